@@ -2,6 +2,7 @@
 
 from ikigai_actors.agent.instruments import Instrument as Instrument
 from ikigai_actors.agent.subscriptions import Event as Event
+from ikigai_actors.agent.subscriptions import HookFailed as HookFailed
 from ikigai_actors.agent.subscriptions import HostChanged as HostChanged
 from ikigai_actors.agent.subscriptions import HostEnded as HostEnded
 from ikigai_actors.agent.subscriptions import HostsDiffer as HostsDiffer

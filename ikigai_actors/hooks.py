@@ -1,4 +1,4 @@
-"""Hooks: functions and commands that look at the calls of models, before and after the calls run."""
+"""Hooks: functions and commands that look at the calls, requests, replies, forks and exits of agents."""
 
 from ikigai_actors.lazy import handed_on
 

@@ -450,6 +450,8 @@ class AgentActor(PooledActor):
 
     def _decide_now(self, event: on.TurnEvent, asked: bool) -> bool:
         again: tuple[on.Prompt, ...] = ()
+        if isinstance(event, on.ReplyReceived):
+            event = self._with_hooks(event)
         if isinstance(event, on.Interrupt) and event.turn in (0, self.state.turn):
             asked = self._effects.is_asking
             partial, spent = self._effects.cancel()
@@ -466,6 +468,14 @@ class AgentActor(PooledActor):
                 self._read_whole(event, asked)
                 return True
         return self._decide_on(event, asked, again)
+
+    def _with_hooks(self, event: on.ReplyReceived) -> on.ReplyReceived:
+        """The reply with the hooks that are to be asked before it ends the turn: of a model, and for no typed value."""
+        settings = self.state.view.settings
+        if event.reply.tool_calls or self.state.output is not None or self.runtime.toolbox.is_program(settings):
+            return event
+        hooks = self.runtime.hooks.about_replies(settings)
+        return replace(event, hooks=hooks) if hooks else event
 
     def _cut_for_words(self, event: on.TakeWords) -> on.TakeWords:
         """End outside what the step ends that lets words in; return what came of it."""
@@ -785,6 +795,8 @@ class AgentActor(PooledActor):
         self._step = None
         if isinstance(step.unit, Parking | Unparking):
             self._perhaps_parked = False
+        if isinstance(step.unit, Departure):
+            self._effects.tell_of_exit(step.unit.reason)
         if isinstance(answer, Parked):
             self._leave_parked()
         if isinstance(waited, Paused) and not isinstance(answer, Paused):  # others that have waited for it may go on

@@ -10,6 +10,7 @@ from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn import machine
 from ikigai_actors.agent.turn.calls import focus_in, recover
+from ikigai_actors.agent.turn.hooked import ending_in
 from ikigai_actors.agent.turn.state import ReadChild
 from ikigai_actors.agent.turn.typed import misfits_in
 from ikigai_actors.errors import IkigaiError
@@ -129,6 +130,7 @@ class AgentLog:
             focus_in(opened) if turn else None,
             opened[0].data.get("labels", {}) if opened else {},
             opened[0].data.get("mail", 0) if opened and ASKER in opened[0].data else 0,
+            ending_in(opened) if turn else None,
         )
 
     def grow(self, messages: Sequence[Message]) -> None:

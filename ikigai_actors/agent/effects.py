@@ -20,18 +20,19 @@ from ikigai_actors.agent.builtin_calls.naming import OUTSIDE
 from ikigai_actors.agent.builtin_calls.programs import NEVER
 from ikigai_actors.agent.builtin_calls.wait import waited_to_model
 from ikigai_actors.agent.costs import usual_output
-from ikigai_actors.agent.hooks import HookQuestion
+from ikigai_actors.agent.hooks import FilteredResult, FilteredRun, HookFailure, HookQuestion
 from ikigai_actors.agent.jobs import Crash, ModelAnswer, ModelRequest, ToolRun, provider_failed
 from ikigai_actors.agent.messages import Crashed, Wake
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.sizes import fit_of, fixed_tokens, puts_off, report_tokens, request_tokens
 from ikigai_actors.agent.statistics import Tally
-from ikigai_actors.agent.subscriptions import Streamed, WindowNearlyFull
+from ikigai_actors.agent.subscriptions import HookFailed, Streamed, WindowNearlyFull
 from ikigai_actors.agent.toolbox import Offer, finds, gone_from
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import Call, pending
 from ikigai_actors.agent.turn.compaction import answer_tokens
 from ikigai_actors.agent.turn.found import found_in
+from ikigai_actors.agent.turn.hooked import begins_with, is_hooked, rounds_in
 from ikigai_actors.agent.turn.merging import asked_agent, talk_behind
 from ikigai_actors.agent.turn.record import has_own_files
 from ikigai_actors.agent.turn.request import assemble
@@ -73,12 +74,25 @@ from ikigai_actors.records.questions.waiting import ASK_PERSON
 from ikigai_actors.text import storable
 from ikigai_actors.tools.effect_keys import CurrentCall, effect_key
 from ikigai_actors.tools.function import Result, Tool
-from ikigai_actors.tools.hooks.verdict import AFTER_CALL, HookedCall, HookOutcome
+from ikigai_actors.tools.hooks.function import Hook
+from ikigai_actors.tools.hooks.verdict import (
+    AFTER_CALL,
+    AFTER_REPLY,
+    BEFORE_REQUEST,
+    ON_EXIT,
+    Hooked,
+    HookedCall,
+    HookedExit,
+    HookedReply,
+    HookedRequest,
+    HookOutcome,
+)
 from ikigai_actors.tools.rules.rule import Rules
 from ikigai_actors.tools.skills.acting import acting_skills
 
 OUTWARD = (RequestModel, Summarise, RunTool, AskApproval, AskHooks)
 """The types of effects that do something outside of the process."""
+_LACKING = "the process that runs the agent does not have that hook; start it with hooks=[...]"
 
 
 class _Chosen(NamedTuple):
@@ -158,7 +172,7 @@ class Effects:
         self._crash: Crashed | None = None
         self._spent: Spent | None = None
         self._warned = 0  # the turn in which people got a notice that the window is nearly full
-        self._runs: dict[str, ToolRun | Waiter] | None = None
+        self._runs: dict[str, ToolRun | FilteredRun | Waiter] | None = None
         self._questions: list[HookQuestion] = []
         self._finished: list[Callable[[], object]] | None = None  # once it begins nothing more: who waits for the end
 
@@ -244,12 +258,17 @@ class Effects:
                 place = (state.turn, call.reply, state.calls.index(call))
                 loaded = [] if log is None else loaded_skills(state.view.settings, log, state.head)
                 tool = self._runtime.toolbox.tool_of(state.view.settings, call.name)
-                self._run_tool(tool, effect.request, call, place, own_files, rules, loaded)
+                own_code = self._runtime.toolbox.is_program(state.view.settings)
+                filters = () if own_code else self._runtime.hooks.filters(call.name)
+                self._run_tool(tool, effect.request, call, place, own_files, rules, loaded, filters)
             case BeginWait():
                 assert log is not None
                 self._wait(effect.request, _call(state, effect.call), log)
             case AskApproval():
                 self._ask_approval(_call(state, effect.call))
+            case AskHooks() if effect.event == AFTER_REPLY:
+                assert log is not None
+                self._ask_about_reply(effect, state, log)
             case AskHooks():
                 assert log is not None
                 self._ask_hooks(effect, _call(state, effect.call), log)
@@ -315,8 +334,8 @@ class Effects:
         """Forget the questions to hooks, because they were answered."""
         self._questions = [one for one in self._questions if not one.over]
 
-    def _ended(self, call: str, run: ToolRun | Waiter, result: str | None) -> None:
-        if isinstance(run, ToolRun):
+    def _ended(self, call: str, run: ToolRun | FilteredRun | Waiter, result: str | None) -> None:
+        if not isinstance(run, Waiter):
             for hook in self._runtime.instruments.tool_ends:
                 hook(self._tally, run.tool, call, result)
         else:
@@ -336,7 +355,7 @@ class Effects:
     def _note_end(self) -> None:
         """Notify waiters when nothing runs outside. A wait that is cut off begins again, and loses nothing."""
         runs = (self._runs or {}).values()
-        if self._finished and self._request is None and not any(isinstance(run, ToolRun) for run in runs):
+        if self._finished and self._request is None and all(isinstance(run, Waiter) for run in runs):
             finished, self._finished = self._finished, []
             for told in finished:
                 told()
@@ -344,6 +363,8 @@ class Effects:
     def _ask_model(self, state: State, log: Log) -> None:
         """Send the history up to the state's head to the model that the settings name."""
         request = state.request
+        if self._ask_before(state, log):
+            return
         try:
             chosen = self._choose(state, log, state.head)
         except ProviderError as error:
@@ -624,6 +645,7 @@ class Effects:
         own_files: bool,
         rules: Rules,
         skills: Sequence[Mapping[str, Any]],
+        filters: Sequence[Hook] = (),
     ) -> None:
         """Run the tool of a call whose write-ahead record is committed."""
         for hook in self._runtime.instruments.tool_begins:
@@ -644,8 +666,18 @@ class Effects:
             for hook in self._runtime.instruments.tool_runs:
                 hook(self._tally, *place)
 
-        run = self._runtime.executor.run_tool(tool, call.input, handle, on_result, current, runs, rules)
-        self._keep(call, run)
+        if not filters:
+            self._keep(call, self._runtime.executor.run_tool(tool, call.input, handle, on_result, current, runs, rules))
+            return
+
+        def on_filtered(end: FilteredResult) -> None:
+            inbox.put_urgent(on.ToolFinished(request, call.id, *end))
+
+        asked = HookedCall(self._uuid, call.name, call.input, call.id)
+        executor = self._runtime.executor
+        filtered = FilteredRun(executor, filters, asked, handle, current, on_filtered, self._hook_failed)
+        self._keep(call, filtered)
+        filtered.begins(executor.run_tool(tool, call.input, handle, filtered.filter, current, runs, rules))
 
     def _wait(self, request: int, call: Call, log: Log) -> None:
         """Register the ``wait`` of a call whose ``tool_call`` is committed. Its end is a message to the agent."""
@@ -679,7 +711,7 @@ class Effects:
             self._runtime.processes.begins_wait(self._uuid)
             self._keep(call, self._runtime.waits.begin_turns(wait, asked, begun.data["need"], ended))
 
-    def _keep(self, call: Call, run: ToolRun | Waiter) -> None:
+    def _keep(self, call: Call, run: ToolRun | FilteredRun | Waiter) -> None:
         if self._runs is None:
             self._runs = {}
         self._runs[call.id] = run
@@ -705,8 +737,60 @@ class Effects:
         def done(outcome: HookOutcome) -> None:
             inbox.put_urgent(on.HooksAnswered(effect.request, call.id, effect.event, outcome))
 
-        hooks, handle = self._runtime.hooks.named(effect.hooks), self._runtime.processes.handle(self._uuid)
-        self._questions.append(HookQuestion(self._runtime.executor, hooks, asked, handle, current, done))
+        self._ask(self._runtime.hooks.named(effect.hooks), asked, current, done)
+
+    def _ask(
+        self, hooks: Sequence[Hook], asked: Hooked, current: CurrentCall, done: Callable[[HookOutcome], object]
+    ) -> None:
+        handle, executor = self._runtime.processes.handle(self._uuid), self._runtime.executor
+        self._questions.append(HookQuestion(executor, list(hooks), asked, handle, current, done, self._hook_failed))
+
+    def _hook_failed(self, failure: HookFailure) -> None:
+        """Publish that a hook has failed. On any thread."""
+        hook, name = failure.hook, called(self._uuid, self._name)
+        event = HookFailed(self._uuid, name, hook.name, hook.event, failure.reason, hook.denies_at_failure)
+        self._runtime.publisher.publish(event)
+
+    def _ask_before(self, state: State, log: Log) -> bool:
+        """Ask hooks about the request that is due, if any are to be asked; return whether it has to wait for them."""
+        book, settings, request = self._runtime.hooks, state.view.settings, state.request
+        if not (book.known or settings.get("hooks")) or self._runtime.toolbox.is_program(settings):
+            return False
+        hooks, missing = book.before_requests(settings), book.missing(settings, BEFORE_REQUEST)
+        if not (hooks or missing) or is_hooked(log.newest_first()):
+            return False
+
+        def done(outcome: HookOutcome) -> None:
+            self._inbox.put_urgent(on.HooksAnswered(request, "", BEFORE_REQUEST, outcome))
+
+        if missing:
+            done(HookOutcome(decision="deny", by=", ".join(missing), reason=_LACKING))
+            return True
+        asked = HookedRequest(self._uuid, begins_with(log.newest_first()))
+        self._ask(book.named(hooks), asked, self._current_of(BEFORE_REQUEST, state.head), done)
+        return True
+
+    def _ask_about_reply(self, effect: AskHooks, state: State, log: Log) -> None:
+        """Ask hooks about the reply that would end the turn."""
+        inbox, reply = self._inbox, state.ending
+        assert reply is not None
+
+        def done(outcome: HookOutcome) -> None:
+            inbox.put_urgent(on.HooksAnswered(effect.request, "", AFTER_REPLY, outcome))
+
+        asked = HookedReply(self._uuid, reply.content, rounds_in(log.since(state.turn)))
+        self._ask(self._runtime.hooks.named(effect.hooks), asked, self._current_of(AFTER_REPLY, reply.id), done)
+
+    def tell_of_exit(self, result: str) -> None:
+        """Let hooks hear of the end of the agent, which is committed. Nobody waits for them."""
+        if hooks := self._runtime.hooks.of_exits():
+            handle, executor = self._runtime.processes.handle(self._uuid), self._runtime.executor
+            asked, current = HookedExit(self._uuid, result), self._current_of(ON_EXIT, 0)
+            HookQuestion(executor, list(hooks), asked, handle, current, lambda outcome: None, self._hook_failed)
+
+    def _current_of(self, event: str, place: int) -> CurrentCall:
+        """The `current_call` of a hook that is asked about no call: its key is the same each time it is asked."""
+        return CurrentCall(effect_key(self._uuid, place, event), 0, self._uuid, "", place)
 
     def _ask_approval(self, call: Call) -> None:
         """Ask the program's approver about a call. Without one, a person decides in the shell."""

@@ -1,23 +1,54 @@
-"""The hooks of a running system: finds those that apply to a call, and asks them one after another."""
+"""The hooks of a running system: finds those that apply, and asks them one after another."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, NamedTuple
 
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.jobs import ToolRun
-from ikigai_actors.agent.turn.calls import GIVE_RESULT, Call, Calls, Progress
+from ikigai_actors.agent.turn.calls import FORK, GIVE_RESULT, Call, Calls, Progress
+from ikigai_actors.attachments import Attachment
+from ikigai_actors.frozen import replace
+from ikigai_actors.records.messages.settings import is_trial, misfits
+from ikigai_actors.text import storable
 from ikigai_actors.tools.effect_keys import CurrentCall
 from ikigai_actors.tools.function import Result
-from ikigai_actors.tools.hooks.function import Hook, HookRun, verdict_from
-from ikigai_actors.tools.hooks.verdict import AFTER_CALL, BEFORE_CALL, NO_HOOKS, DueHooks, HookedCall, HookOutcome
+from ikigai_actors.tools.hooks.function import Hook, HookRun, failure_of, verdict_from
+from ikigai_actors.tools.hooks.verdict import (
+    AFTER_CALL,
+    AFTER_REPLY,
+    BEFORE_CALL,
+    BEFORE_REQUEST,
+    FILTER_RESULT,
+    HOOK_EVENTS,
+    NO_HOOKS,
+    ON_EXIT,
+    ON_FORK,
+    DueHooks,
+    Hooked,
+    HookedCall,
+    HookOutcome,
+    HookVerdict,
+)
+
+
+class HookFailure(NamedTuple):
+    """A hook that has failed."""
+
+    hook: Hook
+    reason: str
 
 
 class HookBook:
-    """The hooks of a process, in their order."""
+    """The hooks of a process, in their order.
+
+    The setting ``hooks`` names those that must be asked, as ``NAME`` for one before calls, or as ``EVENT:NAME``.
+    Where this process lacks one, what the hook decides on is denied.
+    """
 
     def __init__(self, hooks: Iterable[Hook] = ()) -> None:
         """Keep the hooks, in this order."""
-        self._hooks = {one.name: one for one in hooks}
+        self._hooks = {hook.name: hook for hook in hooks}
 
     @property
     def known(self) -> tuple[Hook, ...]:
@@ -25,42 +56,83 @@ class HookBook:
         return tuple(self._hooks.values())
 
     def due(self, settings: Mapping[str, Any], calls: Calls) -> DueHooks:
-        """Return the hooks that must be asked about the calls of an agent with these settings."""
+        """Return the hooks that must be asked about the calls, or the reply, of an agent with these settings."""
         wanted = settings.get("hooks") or ()
         if not self._hooks and not wanted:
             return NO_HOOKS
         covered = [call for call in calls if call.name != GIVE_RESULT]
-        missing = tuple(name for name in wanted if name not in self._hooks)
+        of_calls = (*self.missing(settings, BEFORE_CALL), *self.missing(settings, FILTER_RESULT))
+        missing = {call.id: of_calls for call in covered if of_calls}
+        for call in covered if (of_forks := self.missing(settings, ON_FORK)) else ():
+            if call.name == FORK:
+                missing[call.id] = (*of_calls, *of_forks)
         return DueHooks(
-            {call.id: self._for(BEFORE_CALL, call) for call in covered},
-            {call.id: self._for(AFTER_CALL, call) for call in covered if call.progress is Progress.DONE},
-            {call.id: missing for call in covered} if missing else {},
+            {call.id: self._before(call) for call in covered},
+            {call.id: self._for(AFTER_CALL, call.name) for call in covered if call.progress is Progress.DONE},
+            missing,
+            self.about_replies(settings),
         )
 
-    def _for(self, event: str, call: Call) -> tuple[str, ...]:
-        return tuple(one.name for one in self._hooks.values() if one.hears_of(event, call.name))
+    def missing(self, settings: Mapping[str, Any], event: str) -> tuple[str, ...]:
+        """The hooks of an event that the setting ``hooks`` names, and that are not here."""
+        named = (_named(name) for name in settings.get("hooks") or ())
+        return tuple(name for of, name in named if of == event and not self._has(of, name))
+
+    def before_requests(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """The hooks that are to be asked before a request of an agent with these settings. A trial asks none."""
+        return () if is_trial(settings) else self._for(BEFORE_REQUEST)
+
+    def about_replies(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """The hooks that are to be asked about its replies. A trial asks none."""
+        return () if is_trial(settings) else self._for(AFTER_REPLY)
+
+    def filters(self, tool: str) -> tuple[Hook, ...]:
+        """The hooks that filter the results of a tool."""
+        return tuple(self.named(self._for(FILTER_RESULT, tool)))
+
+    def of_exits(self) -> tuple[Hook, ...]:
+        """The hooks that hear of exits."""
+        return tuple(self.named(self._for(ON_EXIT)))
 
     def named(self, names: Iterable[str]) -> list[Hook]:
         """The hooks with these names."""
         return [self._hooks[name] for name in names if name in self._hooks]
 
+    def _before(self, call: Call) -> tuple[str, ...]:
+        before = self._for(BEFORE_CALL, call.name)
+        return (*before, *self._for(ON_FORK)) if call.name == FORK else before
+
+    def _for(self, event: str, tool: str = "") -> tuple[str, ...]:
+        return tuple(hook.name for hook in self._hooks.values() if hook.hears_of(event, tool))
+
+    def _has(self, event: str, name: str) -> bool:
+        own = self._hooks.get(name)
+        return own is not None and (event == BEFORE_CALL or own.event == event)
+
+
+def _named(name: str) -> tuple[str, str]:
+    """The event and the name of a hook that a setting names."""
+    event, _, rest = name.partition(":")
+    return (event, rest) if rest and event in HOOK_EVENTS else (BEFORE_CALL, name)
+
 
 class HookQuestion:
-    """A question to several hooks about one call."""
+    """A question to several hooks about one call, request, reply or exit."""
 
     def __init__(
         self,
         executor: Executor,
         hooks: list[Hook],
-        asked: HookedCall,
+        asked: Hooked,
         agent: object,
         current: CurrentCall,
         done: Callable[[HookOutcome], object],
+        failed: Callable[[HookFailure], object],
     ) -> None:
         """Ask the first hook. ``done`` gets the outcome after the last one has answered; not after `cancel`."""
         self._executor, self._left, self._asked = executor, hooks, asked
-        self._agent, self._current, self._done = agent, current, done
-        self._outcome = HookOutcome(input=asked.input)
+        self._agent, self._current, self._done, self._failed = agent, current, done, failed
+        self._outcome = HookOutcome(input=asked.input) if isinstance(asked, HookedCall) else HookOutcome()
         self._run: ToolRun | None = None
         self.over = False
         """Whether all have answered, or nobody waits for them."""
@@ -79,12 +151,105 @@ class HookQuestion:
             self.over = True
             self._done(self._outcome)
             return
-        one = self._left.pop(0)
-        before = self._asked
-        asked = HookedCall(before.agent, before.tool, self._outcome.input, before.id, before.result, before.is_error)
+        hook, asked = self._left.pop(0), self._asked
+        if isinstance(asked, HookedCall):
+            asked = replace(asked, input=self._outcome.input)
 
         def answered(result: Result) -> None:
-            self._outcome = self._outcome.after(one.name, verdict_from(one, result))
+            said, failure = judged(hook, result)
+            if failure is not None:
+                self._failed(failure)
+            self._outcome = self._outcome.after(hook.name, said)
             self._next()
 
-        self._run = self._executor.run_tool(HookRun(one, asked), {}, self._agent, answered, self._current)
+        self._run = self._executor.run_tool(HookRun(hook, asked), {}, self._agent, answered, self._current)
+
+
+def judged(hook: Hook, result: Result) -> tuple[HookVerdict, HookFailure | None]:
+    """The verdict that a run has given, and its failure, if it has failed."""
+    reason, said = failure_of(hook, result), verdict_from(hook, result)
+    if reason is None and said.settings is not None and (wrong := misfits(said.settings)):
+        reason = next(iter(wrong.values()))
+        said = HookVerdict.deny(f"the hook failed: {reason}") if hook.denies_at_failure else HookVerdict()
+    return said, None if reason is None else HookFailure(hook, reason)
+
+
+class FilteredResult(NamedTuple):
+    """The result of a tool, as filters have left it."""
+
+    content: str
+    is_error: bool
+    attached: tuple[Attachment, ...]
+    filtered: tuple[tuple[str, str], ...]
+    """The filters that have replaced its text, each with the SHA-256 of the text that it was before."""
+
+
+class FilteredRun:
+    """A run of a tool whose result passes filters, in the order of the hooks, before anybody else hears of it.
+
+    To the agent it is one run. The text of a filter that fails is withheld: the model hears that the call ran, and
+    that is all. What was attached to it is withheld as well.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        filters: Sequence[Hook],
+        asked: HookedCall,
+        agent: object,
+        current: CurrentCall,
+        done: Callable[[FilteredResult], object],
+        failed: Callable[[HookFailure], object],
+    ) -> None:
+        """Make the run; `begins` says which tool it is."""
+        self._executor, self._left, self._asked, self._agent = executor, list(filters), asked, agent
+        self._current, self._done, self._failed = current, done, failed
+        self._attached: tuple[Attachment, ...] = ()
+        self._filtered: tuple[tuple[str, str], ...] = ()
+        self._over = False
+        self._run: ToolRun | None = None
+        self.tool = asked.tool
+        """The name of the tool."""
+
+    def begins(self, run: ToolRun) -> None:
+        """Take the run of the tool itself."""
+        if self._run is None:
+            self._run = run
+
+    def cancel(self) -> None:
+        """End it: nobody hears of a result from now on."""
+        self._over = True
+        if self._run is not None:
+            self._run.cancel()
+
+    def filter(self, result: Result) -> None:
+        """Take the result of the tool, and have it filtered. On the executor's thread."""
+        self._asked = replace(self._asked, result=storable(result.content), is_error=result.is_error)
+        self._attached = result.attached
+        self._next()
+
+    def _next(self) -> None:
+        if self._over:
+            return
+        asked = self._asked
+        text = asked.result or ""
+        if not self._left:
+            self._done(FilteredResult(text, asked.is_error, self._attached, self._filtered))
+            return
+        hook = self._left.pop(0)
+
+        def answered(result: Result) -> None:
+            said, failure = judged(hook, result)
+            new = said.text
+            if failure is not None:
+                self._failed(failure)
+            if said.decision == "deny":
+                new = f"[The call ran, and its result is withheld: hook {hook.name} failed.]"
+                self._left, self._attached = [], ()
+            if new is not None and (new := storable(new)) != text:
+                former = sha256(text.encode(errors="surrogatepass")).hexdigest()
+                self._filtered = (*self._filtered, (hook.name, former))
+                self._asked = replace(asked, result=new)
+            self._next()
+
+        self._run = self._executor.run_tool(HookRun(hook, asked), {}, self._agent, answered, self._current)

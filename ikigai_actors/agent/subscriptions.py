@@ -150,6 +150,29 @@ class WindowNearlyFull:
 
 
 @dataclass(frozen=True, slots=True)
+class HookFailed:
+    """A hook has failed, at one thing that it was asked about."""
+
+    kind: ClassVar[str] = "hook_failed"
+    agent_uuid: str
+    label: str
+    """The agent, as a person knows it."""
+    hook: str
+    """The name."""
+    event: str
+    """The event about which it was asked."""
+    text: str
+    """Why."""
+    denied: bool
+    """Whether what it was asked about was denied, or its text withheld."""
+
+    @property
+    def agent(self) -> str:
+        """The uuid of the agent."""
+        return self.agent_uuid
+
+
+@dataclass(frozen=True, slots=True)
 class HostChanged:
     """Another process runs the agents from now on, or none does. Only attached systems publish it."""
 
@@ -182,7 +205,7 @@ class HostsDiffer:
     """The tools in which the hosts differ; empty when all are the same again."""
 
 
-SystemTrouble = StoreTrouble | ToolTrouble | WindowNearlyFull | HostChanged | HostEnded | HostsDiffer
+SystemTrouble = StoreTrouble | ToolTrouble | WindowNearlyFull | HookFailed | HostChanged | HostEnded | HostsDiffer
 """The events that a person should know of, besides those of agents. Every front end shows them."""
 
 Event = Message | Streamed | StreamCut | Mailed | PromptKept | Died | Renamed | StatusSet | SystemTrouble

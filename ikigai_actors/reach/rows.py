@@ -243,6 +243,10 @@ def mark_of(message: Message) -> LogMark:
             label = "calls"
         case Kind.RETRY if "until" in message.data:
             label = "later"
+        case Kind.HOOK if message.data.get("asked"):
+            label = "asked"
+        case Kind.HOOK if message.data.get("ends"):
+            label = "ends"
     return LogMark(message.id, message.kind, message.created_at, label)
 
 
@@ -266,4 +270,8 @@ def state_after(mark: LogMark, before: str) -> str:
             return "waiting" if mark.label == "wait" else "tool"
         case Kind.APPROVAL:
             return "asking"
+        case Kind.HOOK if mark.label:
+            return "thinking" if mark.label == "asked" else "idle"
+        case Kind.CONTEXT:
+            return "thinking"
     return "idle" if mark.kind in ENDINGS else before

@@ -1,14 +1,16 @@
 """Commands as hooks: a settings file of Claude Code works as it is, and what is unclear denies."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ikigai_actors import ActorSystem, BadInput
+from ikigai_actors import ActorSystem, BadInput, ProviderError, Request, ScriptedProvider
 from ikigai_actors.hooks import command_hooks
 from tests.agent.test_hooks import Model, Till, say
+from tests.kit.tool_scripts import calling, prompts, results
 
 DENY = "echo 'not today' >&2; exit 2"
 FOR_EVER = "tail -f /dev/null"
@@ -107,3 +109,70 @@ def test_a_file_of_another_form_is_refused(tmp_path: Path, text: str, says: str)
 def test_events_that_are_not_asked_about_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert command_hooks(settings(tmp_path, "true", event="Notification")) == []
     assert "Hooks for Notification" in caplog.text
+
+
+def opened(file: Path, directory: Path, answer: Any) -> ActorSystem:
+    hooks = command_hooks(file, directory=directory)
+    return ActorSystem.open(":memory:", ScriptedProvider(answer), hooks=hooks)
+
+
+@pytest.mark.parametrize(
+    ("command", "reads"),
+    [
+        ("true", "hello"),
+        ("echo it is Monday", 'hello|<context from="UserPromptSubmit-1.1">\nit is Monday\n</context>'),
+        (says(additionalContext="fine"), 'hello|<context from="UserPromptSubmit-1.1">\nfine\n</context>'),
+        (DENY, "Hook UserPromptSubmit-1.1 denies this request: not today"),
+        ('echo \'{"decision": "block", "reason": "closed"}\'', "denies this request: closed"),
+        ("exit 1", "exit code 1: it says nothing"),
+        (says(permissionDecision="ask"), "the hook failed: a hook for before_request cannot ask"),
+    ],
+)
+def test_a_command_at_a_prompt_adds_to_it_or_ends_the_turn(tmp_path: Path, command: str, reads: str) -> None:
+    file = settings(tmp_path, f'tee "$CLAUDE_PROJECT_DIR/asked.json" > /dev/null; {command}', event="UserPromptSubmit")
+    with opened(file, tmp_path, lambda request: "|".join(prompts(request))) as system:
+        try:
+            text = say(system, "hello")
+        except ProviderError as error:
+            text = str(error)
+        assert text == reads or (not reads.startswith("hello") and reads in text)
+    asked = json.loads((tmp_path / "asked.json").read_text(encoding="utf-8"))
+    assert (asked["hook_event_name"], asked["prompt"]) == ("UserPromptSubmit", "hello")
+
+
+@pytest.mark.parametrize("blocks", [DENY, 'echo \'{"decision": "block", "reason": "not today"}\''])
+def test_a_command_at_the_end_of_a_turn_has_it_go_on_and_reads_whether_it_has_before(
+    tmp_path: Path, blocks: str
+) -> None:
+    command = f"grep -q '\"stop_hook_active\": true' && exit 0; {blocks}"
+    with opened(
+        settings(tmp_path, command, event="Stop"), tmp_path, lambda request: "|".join(prompts(request))
+    ) as system:
+        assert say(system, "hello") == '<context from="Stop-1.1">\nnot today\n</context>'
+        assert [message.kind for message in system.root.history()].count("assistant") == 2
+
+
+@pytest.mark.parametrize("ends", ["exit 1", "true", 'echo \'{"continue": false, "stopReason": "enough"}\''])
+def test_a_command_that_says_nothing_at_the_end_of_a_turn_lets_it_end(tmp_path: Path, ends: str) -> None:
+    with opened(settings(tmp_path, ends, event="Stop"), tmp_path, lambda request: "done") as system:
+        assert say(system, "hello") == "done"
+        assert [message.kind for message in system.root.history()] == ["user", "assistant", "hook", "hook"]
+
+
+def test_a_command_stands_before_a_fork_and_hears_of_an_exit(tmp_path: Path) -> None:
+    def answer(request: Request) -> Any:
+        return results(request)[0].content if results(request) else calling(("fork", {"prompt": "work"}))
+
+    file = settings(tmp_path, DENY, event="SubagentStart", matcher="")
+    with opened(file, tmp_path, answer) as system:
+        assert say(system, "go") == "Hook SubagentStart-1.1 denies this call: not today"
+    with opened(settings(tmp_path, DENY, event="SubagentStart", matcher="reviewer"), tmp_path, answer) as system:
+        assert say(system, "go").startswith("Forked: ")
+    heard = tmp_path / "heard"
+    os.mkfifo(heard)
+    file = settings(tmp_path, f"cat > {heard}", event="SubagentStop", matcher="")
+    with opened(file, tmp_path, lambda request: calling(("exit", {"result": "4"}))) as system:
+        kid = system.root.fork("add")
+        text = json.loads(heard.read_text(encoding="utf-8"))
+    assert (text["hook_event_name"], text["agent_id"]) == ("SubagentStop", kid.uuid)
+    assert text["last_assistant_message"] == "4"

@@ -317,8 +317,9 @@ MUTANTS = (
     Mutant(
         "resume asks no model",
         "agent/turn/machine.py",
-        "    if not calls:\n        asked = request_model(state)",
-        "    if not calls:\n        return Step(replace(state, phase=Phase.WAITING_FOR_MODEL), effects=told)\n"
+        "    if not calls and state.ending is None:\n        asked = request_model(state)",
+        "    if not calls and state.ending is None:\n"
+        "        return Step(replace(state, phase=Phase.WAITING_FOR_MODEL), effects=told)\n"
         "        asked = request_model(state)",
     ),
     Mutant(

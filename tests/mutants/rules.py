@@ -154,8 +154,8 @@ RULE_MUTANTS = (
     Mutant(
         "a hook that fails lets the call run",
         "tools/hooks/function.py",
-        '    return HookVerdict.deny(f"the hook failed: {result.content}")',
-        "    return HookVerdict()",
+        'return HookVerdict.deny(f"the hook failed: {failure}") if hook_.denies_at_failure else HookVerdict()',
+        "return HookVerdict()",
         test="tests/agent/test_hooks.py",
     ),
     Mutant(
@@ -168,8 +168,8 @@ RULE_MUTANTS = (
     Mutant(
         "a host without a hook lets the call run",
         "agent/hooks.py",
-        "{call.id: missing for call in covered} if missing else {},",
-        "{},",
+        "            missing,\n            self.about_replies",
+        "            {},\n            self.about_replies",
         test="tests/agent/test_hooks.py",
     ),
     Mutant(
@@ -182,8 +182,8 @@ RULE_MUTANTS = (
     Mutant(
         "a command that fails is no objection",
         "tools/hooks/command_hooks.py",
-        "        if ran.code != 0:\n",
-        "        if ran.code < 0:\n",
+        "        elif ran.code != 0:\n",
+        "        elif ran.code < 0:\n",
         test="tests/agent/test_command_hooks.py",
     ),
     Mutant(
@@ -199,6 +199,55 @@ RULE_MUTANTS = (
         "    if said.get(STARTED_ELSEWHERE):\n        return calls\n",
         "",
         test="tests/agent/test_hooks.py",
+    ),
+    Mutant(
+        "hooks are asked twice about a request that is sent again",
+        "agent/turn/hooked.py",
+        "        case Kind.USER | Kind.STEER | Kind.ASSISTANT",
+        "        case Kind.RETRY | Kind.USER | Kind.STEER | Kind.ASSISTANT",
+        test="tests/agent/test_hook_events.py",
+    ),
+    Mutant(
+        "a resumed turn forgets that hooks are asked about its reply",
+        "agent/turn/hooked.py",
+        "ending = reply if message.data.get(ASKED) else None",
+        "ending = None",
+        test="tests/agent/test_hook_events.py",
+    ),
+    Mutant(
+        "hooks have a turn go on as often as they like",
+        "agent/turn/hooked.py",
+        "return rounds_in(turn) < MOST_ROUNDS",
+        "return True",
+        test="tests/agent/test_hook_events.py",
+    ),
+    Mutant(
+        "the text of a result is shown though its filter has failed",
+        "agent/hooks.py",
+        '            if said.decision == "deny":\n                new =',
+        '            if said.decision == "never":\n                new =',
+        test="tests/agent/test_hook_events.py",
+    ),
+    Mutant(
+        "a hook of forks gives the child more than its parent has",
+        "agent/builtin_calls/fork.py",
+        'changes |= restricted({**settings, **changes}, narrowing["settings"])',
+        'changes |= narrowing["settings"]',
+        test="tests/agent/test_hook_events.py",
+    ),
+    Mutant(
+        "a verdict counts that its event does not take",
+        "tools/hooks/function.py",
+        'return f"a hook for {hook_.event} cannot {beyond[0]}" if beyond else None',
+        "return None",
+        test="tests/agent/test_hook_events.py",
+    ),
+    Mutant(
+        "a host without a hook of requests sends them",
+        "agent/effects.py",
+        "        if not (hooks or missing) or is_hooked(",
+        "        if not hooks or is_hooked(",
+        test="tests/agent/test_hook_events.py",
     ),
 )
 """All of them."""

@@ -9,7 +9,7 @@ only the faulty call gets the error.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given, text
 from ikigai_actors.agent.turn.calls import FORK, Call, Progress, builtin_calls, progress
@@ -27,6 +27,7 @@ from ikigai_actors.records.budgets.budget import parse_budget
 from ikigai_actors.records.messages.kinds import kind_named
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.settings import LIVING_LIMIT
+from ikigai_actors.records.transfer.rights import restricted
 from ikigai_actors.tools.policy import SHELL, ToolTraits
 
 
@@ -106,12 +107,32 @@ class ForkCall(BuiltinCall):
             own = messages_of_kind(kind, state.view.settings, tools, asked, NO_DATA, NO_DATA, (EXIT,))
         elif prompt:
             own.append((Kind.USER, prompt, NO_DATA))
-        told = (_result(call, f"Forked: the child is {called(child, named)}."),)
+        own, limits = _narrowed(own, state, call)
+        told = (_result(call, f"Forked: the child is {called(child, named)}.{limits}"),)
         limit = state.view.settings.get("max_agents")
         most = LIVING_LIMIT if limit is None else limit
         return Childbed(
             child, named, restart, own, told, opens=True, limit=most, limit_is_set=limit is not None, budget=budget
         )
+
+
+def _narrowed(own: list[PendingMessage], state: State, call: Call) -> tuple[list[PendingMessage], str]:
+    """The first messages of a child, narrowed as hooks have said; and what its parent reads of that."""
+    if not call.narrowed:
+        return own, ""
+    set_by = next((place for place, draft in enumerate(own) if draft[0] is Kind.CONFIGURE), None)
+    settings = dict(state.view.settings if set_by is None else {**state.view.settings, **own[set_by][2]})
+    changes: dict[str, Any] = {}
+    for narrowing in call.narrowed:
+        changes |= restricted({**settings, **changes}, narrowing["settings"])
+    hooks = ", ".join(dict.fromkeys(str(narrowing["hook"]) for narrowing in call.narrowed))
+    if not changes:
+        return own, ""
+    limits = f" Hook {hooks} narrowed its settings: {', '.join(sorted(changes))}."
+    if set_by is None:
+        return [(Kind.CONFIGURE, "", changes), *own], limits
+    kind, content, data = own[set_by]
+    return [*own[:set_by], (kind, content, {**data, **changes}), *own[set_by + 1 :]], limits
 
 
 def _reporting(state: State, child: str, name: str | None, tools: Mapping[str, ToolTraits]) -> str:

@@ -10,7 +10,8 @@ no thread, and the built-in calls behind it wait for its end. Only the next requ
 asks.
 
 Where hooks are to be asked about a call, it is *checking* until their verdict is committed, in one ``hook`` message
-before all else: whatever goes on after that, here or elsewhere, reads the verdict and asks no hook again.
+before all else: whatever goes on after that, here or elsewhere, reads the verdict and asks no hook again. The hooks of
+``on_fork`` are asked with those, about calls of ``fork`` alone.
 
 What a crash leaves of a call, and what resuming makes of it:
 
@@ -71,6 +72,10 @@ _NOBODY = (
 """The result of a call that asks where nobody can be asked."""
 
 
+NARROWED = "narrowed"
+"""The key in the data of a ``hook``, and of the result of a call of ``fork``: by what hooks narrow the child."""
+
+
 def digest_of(tool: str, arguments: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a call.
 
@@ -128,6 +133,8 @@ class Call:
     """Whether the verdict of the hooks that run before the call is committed, so they are not asked again."""
     changed_by: tuple[str, ...] = ()
     """The names of the hooks that have changed the call's arguments."""
+    narrowed: tuple[Mapping[str, Any], ...] = ()
+    """The settings, each with its ``hook``, by which hooks narrow the child that it forks."""
     hook_asks: bool = False
     """Whether a hook wants somebody to decide on the call."""
     after: Progress = Progress.WAITING
@@ -151,8 +158,9 @@ class Call:
     @property
     def data(self) -> dict[str, Any]:
         """The data of a message about the call."""
-        changed = {CHANGED_BY: list(self.changed_by)} if self.changed_by else {}
-        return {"tool_use_id": self.id, "name": self.name, **changed}
+        changed: dict[str, Any] = {CHANGED_BY: list(self.changed_by)} if self.changed_by else {}
+        narrowed = {NARROWED: list(self.narrowed)} if self.narrowed else {}
+        return {"tool_use_id": self.id, "name": self.name, **changed, **narrowed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,9 +298,15 @@ def with_verdict(calls: Calls, said: Mapping[str, Any]) -> Calls:
             input=said.get("input", call.input),
             changed_by=tuple(said.get(CHANGED_BY, ())),
             hook_asks=said.get("decision") == "ask",
+            narrowed=tuple(said.get(NARROWED, ())),
         )
 
     return tuple(map(after, calls))
+
+
+def narrowed_by(settings: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """The data that says by what hooks narrow a child."""
+    return [{"hook": hook, "settings": dict(by)} for hook, by in settings]
 
 
 def focus_in(messages: Iterable[Message]) -> str | None:

@@ -450,6 +450,8 @@ class Loaded:
     """The labels that the prompt of the latest turn adds to those of the agent."""
     asked: int = 0
     """The new value of `State.asked`."""
+    ending: Message | None = None
+    """The new value of `State.ending`."""
     cut_off: str = ""
     """Why the open turn does not go on by itself, for callers that ask for its outcome. The actor fills it in."""
 
@@ -462,6 +464,8 @@ class ReplyReceived:
     reply: Reply
     model: str
     """The model that made the reply, ``provider:model``."""
+    hooks: tuple[str, ...] = ()
+    """The hooks that are to be asked before it ends the turn. The actor fills them in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -604,6 +608,8 @@ class ToolFinished:
     is_error: bool
     attached: tuple[Attachment, ...] = ()
     """The attachments of the result."""
+    filtered: tuple[tuple[str, str], ...] = ()
+    """The hooks that have replaced its text, each with the SHA-256 of the text that it was before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -665,12 +671,12 @@ class Continue:
 
 @dataclass(frozen=True, slots=True)
 class HooksAnswered:
-    """Says that hooks have given their verdict on a call."""
+    """Says that hooks have given their verdict on a call, a request or a reply."""
 
     request: int
-    """The number of the request whose reply made the call."""
+    """The number of the latest request, or of the one about which the hooks were asked."""
     call: str
-    """The id of the call."""
+    """The id of the call; empty for a request or a reply."""
     event: str
     outcome: HookOutcome
 

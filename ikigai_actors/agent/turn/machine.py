@@ -65,6 +65,7 @@ from ikigai_actors.agent.turn.elision import RECALL
 from ikigai_actors.agent.turn.events import Needs, TurnEvent
 from ikigai_actors.agent.turn.fork import fork_by_command, fork_trials
 from ikigai_actors.agent.turn.found import found_in
+from ikigai_actors.agent.turn.hooked import ask_about_reply, may_add, take_reply_verdict, take_request_verdict
 from ikigai_actors.agent.turn.plan import READABLE, History, SummaryPlan, elision_of, less_of, plan_in_place, plan_of
 from ikigai_actors.agent.turn.record import from_record
 from ikigai_actors.agent.turn.skills import LOAD_SKILL, loaded_in, without_loaded
@@ -141,6 +142,7 @@ from ikigai_actors.records.messages.skills_beside import SKILLS
 from ikigai_actors.records.questions.asked import question_id
 from ikigai_actors.records.questions.waiting import ASK_PERSON
 from ikigai_actors.text import storable
+from ikigai_actors.tools.hooks import verdict
 from ikigai_actors.tools.policy import ToolTraits
 from supervisors.causes import Cause
 from supervisors.children import RestartType
@@ -175,7 +177,7 @@ def accepts(state: State, command: on.Deferrable) -> bool:
         case Needs.CALLS_OVER if state.phase in NOT_ASKED:
             return state.status is Status.RUNNING
         case Needs.CALLS_OVER:
-            settled = all(call.progress is Progress.DONE for call in state.calls)
+            settled = state.ending is None and all(call.progress is Progress.DONE for call in state.calls)
             free = state.status is Status.RUNNING and not isinstance(state.hold, Paused)
             return settled and free and state.phase in _BEFORE_A_REQUEST
         case Needs.STEP_OVER if state.phase is Phase.UNLOADED:
@@ -200,6 +202,8 @@ def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
         at = event.at if isinstance(event, on.ForkAt) else state.head
         event = replace(event, data=without_loaded(event.data, loaded_in(log, at)))
     match event:
+        case on.ReplyReceived() if event.hooks and not may_add(log.between(state.turn, state.head)):
+            return replace(event, hooks=())
         case on.Undo():
             return replace(event, prompt=latest.id if (latest := log.latest_prompt()) is not None else 0)
         case on.ReplyFailed() if _expects(state, event.request) and (refused := too_long(str(event.error))) is not None:
@@ -357,6 +361,10 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
             return Step(state)
         case on.ToolFinished():
             return finished(state, event, now)
+        case on.HooksAnswered(event=verdict.BEFORE_REQUEST):
+            return take_request_verdict(state, event, now)
+        case on.HooksAnswered(event=verdict.AFTER_REPLY):
+            return take_reply_verdict(state, event, now, words and _goes_on(state))
         case on.HooksAnswered():
             return take_verdict(state, event, now)
         case on.CallRefused():
@@ -453,11 +461,12 @@ def _loaded(state: State, event: on.Loaded) -> State:
         why = event.cut_off or f"The turn of agent {state.called} was cut off"
         last = TurnInterrupted(f"{why}; resume() goes on with it.", state.uuid)
     phase = Phase.INTERRUPTED if state.turn else Phase.IDLE
+    ending = event.ending if state.turn else None
     if isinstance(state.hold, Paused):
         phase = Phase.WAITING_FOR_BUDGET
     failed = 0 if state.turn else event.failed
     known = replace(state, head=event.head, view=event.view, calls=event.calls, last=last, notice=event.notice)
-    known = replace(known, turn_labels=_labels_of_turn(state, event.labels), asked=event.asked)
+    known = replace(known, turn_labels=_labels_of_turn(state, event.labels), asked=event.asked, ending=ending)
     return replace(known, phase=phase, failed=failed, output=event.output, misfits=event.misfits, focus=event.focus)
 
 
@@ -502,6 +511,7 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
         squeezed=0,
         focus=None,
         hold=None,
+        ending=None,
     )
     unit = LogUnit(state.uuid, messages, turn=messages[-1].id, prompt=event.mail, blobs=event.blobs, asks=True)
     if after.turn_labels:
@@ -565,6 +575,8 @@ def _reply(state: State, event: on.ReplyReceived, now: int, told: bool) -> Step:
         return take_reply(state, reply, draft, now, told)
     if not reply.tool_calls and told:
         return go_on_behind(replace(state, squeezed=0), now, draft)
+    if not reply.tool_calls and event.hooks:
+        return ask_about_reply(state, draft, event.hooks, now)
     if not reply.tool_calls:
         reply = replace(reply, output=None)
         return end_turn(state, now, reply, draft)
@@ -641,7 +653,7 @@ def _resume(state: State, event: on.Resume, now: int, tools: Mapping[str, ToolTr
     waiting = (BeginWait(state.request, call.id) for call in waits(calls))
     told: tuple[Effect, ...] = (Answer(event.caller, True), *questions, *waiting)
     going_on = replace(state, phase=Phase.RUNNING_TOOLS, calls=calls)
-    if not calls:
+    if not calls and state.ending is None:
         asked = request_model(state)
         step = replace(asked, effects=(*told, *asked.effects), caller=event.caller)
     elif lost:

@@ -262,6 +262,10 @@ class State:
     notice: int = 0
     """The position of the notice of unread mail, until the agent looks at its mailbox; 0 if there is none."""
 
+    ending: Message | None = None
+    """The reply that ends the turn in progress, unless a hook adds to it; None for none."""
+    ending_asked: bool = False
+    """Whether hooks are being asked about that reply."""
     hold: Held | Paused | None = None
     """The reserved cost of the next request to the model or of the one in flight; or the budget for which the request
     waits.
@@ -387,12 +391,12 @@ class AskApproval:
 
 @dataclass(frozen=True, slots=True)
 class AskHooks:
-    """Effect: ask hooks about a call, before the call runs or after it."""
+    """Effect: ask hooks about a call, before the call runs or after it, or about a reply."""
 
     request: int
-    """The number of the request whose reply made the call."""
+    """The number of the latest request."""
     call: str
-    """The id of the call."""
+    """The id of the call; empty for a reply."""
     event: str
     hooks: tuple[str, ...]
     """The names of the hooks, in order."""

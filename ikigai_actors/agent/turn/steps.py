@@ -148,6 +148,7 @@ def end_turn(state: State, now: int, outcome: TurnOutcome, *drafts: PendingMessa
     messages = messages_of(state.uuid, state.head, now, drafts)
     failed = state.turn if isinstance(outcome, ProviderError) else 0
     fields = {"turn": 0, "phase": Phase.IDLE, "steps": 0, "calls": (), "callers": (), "last": outcome, "failed": failed}
+    fields |= {"ending": None, "ending_asked": False}
     after = advance(state, messages, hold=None, service_wait=None, service_waits=0, **fields)
     answers = tuple(Answer(caller, outcome) for caller in state.callers)
     ended = (state.asked,) if state.asked else ()

@@ -11,6 +11,7 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.builtin import BuiltinTraits
 from ikigai_actors.agent.turn.calls import (
     GIVE_RESULT,
+    NARROWED,
     PERHAPS_RUN,
     TOOL,
     WAIT,
@@ -29,6 +30,7 @@ from ikigai_actors.agent.turn.calls import (
     marked_asked,
     marked_by_pattern,
     marked_unfenced,
+    narrowed_by,
     next_builtin_call,
     pending,
     progress,
@@ -45,6 +47,7 @@ from ikigai_actors.agent.turn.calls import (
 )
 from ikigai_actors.agent.turn.compaction import begin_for_model
 from ikigai_actors.agent.turn.elision import CHANGED_BY
+from ikigai_actors.agent.turn.hooked import continue_ending
 from ikigai_actors.agent.turn.questions import complaint_about
 from ikigai_actors.agent.turn.record import NOT_RECORDED, RecordedResult, kept_in
 from ikigai_actors.agent.turn.skills import LOAD_SKILL
@@ -94,6 +97,8 @@ def continue_calls(
     A stopped agent finishes the ordinary calls of its step, and goes no further. ``told``: whether steering messages
     wait for the model; then it must read them before a typed turn takes its value.
     """
+    if state.ending is not None:
+        return continue_ending(state, event.hooks.reply, now)
     effects = state.view.settings.get("effects")
     if effects is not None and (kept := kept_in(effects, state.calls, tools)):
         return _answer_from_record(state, kept, event, now, effects)
@@ -198,6 +203,8 @@ def take_verdict(state: State, event: on.HooksAnswered, now: int) -> Step:
     data: dict[str, Any] = {**call.data, "event": event.event, "hooks": list(said.asked), "decision": said.decision}
     if said.changed_by:
         data |= {"input": dict(said.input), CHANGED_BY: list(said.changed_by)}
+    if said.settings:
+        data |= {NARROWED: narrowed_by(said.settings)}
     drafts: list[PendingMessage] = [(Kind.HOOK, _in_words(call, event), data)]
     drafts += ((Kind.CONTEXT, text, {"hook": hook}) for hook, text in said.contexts)
     calls = with_verdict(state.calls, data)
@@ -225,6 +232,7 @@ def _in_words(call: Call, event: on.HooksAnswered) -> str:
     told = [f"{said.by} denies {call.name}: {said.reason}"] if said.decision == "deny" else []
     told += [f"{said.by} asks about {call.name}: {said.reason}"] if said.decision == "ask" else []
     told += [f"{', '.join(said.changed_by)} changed the arguments of {call.name}"] if said.changed_by else []
+    told += [f"{', '.join(name for name, _ in said.settings)} narrowed the child"] if said.settings else []
     return "; ".join(told) or f"{names} let {call.name} pass"
 
 
@@ -301,7 +309,9 @@ def finished(state: State, event: on.ToolFinished, now: int) -> Step:
         return Step(state)
     [call] = [call for call in state.calls if call.id == event.call]
     kind, content, data = _result(call, event.content, event.is_error)
-    draft = (kind, content, {**data, **stored_in(event.attached)})
+    filtered = [{"hook": hook, "sha256": former} for hook, former in event.filtered]
+    filters = {"filtered": filtered} if filtered else {}
+    draft = (kind, content, {**data, **filters, **stored_in(event.attached)})
     return _write_results(state, now, (call,), draft, blobs=event.attached)
 
 

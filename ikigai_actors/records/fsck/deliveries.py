@@ -19,7 +19,7 @@ from ikigai_actors.records.outbox.subscriptions import SubscriptionSpec
 from ikigai_actors.store.base import Transaction
 
 _MESSAGES = {
-    **dict.fromkeys((TURN_DONE, TURN_FAILED, TURN_INTERRUPTED), ENDINGS),
+    **dict.fromkeys((TURN_DONE, TURN_FAILED, TURN_INTERRUPTED), ENDINGS | {Kind.HOOK.value}),
     QUESTION_ASKED: frozenset({Kind.APPROVAL.value}),
     **dict.fromkeys((QUESTION_ANSWERED, QUESTION_EXPIRED), frozenset({Kind.APPROVAL.value, Kind.TOOL_RESULT.value})),
 }

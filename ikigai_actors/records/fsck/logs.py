@@ -152,6 +152,8 @@ class LogCheck:
                 self._refer(message, f"prompt {message.data.get('before')!r}")
             case Kind.REWIND:
                 self._refer(message, f"mark {message.data.get('mark')!r}")
+            case Kind.HOOK if "tool_use_id" not in message.data:
+                pass  # of a request, or a reply
             case Kind.TOOL_CALL | Kind.TOOL_RESULT | Kind.APPROVAL | Kind.HOOK:
                 self._refer(message, f"call {message.data.get('tool_use_id')!r}")
             case Kind.FORK if record.grafted and not self._tells_of_birth(message):

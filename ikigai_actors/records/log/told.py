@@ -47,7 +47,7 @@ def events_of(unit: LogUnit, turn: int, paused: Paused | None) -> Iterator[Poste
             yield PostedEvent(kind, unit.agent, first.id, question, first.created_at)
     if paused is not None:
         yield PostedEvent(BUDGET_WAITS, unit.agent, last.id, paused.budget, last.created_at)
-    if unit.turn == 0 and last.kind in ENDINGS:
+    if unit.turn == 0 and (last.kind in ENDINGS or last.data.get("ends")):
         opened = next((message.id for message in unit.messages if message.kind == Kind.USER), turn)
         yield PostedEvent(kind_of_end(last), unit.agent, last.id, f"t{opened}", last.created_at)
 

@@ -84,8 +84,9 @@ class Kind(StrEnum):
     APPROVAL = "approval", Trait.IN_TURN, call_form
     """A person is asked whether a call may run."""
     HOOK = "hook", Trait.IN_TURN, call_form
-    """The verdict of hooks on a call: ``data.event``, ``data.hooks`` that were asked, ``data.decision``, and the
-    arguments ``data.input``, if they have changed them. No model sees it.
+    """The verdict of hooks on a call, a request or a reply: ``data.event``, ``data.hooks`` that were asked,
+    ``data.decision``, and the arguments ``data.input``, if they have changed them. About a reply there are two: the
+    first says that they are ``asked``, the second ``goes_on`` or ``ends``. No model sees it.
     """
     CONTEXT = "context", Trait.CONVERSATION | Trait.IN_TURN
     """A text of the hook ``data.hook`` for the model."""

@@ -89,6 +89,7 @@ def output_reply(message: Message) -> Reply:
 
 def outcome_of(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnInterrupted | None:
     """How the latest turn among an agent's own messages ended; None when there was none."""
+    ended = False  # hooks have let it end
     for message in newest_first:
         match message.kind:
             case Kind.ASSISTANT if is_whole_reply(message):
@@ -97,8 +98,12 @@ def outcome_of(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnI
                 return ReplayDiverged(message.content)
             case Kind.OUTPUT:
                 return output_reply(message)
-            case Kind.REPAIR | Kind.STEER:
+            case Kind.REPAIR | Kind.STEER | Kind.CONTEXT:
                 return None  # its turn is open, or death has cut it off
+            case Kind.HOOK if message.data.get("ends"):
+                ended = True
+            case Kind.HOOK if message.data.get("asked") and not ended:
+                return None  # hooks may have it go on
             case Kind.ERROR if "output" in message.data:
                 return OutputError(message.content, reason=str(message.data.get("reason", "misfit")))
             case Kind.ERROR if "missing" in message.data:
@@ -112,9 +117,13 @@ def outcome_of(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnI
 
 def last_outcome(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnInterrupted | None:
     """How the latest turn among a dead agent's own messages ended; None when there was none, or death cut it off."""
+    ended = False
     for message in newest_first:
-        if message.kind in (Kind.USER, Kind.REPAIR, Kind.STEER):
+        if message.kind in (Kind.USER, Kind.REPAIR, Kind.STEER, Kind.CONTEXT):
             return None
+        if message.kind == Kind.HOOK and "asked" in message.data and not ended:
+            return None
+        ended = ended or "ends" in message.data
         outcome = outcome_of((message,))
         if isinstance(outcome, Reply) and outcome.tool_calls:
             return None

@@ -112,7 +112,8 @@ def _events(changes: Sequence[StoredChange]) -> set[EventPlace]:
                 closed.add(given["uuid"])
             elif change.query not in ("set_turn", "keep_hold") and "register" in change.query:
                 born.add(str(given.get("uuid")))
-    found = {(uuid, rows[-1][1]) for uuid, rows in written.items() if uuid in closed and rows[-1][2] in ENDINGS}
+    lasts = {uuid: rows[-1] for uuid, rows in written.items() if uuid in closed}
+    found = {(uuid, row[1]) for uuid, row in lasts.items() if row[2] in ENDINGS | {Kind.HOOK.value}}
     asked = [row for uuid, rows in written.items() if uuid not in born for row in rows if row[2] == Kind.APPROVAL]
     return found | {(row[0], row[1]) for row in asked if "approved" not in json.loads(row[4] or "{}")}
 

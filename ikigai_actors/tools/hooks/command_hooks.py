@@ -2,11 +2,19 @@
 
     {"hooks": {"PreToolUse": [{"matcher": "Bash|Edit", "hooks": [{"type": "command", "command": "./check.sh"}]}]}}
 
-A command gets the call as JSON by its standard input. Exit code 0 is no objection, unless its output is JSON that says
-otherwise; 2 denies, with what it writes to standard error; any other code is a failure, and a failure denies, unless
-the entry has ``"onFailure": "continue"``. A command may run for 60 seconds, or for the ``timeout`` of its entry, and
-may write 64 KB of output. Its child processes end with it. It runs with the rights of the user, outside of any fence,
-and gets only a few environment variables.
+A command gets what it is asked about as JSON by its standard input. Exit code 0 is no objection, unless its output is
+JSON that says otherwise; 2 denies, with what it writes to standard error; any other code is a failure, and a failure
+denies, unless the entry has ``"onFailure": "continue"``. A command may run for 60 seconds, or for the ``timeout`` of
+its entry, and may write 64 KB of output. Its child processes end with it. It runs with the rights of the user, outside
+of any fence, and gets only a few environment variables.
+
+    PreToolUse         before_call      deny, ask, change, add
+    PostToolUse        after_call       add
+    UserPromptSubmit   before_request   deny, add; of requests that begin with a prompt or a word. Other output is text
+                                        for the model as well
+    Stop               after_reply      what would deny there has the turn go on here, with its reason
+    SubagentStart      on_fork          deny; a matcher is for the kind of the child
+    SubagentStop       on_exit          nothing
 """
 
 import json
@@ -15,18 +23,35 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.hooks.function import HOOK_TIMEOUT, Hook, hook
-from ikigai_actors.tools.hooks.verdict import AFTER_CALL, BEFORE_CALL, HookedCall, HookVerdict
+from ikigai_actors.tools.hooks.verdict import (
+    AFTER_CALL,
+    AFTER_REPLY,
+    BEFORE_CALL,
+    BEFORE_REQUEST,
+    ON_EXIT,
+    ON_FORK,
+    Hooked,
+    HookedCall,
+    HookedExit,
+    HookedReply,
+    HookedRequest,
+    HookVerdict,
+)
 from ikigai_actors.tools.process import ChildProcess
 
 logger = logging.getLogger(__name__)
 
-COMMAND_EVENTS = {"PreToolUse": BEFORE_CALL, "PostToolUse": AFTER_CALL}
+COMMAND_EVENTS = {
+    "PreToolUse": BEFORE_CALL, "PostToolUse": AFTER_CALL, "UserPromptSubmit": BEFORE_REQUEST, "Stop": AFTER_REPLY,
+    "SubagentStart": ON_FORK, "SubagentStop": ON_EXIT,
+}  # fmt: skip
 """The events of such a file that are supported, with their names here."""
 FOREIGN_NAMES = {
     "bash": "Bash", "read": "Read", "write": "Write", "edit": "Edit", "glob": "Glob", "grep": "Grep", "fork": "Agent",
@@ -68,28 +93,27 @@ def command_hooks(file: str | os.PathLike[str], *, directory: str | os.PathLike[
     if ignored := sorted(events.keys() - COMMAND_EVENTS.keys()):
         logger.warning("Hooks for %s in %s are ignored: no such event is asked about here", ", ".join(ignored), file)
     entries = [(event, group) for event in COMMAND_EVENTS for group in events.get(event, ())]
-    return [one for number, (event, group) in enumerate(entries, 1) for one in _hooks(event, group, number, place)]
+    return [hook for number, (event, group) in enumerate(entries, 1) for hook in _hooks(event, group, number, place)]
 
 
 def _hooks(event: str, group: object, number: int, place: Path) -> Iterator[Hook]:
     entries = group.get("hooks") if isinstance(group, dict) else None
     if not isinstance(group, dict) or not isinstance(entries, list):
         raise BadInput(f"Expected each hook for {event} to have a list of hooks; got {shown(group)}.")
-    tools = _tools(group.get("matcher") or "")
+    of_calls = COMMAND_EVENTS[event] in (BEFORE_CALL, AFTER_CALL)
+    among = _tools(group.get("matcher") or "") if of_calls or COMMAND_EVENTS[event] == ON_FORK else []
     for place_in_group, entry in enumerate(entries, 1):
         command = entry.get("command") if isinstance(entry, dict) and entry.get("type") == "command" else None
         if not isinstance(command, str) or not command.strip():
             raise BadInput(f"Expected a hook for {event} of type command, with a command; got {shown(entry)}.")
-        on_error = "allow" if entry.get("onFailure") == "continue" else "deny"
-        named = f"{event}-{number}.{place_in_group}"
         make = hook(
             COMMAND_EVENTS[event],
-            tools=tools,
+            tools=among if of_calls else (),
             timeout=entry.get("timeout", HOOK_TIMEOUT),
-            on_error=on_error,
-            name=named,
+            on_error="allow" if entry.get("onFailure") == "continue" else "deny",
+            name=f"{event}-{number}.{place_in_group}",
         )
-        yield make(_Command(event, command, place))
+        yield make(_Command(event, command, place, () if of_calls else tuple(among)))
 
 
 def _tools(matcher: object) -> list[str]:
@@ -111,46 +135,69 @@ def own_name(foreign: str) -> str:
 class _Command:
     """One command, as the function of a hook."""
 
-    def __init__(self, event: str, command: str, directory: Path) -> None:
-        self._event, self.command, self._directory = event, command, directory
+    def __init__(self, event: str, command: str, directory: Path, kinds: tuple[str, ...] = ()) -> None:
+        """Make it; ``kinds`` are those of children that it hears of, none for all."""
+        self._event, self.command, self._directory, self._kinds = event, command, directory, kinds
 
-    async def __call__(self, call: HookedCall) -> HookVerdict | None:
-        ran = await _run(self.command, self._directory, json.dumps(_as_input(self._event, call, self._directory)))
+    async def __call__(self, asked: Hooked) -> HookVerdict | None:
+        if not self._hears(asked):
+            return None
+        ran = await _run(self.command, self._directory, json.dumps(_as_input(self._event, asked, self._directory)))
         if ran.code == _DENIES:
-            told = ran.errors.strip() or "it gives no reason"
-            return HookVerdict.deny(told) if self._event == "PreToolUse" else HookVerdict.add(told)
-        if ran.code != 0:
+            said: HookVerdict | None = HookVerdict.deny(ran.errors.strip() or "it gives no reason")
+        elif ran.code != 0:
             raise RuntimeError(f"exit code {ran.code}: {ran.errors.strip() or 'it says nothing'}")
-        return _verdict_in(ran.output, self._event)
+        else:
+            said = _verdict_in(ran.output, self._event)
+        return None if said is None else _for_event(said, self._event)
+
+    def _hears(self, asked: Hooked) -> bool:
+        if isinstance(asked, HookedRequest):
+            return asked.prompt is not None
+        if isinstance(asked, HookedCall) and self._kinds:
+            return any(fnmatchcase(str(asked.input.get("kind") or ""), each) for each in self._kinds)
+        return True
 
 
-def _as_input(event: str, call: HookedCall, directory: Path) -> dict[str, Any]:
-    response = {} if call.result is None else {"tool_response": {"content": call.result, "is_error": call.is_error}}
-    return {
-        "session_id": call.agent,
-        "cwd": str(directory),
-        "hook_event_name": event,
-        "tool_name": FOREIGN_NAMES.get(call.tool, call.tool),
-        "tool_input": dict(call.input),
-        "tool_use_id": call.id,
-        **response,
-    }
+def _for_event(said: HookVerdict, event: str) -> HookVerdict:
+    """The verdict as its event takes it: after a call and a reply a reason is text for the model, and nothing else."""
+    if event in ("PostToolUse", "Stop"):
+        reason = said.reason if said.decision == "deny" else ""
+        return HookVerdict(context=f"{reason}\n{said.context}".strip())
+    return HookVerdict(said.decision, said.reason) if event == "SubagentStart" else said
+
+
+def _as_input(event: str, asked: Hooked, directory: Path) -> dict[str, Any]:
+    about = {"session_id": asked.agent, "cwd": str(directory), "hook_event_name": event}
+    match asked:
+        case HookedRequest():
+            return {**about, "prompt": asked.prompt}
+        case HookedReply():
+            return {**about, "stop_hook_active": asked.rounds > 0, "last_assistant_message": asked.text}
+        case HookedExit():
+            return {**about, "agent_id": asked.agent, "stop_hook_active": False, "last_assistant_message": asked.result}
+        case HookedCall() if event == "SubagentStart":
+            return {**about, "agent_type": str(asked.input.get("kind") or ""), "tool_input": dict(asked.input)}
+    response = {} if asked.result is None else {"tool_response": {"content": asked.result, "is_error": asked.is_error}}
+    tool = {"tool_name": FOREIGN_NAMES.get(asked.tool, asked.tool), "tool_input": dict(asked.input)}
+    return {**about, **tool, "tool_use_id": asked.id, **response}
 
 
 def _verdict_in(output: str, event: str) -> HookVerdict | None:
-    """The verdict that a command has printed. Text that is no JSON says nothing. Raises `ValueError`, `TypeError`."""
+    """The verdict that a command has printed. Other text is for the model at a prompt, and says nothing elsewhere.
+
+    Raises `ValueError`, `TypeError`.
+    """
     if not output.lstrip().startswith("{"):
-        return None
+        return HookVerdict.add(output.strip()) if event == "UserPromptSubmit" and output.strip() else None
     said = json.loads(output)
     if said.get("continue") is False:
-        return HookVerdict.deny(str(said.get("stopReason") or "it ends the turn"))
+        return None if event == "Stop" else HookVerdict.deny(str(said.get("stopReason") or "it ends the turn"))
     further = said.get("hookSpecificOutput")
     further = further if isinstance(further, dict) else {}
     context = str(further.get("additionalContext") or "")
     if said.get("decision") == "block":
-        reason = str(said.get("reason") or "it gives no reason")
-        told = context if event == "PreToolUse" else f"{reason}\n{context}".strip()
-        return HookVerdict("deny", reason, context=told)
+        return HookVerdict("deny", str(said.get("reason") or "it gives no reason"), context=context)
     decision = further.get("permissionDecision", "allow")
     if decision not in ("allow", "deny", "ask"):
         raise ValueError(f"permissionDecision {decision!r} is unknown")
@@ -160,7 +207,7 @@ def _verdict_in(output: str, event: str) -> HookVerdict | None:
     return HookVerdict(decision, str(further.get("permissionDecisionReason") or ""), changed, context)
 
 
-async def _run(command: str, directory: Path, given: str) -> CommandEnd:
+async def _run(command: str, directory: Path, text: str) -> CommandEnd:
     """Run a command until its end. What it has started ends with it, also where this is cancelled."""
     from ikigai_actors.tools.workspace import PASSED_ON
     from ikigai_actors.tools.workspace.shells import BASH
@@ -173,7 +220,7 @@ async def _run(command: str, directory: Path, given: str) -> CommandEnd:
         )
         try:
             assert process.stdin is not None
-            process.stdin.write(given.encode(errors="replace"))
+            process.stdin.write(text.encode(errors="replace"))
             process.stdin.close()
             output = b""
             while piece := await process.stdout.read(MOST_OUTPUT):
@@ -186,5 +233,5 @@ async def _run(command: str, directory: Path, given: str) -> CommandEnd:
                 process.kill()
             await process.reap()
         errors.seek(0)
-        told = errors.read(MOST_OUTPUT).decode(errors="replace")
-    return CommandEnd(process.exit_code or 0, output.decode(errors="replace"), told)
+        wrote = errors.read(MOST_OUTPUT).decode(errors="replace")
+    return CommandEnd(process.exit_code or 0, output.decode(errors="replace"), wrote)

@@ -5,8 +5,9 @@
         if "--force" in call.input["command"]:
             return HookVerdict.deny("Never force.")
 
-A hook runs as a tool does, on a thread or on the event loop, with a time-out. If a hook fails (by an error, a time-out,
-or a value that is no verdict), the call is denied. With ``on_error="allow"`` it runs.
+A hook runs as a tool does, on a thread or on the event loop, with a time limit. What fails denies: an error, a
+time-out, and what is no verdict of its event. ``on_error="allow"`` opens one hook. A result whose filter fails is
+withheld from the model.
 """
 
 import inspect
@@ -22,9 +23,12 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.text import described, storable
 from ikigai_actors.tools.function import Result
 from ikigai_actors.tools.hooks.verdict import (
+    AFTER_CALL,
     BEFORE_CALL,
+    FILTER_RESULT,
+    GATES,
     HOOK_EVENTS,
-    HookedCall,
+    Hooked,
     HookVerdict,
     as_json_verdict,
     stored_verdict,
@@ -35,17 +39,20 @@ logger = logging.getLogger(__name__)
 
 HOOK_TIMEOUT = 60.0
 """The default time-out of a hook, in seconds."""
+FILTER_TIMEOUT = 1.0
+"""The most seconds of a hook for ``filter_result``: meanwhile nobody knows for sure whether the call ran."""
+_OF_CALLS = (BEFORE_CALL, FILTER_RESULT, AFTER_CALL)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hook:
-    """A function that looks at calls. The decorator `hook` makes it."""
+    """A function that looks at what agents do. The decorator `hook` makes it."""
 
     name: str
     """The name of the hook in settings, logs and messages."""
     event: str
     """The event at which the hook runs, one of `HOOK_EVENTS`."""
-    function: Callable[[HookedCall], Any]
+    function: Callable[[Any], Any]
     tools: tuple[str, ...]
     """The tools for whose calls the hook runs, as names or patterns such as ``mcp_*``; empty for all."""
     timeout: float
@@ -57,8 +64,13 @@ class Hook:
         """The command that the hook runs; empty for a function."""
         return str(getattr(self.function, "command", ""))
 
-    def hears_of(self, event: str, tool: str) -> bool:
-        """Return whether the hook runs at this event for calls of this tool."""
+    @property
+    def denies_at_failure(self) -> bool:
+        """Whether what it is asked about is denied where it fails."""
+        return self.event in GATES and self.on_error == "deny"
+
+    def hears_of(self, event: str, tool: str = "") -> bool:
+        """Return whether the hook runs at this event, for calls of this tool if it is an event of calls."""
         return event == self.event and (not self.tools or any(fnmatchcase(tool, each) for each in self.tools))
 
 
@@ -66,33 +78,39 @@ def hook(
     event: str,
     *,
     tools: str | Sequence[str] = (),
-    timeout: float = HOOK_TIMEOUT,
+    timeout: float | None = None,
     on_error: str = "deny",
     name: str | None = None,
-) -> Callable[[Callable[[HookedCall], Any]], Hook]:
+) -> Callable[[Callable[[Any], Any]], Hook]:
     """Make a hook of a function, plain or ``async``; a decorator.
 
     Args:
-        event: ``before_call`` or ``after_call``. Hooks after the call see the result, and can only add a text.
-        tools: the names of the tools, or patterns such as ``mcp_*``; empty for all tools.
-        timeout: the seconds that the hook may take.
-        on_error: ``deny`` or ``allow``: what happens to the call when the hook fails.
+        event: ``before_call``, ``filter_result``, ``after_call``, ``before_request``, ``after_reply``, ``on_fork`` or
+            ``on_exit``. The function gets a `HookedCall`, a `HookedRequest`, a `HookedReply` or a `HookedExit`.
+        tools: the names of the tools, or patterns such as ``mcp_*``, for the three events of calls; without any, all.
+        timeout: the seconds that the hook may take: 60 without it, and 1 for ``filter_result``, which may take no more.
+        on_error: ``deny``, or ``allow``: what becomes of a call, a request or a fork where the hook fails.
         name: the name of the hook in settings, logs and messages; the function's name when None.
 
     Raises `BadInput` for an argument that cannot be used.
     """
     check_choice(event, "event", HOOK_EVENTS)
     check_choice(on_error, "on_error", ("deny", "allow"))
-    check_seconds(timeout, "timeout", zero=False)
+    seconds = (FILTER_TIMEOUT if event == FILTER_RESULT else HOOK_TIMEOUT) if timeout is None else timeout
+    check_seconds(seconds, "timeout", zero=False)
+    if event == FILTER_RESULT and seconds > FILTER_TIMEOUT:
+        raise BadInput(f"Expected a filter_result hook to take {FILTER_TIMEOUT:g} second at most; got {seconds:g}.")
     among = (tools,) if isinstance(tools, str) else tuple(tools)
     if not all(isinstance(each, str) and each for each in among):
         raise BadInput(f"Expected tools to be names of tools; got {shown(tools)}.")
+    if among and event not in _OF_CALLS:
+        raise BadInput(f"Expected no tools for a hook for {event}, which is about no call; got {shown(tools)}.")
 
-    def make(function: Callable[[HookedCall], Any]) -> Hook:
+    def make(function: Callable[[Any], Any]) -> Hook:
         if not callable(function):
-            raise BadInput(f"Expected a function of a call; got {shown(function)}.")
+            raise BadInput(f"Expected a function that takes what the hook is asked about; got {shown(function)}.")
         called = name or str(getattr(function, "__name__", "hook"))
-        return Hook(called, event, function, among, timeout, on_error)
+        return Hook(called, event, function, among, seconds, on_error)
 
     return make
 
@@ -101,14 +119,14 @@ def check_hooks(hooks: object) -> tuple[Hook, ...]:
     """Check that the values are hooks, and that their names differ. Return them as a tuple. Raises `BadInput`."""
     if isinstance(hooks, str) or not isinstance(hooks, Iterable):
         raise BadInput(f"Expected hooks to be a list of hooks; got {shown(hooks)}.")
-    given = tuple(hooks)
-    for one in given:
-        if not isinstance(one, Hook):
-            raise BadInput(f"Expected each of hooks to be a function with @hook(...); got {shown(one)}.")
-    names = [one.name for one in given]
+    known = tuple(hooks)
+    for each in known:
+        if not isinstance(each, Hook):
+            raise BadInput(f"Expected each of hooks to be a function with @hook(...); got {shown(each)}.")
+    names = [each.name for each in known]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise BadInput(f"Expected hooks with different names; two are called {twice[0]!r}.")
-    return given
+    return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +134,7 @@ class HookRun:
     """One question to a hook, in the form of a tool that runs once."""
 
     hook: Hook
-    asked: HookedCall
+    asked: Hooked
 
     @property
     def traits(self) -> ToolTraits:
@@ -163,13 +181,21 @@ class HookRun:
 
 
 def verdict_from(hook_: Hook, result: Result) -> HookVerdict:
-    """Return the verdict of a run. A failed run denies the call, unless the hook has ``on_error="allow"``."""
-    if not result.is_error:
-        said = stored_verdict(json.loads(result.content))
-        return said if hook_.event == BEFORE_CALL else HookVerdict.add(said.context)
-    if hook_.event != BEFORE_CALL or hook_.on_error == "allow":
-        return HookVerdict()
-    return HookVerdict.deny(f"the hook failed: {result.content}")
+    """Return the verdict of a run. A failed run denies, unless the hook has ``on_error="allow"``."""
+    if (failure := failure_of(hook_, result)) is not None:
+        return HookVerdict.deny(f"the hook failed: {failure}") if hook_.denies_at_failure else HookVerdict()
+    said = stored_verdict(json.loads(result.content))
+    return said if hook_.event in GATES else HookVerdict.add(said.context)
+
+
+def failure_of(hook_: Hook, result: Result) -> str | None:
+    """Return the failure of a run: an error, or a verdict that its event does not take; None if it has not failed."""
+    if result.is_error:
+        return result.content
+    if hook_.event not in GATES:
+        return None
+    beyond = sorted(stored_verdict(json.loads(result.content)).means - GATES[hook_.event])
+    return f"a hook for {hook_.event} cannot {beyond[0]}" if beyond else None
 
 
 def _as_result(said: object) -> Result:

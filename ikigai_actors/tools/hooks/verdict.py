@@ -1,8 +1,16 @@
 """Verdicts: the answer of a hook about a call, and how the answers of several hooks are combined. Pure.
 
-A verdict can restrict a call, but never permit more. ``allow`` means no objection; rules and approvals still apply.
-Hooks are asked in order, and each sees the changes of the earlier ones. The first hook that denies ends this. If a hook
-wants a person to decide, a person decides, whatever later hooks answer.
+A verdict can restrict, but never permit more. ``allow`` means no objection; rules and approvals still apply. Hooks are
+asked in order, and each sees the changes of the earlier ones. The first hook that denies ends this. If a hook wants a
+person to decide, a person decides, whatever later hooks answer. Each event has its own verdicts:
+
+    before_call      deny, ask, change, add
+    filter_result    replace the text of a result, before that is committed
+    after_call       add
+    before_request   deny, which ends the turn; add
+    after_reply      add, and the turn goes on: `MOST_ROUNDS` times
+    on_fork          deny, narrow the settings of the child
+    on_exit          none: the hook only looks
 """
 
 from collections.abc import Mapping
@@ -14,9 +22,25 @@ from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.text import check_text
 
-BEFORE_CALL, AFTER_CALL = "before_call", "after_call"
-HOOK_EVENTS = (BEFORE_CALL, AFTER_CALL)
+BEFORE_CALL, AFTER_CALL, FILTER_RESULT = "before_call", "after_call", "filter_result"
+BEFORE_REQUEST, AFTER_REPLY = "before_request", "after_reply"
+ON_FORK, ON_EXIT = "on_fork", "on_exit"
+HOOK_EVENTS = (BEFORE_CALL, FILTER_RESULT, AFTER_CALL, BEFORE_REQUEST, AFTER_REPLY, ON_FORK, ON_EXIT)
 """The events at which hooks run."""
+
+GATES: Mapping[str, frozenset[str]] = {
+    BEFORE_CALL: frozenset({"deny", "ask", "change", "add"}),
+    FILTER_RESULT: frozenset({"replace"}),
+    BEFORE_REQUEST: frozenset({"deny", "add"}),
+    ON_FORK: frozenset({"deny", "narrow"}),
+}
+"""The events whose hooks can deny, each with the verdicts that it takes. Any other verdict is a failure."""
+
+MOST_ROUNDS = 3
+"""How often hooks may have one turn go on after a reply."""
+
+NARROWING = frozenset({"tools", "max_agents", "max_steps", "service_retries", "stream_retries", "hooks", "stuck_after"})
+"""The settings of a child that a hook may narrow."""
 
 LONGEST_CONTEXT = 20_000
 """The most characters that a hook may add for the model at a time."""
@@ -41,13 +65,58 @@ class HookedCall:
 
 
 @dataclass(frozen=True, slots=True)
+class HookedRequest:
+    """A request to a model, as a hook sees it."""
+
+    agent: str
+    """The agent, by uuid; `current_agent` gives its handle."""
+    prompt: str | None
+    """The prompt or the word with which it begins; None where it goes on with results, or with what a hook added."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookedReply:
+    """A reply that would end a turn, as a hook sees it."""
+
+    agent: str
+    """The agent, by uuid; `current_agent` gives its handle."""
+    text: str
+    """The text of the reply."""
+    rounds: int
+    """How often hooks have had this turn go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookedExit:
+    """The end of an agent, as a hook sees it: the agent is dead."""
+
+    agent: str
+    """The agent, by uuid."""
+    result: str
+    """The result with which it has exited, or the reason for which it was ended."""
+
+
+Hooked = HookedCall | HookedRequest | HookedReply | HookedExit
+"""A question to a hook."""
+
+
+@dataclass(frozen=True, slots=True)
 class HookVerdict:
-    """The answer of a hook. Made by `allow`, `deny`, `ask`, `change` and `add`."""
+    """The answer of a hook. Made by `allow`, `deny`, `ask`, `change`, `add`, `replace` and `narrow`."""
 
     decision: str = "allow"
     reason: str = ""
     input: Mapping[str, Any] | None = None
     context: str = ""
+    text: str | None = None
+    settings: Mapping[str, Any] | None = None
+
+    @property
+    def means(self) -> frozenset[str]:
+        """The verdicts that it has, as `GATES` names them."""
+        parts = {"change": self.input, "add": self.context.strip() or None, "replace": self.text}
+        parts |= {"narrow": self.settings, self.decision: None if self.decision == "allow" else self.decision}
+        return frozenset(name for name, value in parts.items() if value is not None)
 
     @classmethod
     def allow(cls) -> "HookVerdict":
@@ -73,8 +142,20 @@ class HookVerdict:
 
     @classmethod
     def add(cls, context: str) -> "HookVerdict":
-        """Add a text for the model, after the result of the call."""
+        """The model reads this text: after the result of the call, before the request, or after its reply."""
         return cls(context=check_text(context, "context")[:LONGEST_CONTEXT])
+
+    @classmethod
+    def replace(cls, text: str) -> "HookVerdict":
+        """The result has this text instead. For ``filter_result``."""
+        return cls(text=check_text(text, "text"))
+
+    @classmethod
+    def narrow(cls, settings: Mapping[str, Any]) -> "HookVerdict":
+        """The child may do no more than these settings allow: some of `NARROWING`. For ``on_fork``."""
+        if not isinstance(settings, Mapping) or not settings.keys() <= NARROWING:
+            raise BadInput(f"Expected settings among {', '.join(sorted(NARROWING))}; got {shown(settings)}.")
+        return cls(settings=dict(settings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +174,8 @@ class HookOutcome:
     """The names of the hooks that have changed the arguments."""
     contexts: tuple[tuple[str, str], ...] = ()
     """The texts for the model, each with the name of its hook."""
+    settings: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    """The settings by which a child is narrowed, each with its hook."""
 
     @property
     def ends(self) -> bool:
@@ -101,7 +184,7 @@ class HookOutcome:
 
     def after(self, hook: str, said: HookVerdict) -> "HookOutcome":
         """Return the outcome after one more verdict."""
-        told = (*self.contexts, (hook, said.context)) if said.context.strip() else self.contexts
+        contexts = (*self.contexts, (hook, said.context)) if said.context.strip() else self.contexts
         changes = said.input is not None and said.input != self.input
         kept = self.decision == "ask" and said.decision != "deny"
         return HookOutcome(
@@ -111,7 +194,8 @@ class HookOutcome:
             self.reason if kept or said.decision == "allow" else said.reason,
             said.input if changes and said.input is not None else self.input,
             (*self.changed_by, hook) if changes else self.changed_by,
-            told,
+            contexts,
+            (*self.settings, (hook, said.settings)) if said.settings is not None else self.settings,
         )
 
 
@@ -123,6 +207,8 @@ class DueHooks:
     after: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lacking: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The hooks that a setting names and this process does not have, by the id of the call. Such calls are denied."""
+    reply: tuple[str, ...] = ()
+    """The hooks that are to be asked about a reply that would end the turn."""
 
 
 NO_HOOKS = DueHooks()
@@ -134,12 +220,14 @@ def as_json_verdict(said: object) -> dict[str, Any]:
         return {}
     if not isinstance(said, HookVerdict) or said.decision not in ("allow", "deny", "ask"):
         raise TypeError(f"expected None or a HookVerdict, got {said!r}")
-    changed = {} if said.input is None else {"input": dict(said.input)}
+    parts = {"input": said.input, "text": said.text, "settings": said.settings}
+    changed = {name: value for name, value in parts.items() if value is not None}
     return {"decision": said.decision, "reason": said.reason, "context": said.context, **changed}
 
 
 def stored_verdict(stored: Mapping[str, Any]) -> HookVerdict:
     """Read the verdict that `as_json_verdict` has written."""
+    words = stored.get("decision", "allow"), stored.get("reason", "")
     return HookVerdict(
-        stored.get("decision", "allow"), stored.get("reason", ""), stored.get("input"), stored.get("context", "")
+        *words, stored.get("input"), stored.get("context", ""), stored.get("text"), stored.get("settings")
     )

@@ -1,6 +1,7 @@
 """Words of the shell for agents and for trouble."""
 
 from ikigai_actors.agent.subscriptions import (
+    HookFailed,
     HostChanged,
     HostEnded,
     HostsDiffer,
@@ -67,6 +68,11 @@ def explained(trouble: SystemTrouble) -> str:
         if 3 * trouble.fixed > trouble.window:
             return f"{name}: its system prompt and tools alone have about {trouble.fixed:,} {takes}; give it fewer"
         return f"{name}: its conversation has about {trouble.tokens:,} {takes}; /compact summarises it"
+    if isinstance(trouble, HookFailed):
+        then = "and what it was asked about was denied" if trouble.denied else "and all goes on without it"
+        return (
+            f"{one_line(trouble.label)}: hook {trouble.hook} ({trouble.event}) failed, {then}: {one_line(trouble.text)}"
+        )
     if isinstance(trouble, HostChanged):
         return host_changed(trouble)
     if isinstance(trouble, HostEnded):
