@@ -114,7 +114,7 @@ class Access:
     @cached_property
     def turns(self) -> TurnReader:
         """How turns are."""
-        return TurnReader(self.system._store, self.system.approvals.pending)
+        return TurnReader(self.system._store, self.system.questions.calls)
 
     @cached_property
     def top(self) -> str:

@@ -14,12 +14,13 @@ The link itself is the right to answer.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import AgentNotFound, BadInput
 from ikigai_actors.reach.access import Access
 from ikigai_actors.reach.asked import AskedRequest
+from ikigai_actors.reach.shown_questions import ShownQuestion
 from ikigai_actors.records.questions.asked import ASK, EXPIRED, VOID
 from ikigai_actors.records.questions.forms import parsed_fields
 from ikigai_actors.records.questions.links import LinkedQuestion, opened_link
@@ -38,18 +39,9 @@ FIELD = "field:"
 
 
 class LinkedForm(NamedTuple):
-    """A question, as a page shows it."""
+    """A question, as the page of a link shows it."""
 
-    text: str
-    """The text of the question; empty for a call that waits for approval."""
-    agent: str
-    tool: str
-    input: Mapping[str, Any]
-    change: str
-    """How the tool has changed since somebody was asked; empty where it has not."""
-    form: Mapping[str, Any] | None
-    """The form of the answer; None for a call that waits for approval."""
-    digest: str
+    shown: ShownQuestion
     expires: str
     """Until when the link holds, in words."""
 
@@ -117,17 +109,7 @@ class QuestionLinks:
             agent = self._system.agent(question.agent).name or question.agent
         except AgentNotFound:
             agent = question.agent
-        asks = question.kind == ASK
-        return LinkedForm(
-            text=question.text if asks else "",
-            agent=agent,
-            tool=question.call.tool,
-            input=question.call.input,
-            change=question.call.change,
-            form=(question.form or {"type": "string"}) if asks else None,
-            digest=question.digest,
-            expires=iso_time(linked.expires_at),
-        )
+        return LinkedForm(ShownQuestion(question, agent), iso_time(linked.expires_at))
 
 
 def operator_keys(references: Sequence[str]) -> list[bytes]:

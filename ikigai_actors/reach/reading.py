@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.reach.rows import state_at
+from ikigai_actors.reach.shown_questions import QuestionSeen, ShownQuestion
 from ikigai_actors.reach.views import scrollback_of
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.budgets.status import budgets_that_limit
@@ -170,19 +171,10 @@ def _budgets(system: "System", query: PageQuery) -> list[dict[str, Any]]:
     return [asdict(budget) for budget in system._store.read(lambda tx: budgets_that_limit(tx, _MOST_BUDGETS))]
 
 
-def _approvals(system: "System", query: PageQuery) -> list[dict[str, Any]]:
-    """The calls that wait for a decision."""
-    return [
-        {
-            "agent": question.agent,
-            "call": question.full_name,
-            "tool": question.tool,
-            "input": dict(question.input),
-            "always": question.always,
-            "change": question.change,
-        }
-        for question in system.approvals.pending()
-    ]
+def _questions(system: "System", query: PageQuery) -> list[QuestionSeen]:
+    """All that waits for a person, the oldest first."""
+    waiting = system.questions.pending()
+    return [ShownQuestion(question, system.handle(question.agent).record.short).seen() for question in waiting]
 
 
 def named_agent(system: "System", query: PageQuery, name: str = "agent") -> "AgentRef":
@@ -228,6 +220,6 @@ READINGS: Mapping[str, Callable[["System", PageQuery], object]] = {
     "documents": _documents,
     "document": _document,
     "budgets": _budgets,
-    "approvals": _approvals,
+    "questions": _questions,
 }
 """The readings of agents, by the last word of the request's path."""

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, NotRequired, Self, TypedDict
 from ikigai_actors.agent.turn.calls import PendingCall
 from ikigai_actors.errors import AgentDead, BadInput, IkigaiError
 from ikigai_actors.providers.base import Reply
+from ikigai_actors.reach.shown_questions import waits_in_inbox
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import is_agent_uuid
 from ikigai_actors.records.agents.registry import AgentRecord, Died
@@ -23,6 +24,8 @@ from ikigai_actors.records.hosts.remote_commands import RemoteCommandKey, answer
 from ikigai_actors.records.log.heads import heads_of, section
 from ikigai_actors.records.mail.prompts import prompt_times
 from ikigai_actors.records.messages.messages import Kind, Message
+from ikigai_actors.records.questions.asked import question_id
+from ikigai_actors.records.questions.waiting import ASK_PERSON
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.system.remote.follower import CLOCK_MARGIN, News
 from ikigai_actors.system.remote.turn import RemoteTurn, TurnEnd
@@ -79,6 +82,10 @@ class AskingCall(TypedDict):
     arguments: Mapping[str, Any]
     tool_has_changed: NotRequired[str]
     """The difference of the tool's definitions, where it has changed since somebody was asked."""
+    question: NotRequired[str]
+    """The id of the question, where a person is asked for an answer."""
+    waits: NotRequired[str]
+    """Where a person answers that question."""
 
 
 class SeenTurn(NamedTuple):
@@ -97,7 +104,7 @@ class TurnReader:
     """Reads how turns are."""
 
     def __init__(self, store: Store, pending: Callable[[], list[PendingCall]]) -> None:
-        """Read from a store; ``pending`` gives the calls that wait for a decision."""
+        """Read from a store; ``pending`` gives the calls that wait for a person."""
         self._store, self._pending = store, pending
         self._openings: dict[TurnHandle, int] = {}
 
@@ -254,4 +261,7 @@ def spent_by(record: AgentRecord) -> SpentAmounts:
 def call_that_asks(call: PendingCall) -> AskingCall:
     """A call that waits for a decision."""
     shown: AskingCall = {"call": call.full_name, "tool": call.tool, "arguments": dict(call.input)}
+    if call.tool == ASK_PERSON:
+        question = question_id(call.agent, call.asked_at)
+        return {**shown, "question": question, "waits": waits_in_inbox(question)}
     return {**shown, "tool_has_changed": call.change} if call.former else shown

@@ -48,7 +48,7 @@ _LARGEST_BODY = 1 << 20
 _QUIET = 15.0
 """Seconds without news after which a stream says that it is there: proxies close what is silent."""
 
-PAGE_ACTS = ("prompt", "steer", "fork", "decide", "signal", "send", "grant")
+PAGE_ACTS = ("prompt", "steer", "fork", "answer", "signal", "send", "grant")
 """The acts that a page asks for."""
 
 _PATIENCE = 20.0

@@ -88,6 +88,10 @@ class OpenQuestions(OfOneProcess):
         calls = {(call.agent, call.asked_at): call for call in self._approvals._waiting({row.agent for row in rows})}
         return [WaitingQuestion(row, calls[key]) for row in rows if (key := (row.agent, row.position)) in calls]
 
+    def calls(self) -> list[PendingCall]:
+        """The calls that wait for a person, those of one agent in the order in which its model named them."""
+        return self._approvals._waiting()
+
     def waiting(self, question: str) -> WaitingQuestion | None:
         """A question that waits, by its id; None when it does not. Raises `BadInput` where there is none."""
         row = self.get(question)

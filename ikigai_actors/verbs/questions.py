@@ -13,6 +13,7 @@ from ikigai_actors.verbs.verb import VerbGroup, verb
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ikigai_actors.reach.shown_questions import QuestionSeen
     from ikigai_actors.records.questions.questions import QuestionRow
     from ikigai_actors.system.handles.ref import System
     from ikigai_actors.system.questions import WaitingQuestion
@@ -28,24 +29,20 @@ def list_questions(place: "Place") -> object:
         place.screen.line(_described(question, label))
     if not questions:
         place.screen.line("Nothing waits for a person.")
-    return [question_row(question, label) for question in questions]
+    return [_seen(question, label) for question in questions]
 
 
 @verb("show", script="")
 @click.argument("question", metavar="QUESTION", type=TEXT)
 def show_question(place: "Place", question: str) -> object:
     """Show a question with its form and the digest of what is shown, or who has answered it."""
-    from ikigai_actors.errors import BadInput
-
     label = words.shown_name_in(place.system)
-    row = place.system.questions.get(question)
-    if not place.reaches(row.agent):
-        raise BadInput(f"There is no question {question!r}. questions list shows those that wait.")
+    row = _reached(place, question)
     for pending in place.system.questions.pending():
         if pending.id == row.id:
             place.screen.line(_described(pending, label))
             place.screen.line(f"digest {pending.digest}")
-            return question_row(pending, label)
+            return _seen(pending, label)
     place.screen.line(f"{row.id}  {row.how or 'it waits no more'}{f' by {row.by}' if row.by else ''}")
     return {"question": row.id, "agent": row.agent, "how": row.how, "by": row.by, "answered_at": row.answered_at}
 
@@ -65,12 +62,9 @@ def answer_question(
     A call that waits for approval runs without an ANSWER, or with allow. What a model asks takes the ANSWER, as its
     form says: a text, a number, yes or no, or an object as JSON.
     """
-    from ikigai_actors.errors import BadInput
     from ikigai_actors.verbs.principal import words_of_roles
 
-    row = place.system.questions.get(question)
-    if not place.reaches(row.agent):
-        raise BadInput(f"There is no question {question!r}. questions list shows those that wait.")
+    row = _reached(place, question)
     text = " ".join(answer)
     said = _answer_typed(row, text, deny=deny)
     principal = place.principal
@@ -89,6 +83,15 @@ def answer_question(
     done = after.how or "answered"
     place.screen.line(f"{row.id}  {done}" if in_time else f"{row.id}  was {done} before by {after.by or 'nobody'}")
     return {"question": row.id, "agent": row.agent, "answered": in_time, "how": after.how, "by": after.by}
+
+
+def _reached(place: "Place", question: str) -> "QuestionRow":
+    from ikigai_actors.errors import BadInput
+
+    row = place.system.questions.get(question)
+    if not place.reaches(row.agent):
+        raise BadInput(f"There is no question {question!r}. questions list shows those that wait.")
+    return row
 
 
 questions = VerbGroup(
@@ -152,26 +155,11 @@ def _answer_typed(row: "QuestionRow", text: str, *, deny: bool) -> object:
     return "deny" if deny or text == "deny" else "allow"
 
 
-def question_row(question: "WaitingQuestion", label: "Callable[[str], str | None]") -> dict[str, object]:
+def _seen(question: "WaitingQuestion", label: "Callable[[str], str | None]") -> "QuestionSeen":
     """A question as a client sees it."""
-    row = question.row
-    return {
-        "question": row.id,
-        "agent": row.agent,
-        "name": label(row.agent),
-        "kind": row.kind,
-        "text": question.text,
-        "tool": question.call.tool,
-        "input": dict(question.call.input),
-        "call": question.call.full_name,
-        "form": row.form,
-        "digest": row.digest,
-        "asks": list(row.asks),
-        "asked_at": row.asked_at,
-        "next_at": row.next_at,
-        "next": row.next,
-        "change": question.call.change or None,
-    }
+    from ikigai_actors.reach.shown_questions import ShownQuestion
+
+    return ShownQuestion(question, label(question.agent) or question.agent).seen()
 
 
 def _described(question: "WaitingQuestion", label: "Callable[[str], str | None]") -> str:

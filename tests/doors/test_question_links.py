@@ -111,7 +111,7 @@ def test_a_link_shows_the_form_and_takes_one_answer(durable: str, monkeypatch: p
         filled = {"field:seats": "2", "field:class": "first", "field:window": "no", "field:<b>note</b>": "a\r\nb"}
         assert door.answer(link, **filled)[0] == 200
         assert reply.get(timeout=DEADLINE).text == "booked"
-        [result] = [one for one in door.host.root.history() if one.kind == "tool_result"]
+        [result] = [message for message in door.host.root.history() if message.kind == "tool_result"]
         assert result.data["answer"] == {"seats": 2, "class": "first", "window": False, "<b>note</b>": "a\nb"}
         assert re.fullmatch(r"link:[0-9a-f]{8}", result.data["by"])
         status, page = door.answer(link, **filled)
@@ -135,10 +135,12 @@ def test_a_call_is_allowed_or_denied_by_a_link_and_shown_whole(durable: str, mon
         shown_otherwise = door.post(door.link(first.id), decide="allow", digest="0" * 64)
         assert (shown_otherwise[0], first.row.is_open, paid) == (409, True, [])
         assert door.answer(door.link(first.id), "allow")[0] == 200
-        eventually(lambda: [one.id for one in door.system.questions.pending()] not in ([], [first.id]), "the next")
+        eventually(
+            lambda: [question.id for question in door.system.questions.pending()] not in ([], [first.id]), "the next"
+        )
         assert door.answer(door.link(door.waiting().id), "deny", reason="too much")[0] == 200
         reply.get(timeout=DEADLINE)
-        last = [one.content for one in door.host.root.history() if one.kind == "tool_result"][-1]
+        last = [message.content for message in door.host.root.history() if message.kind == "tool_result"][-1]
         assert (paid, last) == ([3], "This call was denied: too much")
 
 
@@ -187,8 +189,8 @@ def test_a_link_is_in_no_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ca
         door.answer(link, **{"field:": "yes"})
         reply.get(timeout=DEADLINE)
         said = [record.getMessage() for record in caplog.records if record.name.startswith(("ikigai", "uvicorn"))]
-        assert not [one for one in said if link.rpartition(".")[2] in one]
-        assert link.rpartition(".")[2] not in str([one.data for one in door.host.root.history()])
+        assert not [line for line in said if link.rpartition(".")[2] in line]
+        assert link.rpartition(".")[2] not in str([message.data for message in door.host.root.history()])
 
 
 def test_a_link_holds_for_the_key_of_its_use_alone() -> None:

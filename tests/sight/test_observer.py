@@ -11,6 +11,7 @@ import pytest
 from ikigai_actors import ActorSystem, BadInput, OfflineProvider, Reply, ScriptedProvider, ToolCall, tool
 from ikigai_actors.sight import Observer, observe
 from ikigai_actors.sight.served_pages import published
+from ikigai_actors.system.approvals import person
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.tools import Policy
 from tests.kit.blocking_provider import Gate
@@ -269,12 +270,15 @@ def test_a_call_that_waits_is_decided_on() -> None:
             if kind == "rows" and any(row.get("state") == "asking" for row in data["rows"])
         )
         stream.close()
-        [call] = asker.get("approvals")
-        assert (call["agent"], call["tool"], call["input"]) == (ann.uuid, "launch", {"where": "noon"})
-        assert asker.post("decide", agent=ann.uuid, call="call_1", allow=True) is False
-        assert asker.post("decide", agent=ann.uuid, call=call["call"], allow=True) is True
+        [asked] = asker.get("questions")
+        assert (asked["agent"], asked["tool"], asked["input"]) == (ann.uuid, "launch", {"where": "noon"})
+        name = asked["question"]
+        assert asker.ask("/api/answer", {"question": "no such question", "answer": "allow"})[0] == 400
+        assert asker.ask("/api/answer", {"question": name, "answer": "allow", "digest": "0" * 64})[0] == 400
+        first = asker.post("answer", question=name, answer="allow", digest=asked["digest"])
+        assert (first["answered"], first["how"], first["by"]) == (True, "approved", person())
         assert reply.get(timeout=TIMEOUT).text == "done"
-        assert asker.post("decide", agent=ann.uuid, call=call["call"], allow=True) is False
+        assert asker.post("answer", question=name, answer="deny")["answered"] is False
 
 
 def test_a_page_leads_to_the_shell_in_the_browser_unless_nothing_may_be_done_on_it(

@@ -1,6 +1,7 @@
 """The observer's page in a real browser: the tree, keys, hostile text, the past, a fork, and nothing from elsewhere."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -9,6 +10,7 @@ from ikigai_actors.sight import Observer, observe
 from ikigai_actors.system.approvals import person
 from tests.kit.blocking_provider import Speaker
 from tests.kit.chromium import CHROMIUM, ChromiumPage, chromium_page
+from tests.kit.databases import eventually
 from tests.kit.program import PATIENCE
 
 pytestmark = [
@@ -63,6 +65,75 @@ async def look(system: ActorSystem, observer: Observer) -> None:
 def launch(what: str) -> str:
     """Launch."""
     return f"launched {what}"
+
+
+TRIP = {
+    "type": "object",
+    "properties": {
+        "seats": {"type": "integer", "minimum": 1},
+        "class": {"type": "string", "enum": ["first", "second"]},
+        "price": {"type": "number", "enum": [9.5, 20]},
+        "window": {"type": "boolean"},
+        "note": {"type": "string"},
+    },
+    "required": ["seats"],
+}
+
+
+@pytest.mark.thorough("a third play of the page in Chromium")
+def test_the_inbox_shows_what_waits_for_a_person_and_takes_the_answers() -> None:
+    speaker = Speaker()
+    with (
+        ActorSystem.open(":memory:", speaker, tools=[launch], approvals="ask") as system,
+        observe(system) as observer,
+    ):
+        ann, bob = system.root.fork(name="ann"), system.root.fork(name="bob")
+        turns = [ann.prompt("go")]
+        asks = ToolCall("ask_person", {"question": "<b>Which seats?</b>", "form": TRIP}, "a")
+        speaker.say(Reply(tool_calls=(asks,)))
+        turns.append(bob.prompt("go"))
+        speaker.say(Reply(tool_calls=(ToolCall("launch", {"what": "<i>tea</i>"}, "b"),)))
+        eventually(lambda: len(system.questions.pending()) == 2, "both questions")
+        asyncio.run(asyncio.wait_for(answer_both(observer), PATIENCE))
+        for _ in turns:
+            speaker.say("done", None)
+        assert [turn.get(timeout=PATIENCE).text for turn in turns] == ["done", "done"]
+        results = [message for agent in (ann, bob) for message in agent.history() if message.kind == "tool_result"]
+        assert json.loads(results[0].content) == {"seats": 2, "class": "second", "price": 9.5, "window": False}
+        assert results[1].content == "launched <i>tea</i>"
+
+
+async def answer_both(observer: Observer) -> None:
+    """Answer ann's question in the inbox and bob's call by a key."""
+    assert CHROMIUM is not None
+    async with chromium_page(CHROMIUM) as page:
+        await page.open(observer.link)
+        await page.until("document.documentElement.dataset.ready === '1'")
+        await page.until("document.getElementById('asked').textContent === '? 2 in the inbox'")
+        await press(page, "i")
+        await page.until("document.querySelectorAll('#panel .asks').length === 2")
+        assert await page.shows("document.getElementById('question').hidden")
+        boxes = "[...document.querySelectorAll('#panel .asks')]"
+        asks = f"{boxes}.find(box => box.querySelector('h3').textContent === '? ann asks')"
+        call = f"{boxes}.find(box => box.querySelector('h3').textContent === '? bob asks: launch')"
+        assert await page.shows(f"{asks}.querySelector('pre').textContent") == "<b>Which seats?</b>"
+        assert "<i>tea</i>" in await page.shows(f"{call}.querySelector('pre').textContent")
+        assert "role:approve" in await page.shows(f"{asks}.querySelector('.terms').textContent")
+        for name, value in (("seats", "0"), ("class", "second"), ("price", "9.5"), ("window", "no")):
+            await page.shows(f"{asks}.querySelector('[name={name}]').value = '{value}'")
+        answer = f"{asks}.querySelector('button[type=submit]').click()"
+        await page.shows(answer)
+        await page.until(f"{asks}.querySelector('.wrong').textContent.includes('seats')")
+        await page.shows(f"{asks}.querySelector('[name=seats]').value = '2'")
+        await page.shows(answer)
+        await page.until("document.querySelectorAll('#panel .asks').length === 1")
+        await page.shows("document.querySelector('[data-panel=talk]').click()")
+        await page.until("!document.getElementById('question').hidden")
+        await press(page, "y")
+        await page.until("document.getElementById('asked').hidden")
+        assert [
+            problem for problem in page.problems if "status of 400" not in problem
+        ] == []  # that one was the answer of 0 seats
 
 
 @pytest.mark.thorough("a second play of the page in Chromium")

@@ -15,6 +15,7 @@ def test_an_act_needs_the_right_of_its_verb() -> None:
     needed = {name: act.needs for name, act in ACTS.items()}
     assert needed["kill"] is needed["signal"] is needed["grant"] is Right.OPERATE
     assert needed["decide"] is Right.APPROVE
+    assert needed["answer"] is Right.PROMPT  # whether that one is asked is the question's
     assert needed["fork"] is needed["steer"] is needed["documents"] is Right.PROMPT
     assert {name for name, act in ACTS.items() if act.reads} == {
         name for name, role in needed.items() if role is Right.LOOK

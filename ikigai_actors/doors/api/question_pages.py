@@ -39,19 +39,17 @@ LARGEST_FORM = 256 * 1024
 
 def question_page(question: LinkedForm, wrong: str = "") -> bytes:
     """The page that asks. It changes nothing until somebody sends its form. ``wrong``: why the form was refused."""
+    shown, waiting = question.shown, question.shown.waiting
     refused = f'<p class="wrong" role="alert">{escape(wrong)}</p>' if wrong else ""
-    agent = escape(question.agent)
-    arguments = escape(json.dumps(dict(question.input), indent=2, ensure_ascii=False))
-    asked = f"<h1>May {agent} call {escape(question.tool)}?</h1><pre>{arguments}</pre>"
-    what = asked if question.form is None else f"<h1>{escape(question.text)}</h1>"
-    changed = f"<p>{escape(question.change)}</p>" if question.change else ""
-    fields = _decision() if question.form is None else _fields(question.form)
+    arguments = f"<pre>{escape(shown.arguments)}</pre>" if shown.is_call else ""
+    changed = f"<p>{escape(waiting.call.change)}</p>" if waiting.call.change else ""
+    fields = _decision() if shown.form is None else _fields(shown.form)
     body = (
-        f"{what}{changed}{refused}<form method='post'>"
-        f"<input type='hidden' name='digest' value='{escape(question.digest)}'>{fields}</form>"
-        f'<p class="quiet">Agent {agent} asks. The first answer holds. This link holds until '
+        f"<h1>{escape(shown.title)}</h1>{arguments}{changed}{refused}<form method='post'>"
+        f"<input type='hidden' name='digest' value='{escape(waiting.digest)}'>{fields}</form>"
+        f'<p class="quiet">Agent {escape(shown.who)} asks. The first answer holds. This link holds until '
         f"{escape(question.expires)}, for this question alone.<br>"
-        f"Digest of what is shown: {question.digest[:16]}</p>"
+        f"Digest of what is shown: {waiting.digest[:16]}</p>"
     )
     return _page("A question of an agent", body)
 

@@ -10,7 +10,7 @@ const SPANS = [15e3, 6e4, 3e5, 9e5, 36e5, 216e5, 864e5, 6048e5];
 const KEYS = [
   ["↑ ↓ j k", "the agent above, below"], ["← →", "fold, unfold"], ["Enter", "read it"], ["/", "find an agent"], ["w", "only those who work"],
   ["p", "prompt it"], ["f", "fork from the chosen message, or its end"], ["d", "compare with the next one that is chosen"],
-  ["y n a", "decide on the call that waits: yes, no, always"], ["[ ]", "one message back, forward in time"], ["l", "back to now"],
+  ["y n a", "decide on the call that waits: yes, no, always"], ["i", "the inbox: all that waits for you"], ["[ ]", "one message back, forward in time"], ["l", "back to now"],
   ["+ −", "a shorter, longer window"], ["t", "dark, light"], ["?", "these keys"],
 ];
 
@@ -90,6 +90,7 @@ class Page {
     const last = await this.reader.open(uuid, this.then?.position).catch(error => { this.notice(error.message); return null; });
     if (last !== null && this.at === null) this.stream.open({ epoch: this.model.epoch, version: this.model.version, agents: [uuid], after: [last] });
     if (diff) this.panels.show("diff");
+    this.panels.below();
     this.draw();
   }
 
@@ -259,7 +260,7 @@ const page = new Page();
 
 function keys(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const typing = event.target.matches("input, textarea");
+  const typing = event.target.matches("input, textarea, select");
   if (typing) { if (event.key === "Escape") { event.target.blur(); $("rows").focus(); } return; }
   const entry = page.board.list[page.board.place()];
   const acts = {
@@ -268,7 +269,7 @@ function keys(event) {
     ArrowLeft: () => entry?.open && page.board.toggle(entry), ArrowRight: () => entry && !entry.open && page.board.toggle(entry),
     Enter: () => { page.panels.show("talk"); $("talk").focus(); }, "/": () => $("find").focus(), w: () => $("working").click(),
     p: () => $("text").focus(), f: () => page.fork(), d: () => { page.panels.other = page.chosen; page.panels.show("diff"); },
-    y: () => page.panels.decide({ allow: true }), n: () => page.panels.decide({ allow: false }), a: () => page.panels.always && page.panels.decide({ allow: true, always: page.panels.always }),
+    y: () => page.panels.press(0), n: () => page.panels.press(1), a: () => page.panels.press(2), i: () => page.panels.show("questions"),
     "[": () => page.walk(-1), "]": () => page.walk(1), l: () => page.go(null), "+": () => page.zoom(-1), "-": () => page.zoom(1),
     t: () => $("theme").click(), "?": () => $("help").click(),
   };
@@ -284,7 +285,7 @@ $("find").addEventListener("input", () => { page.find = $("find").value; page.re
 $("working").addEventListener("click", () => { page.onlyWorking = !page.onlyWorking; $("working").setAttribute("aria-pressed", page.onlyWorking); page.reshape(); });
 $("theme").addEventListener("click", () => dress(document.documentElement.dataset.theme === "light" ? "dark" : "light"));
 $("help").addEventListener("click", () => $("keys").showModal());
-$("asked").addEventListener("click", () => page.panels.call && page.choose(page.panels.call.agent));
+$("asked").addEventListener("click", () => page.panels.show("questions"));
 $("live").addEventListener("click", () => page.go(null));
 $("in").addEventListener("click", () => page.zoom(-1)); $("out").addEventListener("click", () => page.zoom(1));
 $("time").addEventListener("input", () => { page.drags = true; const [a, b] = page.range(), at = a + (b - a) * $("time").value / 10000; $("when").textContent = clock(at); });

@@ -1,6 +1,7 @@
-// The panels beside the transcript: differences, documents, experiments, budgets; and the calls that wait for a decision.
+// The panels beside the transcript: differences, documents, experiments, budgets; and what waits for a person.
 import { clock } from "./model.js";
-import { get, post } from "./net.js";
+import { Inbox } from "./inbox.js";
+import { get } from "./net.js";
 import { element } from "./reader.js";
 
 const $ = id => document.getElementById(id);
@@ -10,6 +11,7 @@ export class Panels {
     this.page = page;
     this.name = "talk";
     this.other = null;
+    this.inbox = new Inbox(page);
     for (const tab of document.querySelectorAll("[role=tab]")) tab.addEventListener("click", () => this.show(tab.dataset.panel));
   }
 
@@ -17,9 +19,11 @@ export class Panels {
     this.name = name;
     for (const tab of document.querySelectorAll("[role=tab]")) tab.setAttribute("aria-selected", tab.dataset.panel === name);
     $("talk").hidden = name !== "talk"; $("panel").hidden = name === "talk";
+    if (name !== "questions") this.below();
     if (name === "talk") return;
     try {
       $("panel").replaceChildren(...await this[name]());
+      if (name === "questions") this.below();
     } catch (error) { $("panel").replaceChildren(element("p", "", error.message)); }
   }
 
@@ -77,36 +81,34 @@ export class Panels {
     })))];
   }
 
-  // The call that waits, with all that is signed.
+  // What waits for a person: the question of the chosen agent, or the oldest, stands below; the inbox has all of them.
   async ask() {
-    const waiting = await get("approvals").catch(() => []), mine = waiting.find(one => one.agent === this.page.chosen) ?? waiting[0], box = $("question");
-    this.call = mine ?? null;
-    $("asked").hidden = !waiting.length; $("asked").textContent = `? ${waiting.length} ${waiting.length === 1 ? "call asks" : "calls ask"}`;
-    this.always = mine?.always.at(-1);
-    box.hidden = !mine;
-    if (!mine) return;
-    const buttons = element("div", ""), text = mine.tool === "bash" ? mine.input.command : JSON.stringify(mine.input, null, 1);
-    const always = { tool: `Always ${mine.tool}`, exact: "Always this command" }[this.always];
-    for (const [key, word, decide] of [["y", "Yes, once", { allow: true }], ["n", "No", { allow: false }], ["a", always, { allow: true, always: this.always }]]) {
-      if (!word) continue;
-      const button = element("button", "", `${word} (${key})`);
-      button.addEventListener("click", () => this.decide(decide));
-      buttons.append(button);
-    }
-    if (this.page.model.readOnly) buttons.hidden = true;
-    const change = mine.change ? [element("p", "", "The tool has changed since you were asked:"), element("pre", "", mine.change)] : [];
-    box.replaceChildren(element("h3", "", `? ${this.page.model.name(mine.agent)} asks: ${mine.tool}`), ...change, element("pre", "", text ?? ""), buttons);
+    const waiting = await get("questions").catch(() => []), calls = waiting.every(one => one.kind === "approve");
+    this.inbox.take(waiting);
+    $("asked").hidden = !waiting.length;
+    $("asked").textContent = calls ? `? ${waiting.length} ${waiting.length === 1 ? "call asks" : "calls ask"}` : `? ${waiting.length} in the inbox`;
+    this.below();
+    if (this.name === "questions") await this.show("questions");
   }
 
-  async decide(how) {
-    if (!this.call) return;
-    const { agent, call } = this.call;
-    await this.page.act("decide", { agent, call, ...how });
-    await this.ask();
+  below() {
+    const { waiting } = this.inbox, mine = waiting.find(one => one.agent === this.page.chosen) ?? waiting[0];
+    this.asking = mine ?? null;
+    $("question").hidden = !mine || this.name === "questions";
+    if (!$("question").hidden && $("question").firstChild !== this.inbox.box(mine)) $("question").replaceChildren(this.inbox.box(mine));
+  }
+
+  async questions() {
+    const { waiting } = this.inbox;
+    if (!waiting.length) return [element("p", "", "Nothing waits for a person. Calls that wait for approval, and questions of models and programs, come here.")];
+    return waiting.map(one => this.inbox.box(one));
+  }
+
+  // The buttons of the call that stands below, or is alone in the inbox, by their keys.
+  press(place) {
+    if (this.asking?.kind === "approve") this.inbox.box(this.asking).querySelectorAll("button")[place]?.click();
   }
 }
-
-export { post };
 
 function table(heads, rows) {
   const box = element("table", ""), top = element("tr", "");

@@ -4,6 +4,7 @@ turns      fork, prompt, steer, wait
 talk       send, read_mail, documents
 looking    agents, history, diff, approvals
 changes    merge, signal, kill, decide, grant
+questions  answer
 settings   settings, configure
 contexts   what agents of other systems ask for by A2A: no tools
 """
@@ -11,7 +12,7 @@ contexts   what agents of other systems ask for by A2A: no tools
 from collections.abc import Mapping
 
 from ikigai_actors.verbs.act import Act
-from ikigai_actors.verbs.acts import changes, looking, settings, talk, turns
+from ikigai_actors.verbs.acts import changes, looking, questions, settings, talk, turns
 
 ACTS: Mapping[str, Act] = {
     each.name: each
@@ -32,6 +33,7 @@ ACTS: Mapping[str, Act] = {
         changes.kill,
         changes.decide_named_call,
         changes.grant,
+        questions.answer_waiting_question,
         settings.read_settings,
         settings.configure,
     )

@@ -1,0 +1,170 @@
+"""A question as any door shows it: who asks what, its form for a client, and the answer that comes back. Pure.
+
+    shown = shown_question(question, "ann")
+    client_form(shown)                      # {"type": "object", "properties": {"seats": …}, "required": ["seats"]}
+    answer_in(shown, {"seats": 2})          # as `OpenQuestions.answer` takes it
+
+A client of a protocol asks its user for an object of texts, numbers and booleans. So an answer that is one value is its
+field ``answer``, a choice among numbers is one among texts, and a call that waits for approval has the field ``allow``.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired, TypedDict
+
+from ikigai_actors.arguments import shown
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.messages.question_terms import ALLOW, DENY
+from ikigai_actors.records.questions.asked import APPROVE
+from ikigai_actors.records.questions.forms import check_answer, parsed_answer
+
+if TYPE_CHECKING:
+    from ikigai_actors.system.questions import WaitingQuestion
+
+ANSWER, ALLOWS = "answer", "allow"
+"""The fields of a client's form where the answer is no object."""
+
+
+class QuestionSeen(TypedDict):
+    """A question as a program sees it."""
+
+    question: str
+    """The id of the question."""
+    agent: str
+    name: str
+    kind: str
+    """``approve`` or ``ask``."""
+    text: str
+    tool: str
+    input: Mapping[str, Any]
+    call: str
+    """The full name of the call that waits."""
+    always: NotRequired[list[str]]
+    """Which later calls an approval can let run unasked."""
+    form: Mapping[str, Any] | None
+    digest: str
+    asks: list[str]
+    asked_at: int
+    next_at: int | None
+    next: str | None
+    change: str | None
+
+
+class ShownQuestion(NamedTuple):
+    """A question that waits, as a person is shown it."""
+
+    waiting: "WaitingQuestion"
+    who: str
+    """The agent that asks, by name."""
+
+    @property
+    def id(self) -> str:
+        """The id of the question."""
+        return self.waiting.id
+
+    @property
+    def is_call(self) -> bool:
+        """Whether a call waits for approval; else an answer is asked for."""
+        return self.waiting.kind == APPROVE
+
+    @property
+    def title(self) -> str:
+        """The question in a sentence."""
+        return f"May {self.who} call {self.waiting.call.tool}?" if self.is_call else self.waiting.text
+
+    @property
+    def form(self) -> Mapping[str, Any] | None:
+        """The form of the answer, a text where it says nothing; None for a call that waits for approval."""
+        return None if self.is_call else self.waiting.form or {"type": "string"}
+
+    @property
+    def arguments(self) -> str:
+        """The exact arguments of the call that waits for approval, as JSON."""
+        return json.dumps(dict(self.waiting.call.input), indent=2, ensure_ascii=False)
+
+    @property
+    def whole(self) -> str:
+        """The question with all that an approval is about: the arguments, and how the tool has changed."""
+        call = [self.title, self.arguments, self.waiting.call.change]
+        parts = call if self.is_call else [f"{self.who} asks:", self.title]
+        return "\n\n".join(part for part in parts if part)
+
+    @property
+    def elsewhere(self) -> str:
+        """The words for a client that cannot ask its user."""
+        return waits_in_inbox(self.id)
+
+    def seen(self) -> QuestionSeen:
+        """The question for a program."""
+        row, call = self.waiting.row, self.waiting.call
+        return {
+            "question": row.id,
+            "agent": row.agent,
+            "name": self.who,
+            "kind": row.kind,
+            "text": self.waiting.text,
+            "tool": call.tool,
+            "input": dict(call.input),
+            "call": call.full_name,
+            "always": list(call.always),
+            "form": row.form,
+            "digest": row.digest,
+            "asks": list(row.asks),
+            "asked_at": row.asked_at,
+            "next_at": row.next_at,
+            "next": row.next,
+            "change": call.change or None,
+        }
+
+
+def waits_in_inbox(question: str) -> str:
+    """The words for a client that cannot ask its user a question, by its id."""
+    return (
+        f"The question waits in the inbox. A person answers it by `ikigai questions answer {question[:12]} …`, "
+        "a program by POST /v1/questions/answer."
+    )
+
+
+def client_form(question: ShownQuestion) -> dict[str, Any]:
+    """The form by which a client asks its user, as a flat JSON Schema of an object."""
+    form = question.form
+    if form is None:
+        return _object({ALLOWS: {"type": "boolean", "title": "Allow"}}, [ALLOWS])
+    if form["type"] != "object":
+        return _object({ANSWER: _client_field({"title": "Answer", **form})}, [ANSWER])
+    fields = {name: _client_field(field) for name, field in form["properties"].items()}
+    return _object(fields, list(form.get("required", ())))
+
+
+def answer_in(question: ShownQuestion, content: object) -> Any:
+    """The answer that a user has given by a client's form. Raises `BadInput`, which says what does not fit."""
+    form = question.form
+    wants = ALLOWS if form is None else ANSWER if form["type"] != "object" else ", ".join(form["properties"])
+    if not isinstance(content, Mapping):
+        raise BadInput(f"Expected the answer to be an object with {wants}; got {shown(content)}.")
+    if form is None:
+        if not isinstance(content.get(ALLOWS), bool):
+            raise BadInput(f"Expected {ALLOWS} to be true or false; got {shown(content.get(ALLOWS))}.")
+        return ALLOW if content[ALLOWS] else DENY
+    if form["type"] != "object":
+        return check_answer(form, _typed(form, content.get(ANSWER)))
+    fields = form["properties"]
+    return check_answer(form, {name: _typed(fields.get(name), value) for name, value in content.items()})
+
+
+def _object(fields: Mapping[str, Any], required: list[str]) -> dict[str, Any]:
+    return {"type": "object", "properties": dict(fields), "required": required}
+
+
+def _client_field(field: Mapping[str, Any]) -> dict[str, Any]:
+    if field.get("enum") is None or field["type"] == "string":
+        return dict(field)
+    texts = {name: field[name] for name in ("title", "description") if name in field}
+    return {"type": "string", **texts, "enum": [json.dumps(choice) for choice in field["enum"]]}
+
+
+def _typed(field: Mapping[str, Any] | None, value: object) -> Any:
+    """The value of a field; a choice among numbers has come as a text."""
+    if field is None or field["type"] == "string" or not isinstance(value, str):
+        return value
+    return parsed_answer(field, value)
