@@ -330,6 +330,7 @@ class ProviderError(IkigaiError):
         unavailable: bool = False,
         free: bool = False,
         retry_after: float | None = None,
+        is_kept: bool = False,
     ) -> None:
         super().__init__(message)
         self.partial = partial
@@ -347,6 +348,10 @@ class ProviderError(IkigaiError):
         self.retry_after = retry_after
         """Seconds after which the same request may be sent again, as the service has said; 0 where that is for its
         client to choose, and None where it does not help. The turn waits, or asks the next one of the agent's models.
+        """
+        self.is_kept = is_kept
+        """Whether the service has the reply, or makes it still (`Delta.kept`): the same one is read when the request is
+        sent again.
         """
 
 

@@ -341,6 +341,8 @@ class AgentActor(PooledActor):
                 pass
             case Dead():
                 self._exit_message = message.exit_message
+                if self.state.kept is not None:
+                    self._effects.give_up(self.state.kept)
                 self._stop()
             case Reset():
                 self._hand_over(self._effects.crash(self.state.request))
@@ -374,9 +376,9 @@ class AgentActor(PooledActor):
                     raise message.error
             case Restarted():
                 self._go_on_after(message)
-            case on.StatusChanged() | on.ServiceDue() | on.WindowFull() | on.PartWritten() | on.Batched():
+            case on.StatusChanged() | on.ServiceDue() | on.WindowFull() | on.PartWritten():
                 self._decide(message)
-            case on.ChildRead():
+            case on.Batched() | on.ReplyKept() | on.ChildRead():
                 self._decide(message)
             case on.ReplyReceived() | on.ReplyFailed() | on.Exited() | on.SummaryReplied() | on.SummaryFailed():
                 self._answered(message)

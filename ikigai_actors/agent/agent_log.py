@@ -21,6 +21,7 @@ from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.records.log.merge_source import MergeSource
 from ikigai_actors.records.log.merges import head_moved
 from ikigai_actors.records.messages.forms import ASKER
+from ikigai_actors.records.messages.kept import reply_named_in
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.messages.replies import outcome_of
 
@@ -131,6 +132,7 @@ class AgentLog:
             opened[0].data.get("labels", {}) if opened else {},
             opened[0].data.get("mail", 0) if opened and ASKER in opened[0].data else 0,
             ending_in(opened) if turn else None,
+            reply_named_in(next(log.newest_first()), self._uuid) if turn else None,
         )
 
     def grow(self, messages: Sequence[Message]) -> None:

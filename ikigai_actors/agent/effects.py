@@ -45,6 +45,7 @@ from ikigai_actors.agent.turn.state import (
     AwaitService,
     BeginWait,
     Effect,
+    GiveUpReply,
     MergeTree,
     PlanPart,
     RequestModel,
@@ -67,6 +68,7 @@ from ikigai_actors.records.budgets.amounts import Held
 from ikigai_actors.records.log.log import Log, NotHeld
 from ikigai_actors.records.log.log_unit import Birth
 from ikigai_actors.records.mail.asked import AskedTurn
+from ikigai_actors.records.messages.kept import KeptRequest
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.outputs import expected_in
 from ikigai_actors.records.messages.settings import URGENCIES, complaint
@@ -168,7 +170,7 @@ class Effects:
         """The effects that wait to be performed."""
         self._postponed: tuple[Effect, ...] = ()
         self._request: ModelRequest | None = None
-        self._joined: RequestModel | None = None  # the request in flight, where it waits for a batch
+        self._joined: RequestModel | None = None  # the request in flight, where its service keeps the answer
         self._crash: Crashed | None = None
         self._spent: Spent | None = None
         self._warned = 0  # the turn in which people got a notice that the window is nearly full
@@ -209,9 +211,20 @@ class Effects:
         """Begin no effects outside from now on. The function is called once no model request and no tool runs."""
         self._finished = [*(self._finished or ()), finished]
         if self._request is not None and (joined := self._joined) is not None:
-            self.cancel()  # a batch may take a day: its answer is for whoever goes on with the turn
+            self.cancel()  # it may take long, and nothing is lost: its answer is for whoever goes on with the turn
             self._postponed = (*self._postponed, joined)
         self._note_end()
+
+    def give_up(self, kept: KeptRequest) -> None:
+        """Have a service end a reply that nobody reads any more. Never waits; an error is logged alone.
+
+        A process that is killed before leaves a reply that is paid for and that nobody reads.
+        """
+        try:
+            [chosen, *_] = self._runtime.providers.choose(kept.model)
+        except IkigaiError:  # the provider is gone, and with it the key
+            return
+        self._runtime.executor.give_up(chosen.provider, kept.reply.id)
 
     def retry_postponed(self) -> None:
         """Put the postponed effects before all others: the host may act again."""
@@ -236,6 +249,8 @@ class Effects:
                 self._runtime.executor.merge_files(self._uuid, effect.child, effect.way, effect.caller.settle)
             case Spawn():
                 self._spawn(effect.birth, log)
+            case GiveUpReply():
+                self.give_up(effect.kept)
             case AwaitService() if effect.request == state.request:
                 self._runtime.processes.await_service(self._uuid, effect.at)
             case AwaitService():
@@ -387,6 +402,7 @@ class Effects:
             output=chosen.offer.sent[-1] if chosen.is_typed else None,
             once=held_output(state) is not None,
             cut_by_budget=chosen.cut_by_budget,
+            kept=state.kept.reply if state.kept is not None and state.kept.model == chosen.name else None,
         )
         inbox, publisher, uuid, head = self._inbox, self._runtime.publisher, self._uuid, state.head
 
@@ -409,12 +425,16 @@ class Effects:
                     inbox.put_urgent(self._crash)
 
         def heard(delta: Delta) -> None:
+            if delta.kept is not None:
+                self._joined = RequestModel(request)
+                inbox.put_urgent(on.ReplyKept(request, KeptRequest(chosen.name, delta.kept)))
+                return
             publisher.publish(Streamed(uuid, delta.text, delta.kind, head))
 
         batched = self._batched(chosen, head)
         if batched is not None:
-            self._joined = RequestModel(request)
             inbox.put_urgent(on.Batched(request))
+        self._joined = RequestModel(request) if batched is not None or question.kept is not None else None
         self._send(chosen, question, blobs, heard, on_reply, self._runs_at(state.turn, log), head, batched)
 
     def _batched(self, chosen: "_Chosen", head: int) -> BatchedProvider | None:
@@ -505,7 +525,7 @@ class Effects:
         blobs = RequestBlobs(self._runtime.blobs, conversation.blobs)
         question = assemble(
             conversation,
-            {**chosen.settings, "max_tokens": most},
+            {**chosen.settings, "max_tokens": most, "background": False},
             agent=uuid,
             name=name,
             model=chosen.name,
@@ -526,6 +546,7 @@ class Effects:
                     error = ProviderError(f"{chosen.name} gave no summary. Nothing was changed.")
                     inbox.put_urgent(on.SummaryFailed(request, error, self._spent))
 
+        self._joined = None
         self._send(chosen, question, blobs, lambda delta: None, on_reply, runs)
 
     def _choose(self, state: State, log: Log, end: int, summary: bool = False) -> "_Chosen":
@@ -597,14 +618,12 @@ class Effects:
         for hook in self._runtime.instruments.request_begins:
             hook(self._tally, question)
         self._spent = None
-        if batched is None:
-            self._joined = None
 
         def on_delta(delta: Delta) -> None:
             if delta.spent is not None:
                 self._spent = delta.spent
             else:
-                for came in self._runtime.instruments.piece_comes:
+                for came in self._runtime.instruments.piece_comes if delta.kept is None else ():
                     came(self._tally, len(delta.text))
                 heard(delta)
 

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ikigai_actors.actors.actor import AsideCall
 from ikigai_actors.actors.clock import SYSTEM_CLOCK, Clock
@@ -273,6 +273,21 @@ class Executor:
         with self._closing:
             if self._toolsets and not self._closed:
                 self._loop.call_soon_threadsafe(begin)
+
+    def give_up(self, provider: Provider, reply: str) -> None:
+        """Have a provider give up a reply that its service makes, by its id; what comes of it is logged alone."""
+
+        async def work() -> None:
+            try:
+                await cast(Any, provider).give_up(reply)
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:  # other people's code
+                logger.warning("Reply %s could not be given up: %s", reply, described(error))
+
+        with self._closing:
+            if not self._closed:
+                self._loop.call_soon_threadsafe(lambda: self._note(self._loop.create_task(work())))
 
     def merge_files(self, agent: str, child: str, how: str, done: Callable[[list[str] | IkigaiError], object]) -> None:
         """Have a toolset merge the files of a child into those of an agent; ``done`` gets the paths or the error."""

@@ -18,7 +18,7 @@ What a program needs of them this package hands on; none is loaded before it is 
     anthropic       Anthropic's models, and servers that speak as theirs do: messages_form, message_json,
                     anthropic_reply, anthropic_errors; prompt_cache says what is remembered there
     openai          OpenAI's models, and servers that speak chat completions or Responses: openai_chat,
-                    openai_responses, openai_parts, openai_schema, openai_errors
+                    openai_responses, openai_background, openai_parts, openai_schema, openai_errors
     service_client  what both have in common: connections, options, errors
     transport       their connections, keys and certificates
     batches         what they have in common where many requests are answered later; openai_batches

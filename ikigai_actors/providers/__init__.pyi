@@ -4,6 +4,7 @@ from ikigai_actors.providers.anthropic import AnthropicProvider as AnthropicProv
 from ikigai_actors.providers.attachment_limits import AttachmentLimits as AttachmentLimits
 from ikigai_actors.providers.base import Delta as Delta
 from ikigai_actors.providers.base import Exit as Exit
+from ikigai_actors.providers.base import KeptReply as KeptReply
 from ikigai_actors.providers.base import OnDelta as OnDelta
 from ikigai_actors.providers.base import Provider as Provider
 from ikigai_actors.providers.base import Reply as Reply

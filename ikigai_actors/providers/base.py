@@ -112,6 +112,16 @@ class Reply(Generic[O_co]):
 
 
 @dataclass(frozen=True, slots=True)
+class KeptReply:
+    """A reply that its service makes, and keeps, whether or not anybody reads it."""
+
+    id: str
+    """The name of it at the service."""
+    after: int = 0
+    """The number of the event after which it is read."""
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One request to a model. Valid by construction (see `ikigai_actors.agent.turn.request`)."""
 
@@ -150,6 +160,10 @@ class Request:
     """
     cut_by_budget: bool = False
     """Whether ``settings["max_tokens"]`` is what a strict budget has left, and less than the reply might have else."""
+    kept: KeptReply | None = None
+    """The reply to this request that the service makes already. A provider reads it; where the service has it no more,
+    the provider sends the request.
+    """
 
     @property
     def conversation(self) -> Sequence[ModelMessage]:
@@ -177,6 +191,10 @@ class Delta:
     spent: Spent | None = None
     """The tokens that the service has counted so far. The last one counts for a reply that is interrupted or breaks
     off. Subscribers do not get such a delta.
+    """
+    kept: KeptReply | None = None
+    """The reply as its service keeps it, said once, where the setting ``background`` asks for that: whoever goes on
+    with the turn gets it as `Request.kept`. Subscribers do not get such a delta.
     """
 
 
@@ -228,6 +246,9 @@ class Provider(Protocol):
     A provider may have a method ``refers_to_tools(model)``: whether its service loads the description of a tool where
     a result refers to it (`ResultBlock.found`), and leaves what is cached as it was. Where it is missing, tools that
     were found are sent with the others.
+
+    A provider that says `Delta.kept` has a method ``async give_up(id)``: nobody reads that reply any more, and its
+    service need not make it. Whatever that raises is logged.
 
     A provider may have a method ``window(model)``: how many tokens a model takes, 0 where it does not know. A
     conversation that comes near it is summarised.

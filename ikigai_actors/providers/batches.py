@@ -114,13 +114,15 @@ def whole_reply(reply: StreamedReply, event: Mapping[str, Any]) -> Reply:
 
 
 @contextmanager
-def batch_errors(diagnosis: Diagnosis, service: str, keys: Callable[[], Iterable[str | None]]) -> Iterator[None]:
-    """Turn what goes wrong as a service is asked about batches into a `ProviderError`, without keys."""
+def batch_errors(
+    diagnosis: Diagnosis, service: str, keys: Callable[[], Iterable[str | None]], about: str = "batches"
+) -> Iterator[None]:
+    """Turn what goes wrong as a service is asked about what it keeps into a `ProviderError`, without keys."""
     try:
         yield
     except diagnosis.failures() as error:
         raise ProviderError(
-            without_keys(f"The batches of {service} gave an error: {described(error)}", keys()),
+            without_keys(f"The {about} of {service} gave an error: {described(error)}", keys()),
             unavailable=diagnosis.is_unavailable(error),
             free=diagnosis.is_free(error),
             retry_after=diagnosis.retry_after(error),

@@ -12,7 +12,7 @@ from dataclasses import fields
 from typing import Any, NoReturn
 
 from ikigai_actors.frozen import replace
-from ikigai_actors.providers.base import Delta, Reply, Spent, ToolCall, Usage
+from ikigai_actors.providers.base import Delta, KeptReply, Reply, Spent, ToolCall, Usage
 from ikigai_actors.providers.token_counts import MOST_TOKENS
 from ikigai_actors.text import storable
 
@@ -87,6 +87,8 @@ def checked_delta(value: object) -> Delta:
     for name in ("text", "kind"):
         if not isinstance(getattr(value, name), str):
             _refuse(name, "text", getattr(value, name), "a Delta")
+    if value.kept is not None:
+        _check_kept(value.kept)
     if value.spent is None:
         return value
     if not isinstance(value.spent, Spent):
@@ -95,6 +97,13 @@ def checked_delta(value: object) -> Delta:
         _refuse("spent.model", "text", value.spent.model, "a Delta")
     _check_usage("spent.usage", value.spent.usage, "a Delta")
     return replace(value, spent=replace(value.spent, model=storable(value.spent.model)))
+
+
+def _check_kept(kept: object) -> None:
+    if not (isinstance(kept, KeptReply) and isinstance(kept.id, str) and kept.id and isinstance(kept.after, int)):
+        _refuse("kept", "KeptReply(id, after) or None", kept, "a Delta")
+    if storable(kept.id) != kept.id:
+        _refuse("kept.id", "text that can be stored", kept.id, "a Delta")
 
 
 def _check_call(where: str, call: object) -> None:

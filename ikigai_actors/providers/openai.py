@@ -16,7 +16,7 @@ import json
 import os
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -28,6 +28,7 @@ from ikigai_actors.providers.attachment_limits import OPENAI_LIMITS
 from ikigai_actors.providers.base import OnDelta, Reply, Request
 from ikigai_actors.providers.batches import BatchRequest, BatchResult, ListedBatch, batch_errors, whole_reply
 from ikigai_actors.providers.extra_options import extra_options
+from ikigai_actors.providers.openai_background import BackgroundReply, read_in_background
 from ikigai_actors.providers.openai_batches import batch_result_of, last_event, one_chunk
 from ikigai_actors.providers.openai_chat import ChatReply, chat_arguments
 from ikigai_actors.providers.openai_responses import ENCRYPTED, ResponsesReply, responses_arguments
@@ -51,6 +52,7 @@ _FORMS = {"response_format", "text"}
 """The arguments by which the service writes a value itself."""
 _REFUSED_FORM = ("response_format", "text.format", "schema")
 """A refusal of that has one of these."""
+_NOT_IN_BATCHES = ("stream", "stream_options", "background", "store")
 _OURS = "ikigai_batch"
 """The field of a batch's metadata with our name of it."""
 _LISTED = 100
@@ -126,7 +128,9 @@ class OpenAIProvider:
             raise ProviderError("No model is named: set one, as /model openai:MODEL, or OpenAIProvider(model=...).")
         await self._client.enter()
         by_responses = self._speaks_responses(address)
-        reply = ResponsesReply(request.tools) if by_responses else ChatReply(request.tools)
+        in_background = by_responses and bool(request.settings.get("background"))
+        new_reply = BackgroundReply if in_background else ResponsesReply if by_responses else ChatReply
+        reply = new_reply(request.tools)
         max_tokens = request.settings.get("max_tokens", self._max_tokens)
 
         def explain(error: Exception) -> str:
@@ -136,9 +140,20 @@ class OpenAIProvider:
             return max_tokens or "the service's own"
 
         with provider_errors(openai_errors, reply, explain, lambda: [key], limit, request):
-            client = self._client.get(lambda: self._new_client(address, key))
-            async with self._answered(client, request, model, max_tokens, address) as response:
-                return await received(response, reply, on_delta, self._options.get("timeout"))
+            client, pause = self._client.get(lambda: self._new_client(address, key)), self._options.get("timeout")
+
+            def opened() -> "AbstractAsyncContextManager[AsyncAPIResponse[Any]]":
+                return self._answered(client, request, model, max_tokens, address)
+
+            if isinstance(reply, BackgroundReply):
+                return await read_in_background(client, opened, request.kept, reply, on_delta, pause)
+            async with opened() as response:
+                return await received(response, reply, on_delta, pause)
+
+    async def give_up(self, id: str) -> None:  # noqa: A002 - its field's name
+        """Have the service end a reply that it makes in the background. Raises `ProviderError`."""
+        async with self._asking("replies") as client:
+            await client.responses.cancel(id)
 
     def takes_batches(self) -> bool:
         """Whether the service has batches."""
@@ -150,7 +165,7 @@ class OpenAIProvider:
         await self._client.enter()
         arguments = self._arguments(request, model, request.settings.get("max_tokens", self._max_tokens), address)
         further = arguments.pop("extra_body", {})
-        body = {name: value for name, value in arguments.items() if name not in ("stream", "stream_options")}
+        body = {name: value for name, value in arguments.items() if name not in _NOT_IN_BATCHES}
         return json.dumps({**body, **further}).encode()
 
     def batch_reply(self, request: Request, result: str) -> Reply:
@@ -168,7 +183,7 @@ class OpenAIProvider:
             % (json.dumps(request.custom_id).encode(), json.dumps(endpoint).encode(), request.body)
             for request in requests
         )
-        async with self._batching() as client:
+        async with self._asking() as client:
             file = await client.files.create(file=(f"{id}.jsonl", b"".join(lines)), purpose="batch")
             made = await client.batches.create(
                 input_file_id=file.id, endpoint=endpoint, completion_window="24h", metadata={_OURS: id}
@@ -177,7 +192,7 @@ class OpenAIProvider:
 
     async def listed_batches(self) -> Sequence[ListedBatch]:
         """The latest batches of the service. Raises `ProviderError`."""
-        async with self._batching() as client:
+        async with self._asking() as client:
             page = await client.batches.list(limit=_LISTED)
             return [
                 ListedBatch(
@@ -191,12 +206,12 @@ class OpenAIProvider:
 
     async def has_ended(self, remote: str) -> bool:
         """Whether the results of a batch are there. Raises `ProviderError`."""
-        async with self._batching() as client:
+        async with self._asking() as client:
             return (await client.batches.retrieve(remote)).status in _ENDED
 
     async def batch_results(self, remote: str) -> Sequence[BatchResult]:
         """The results of a batch that has ended. Raises `ProviderError`."""
-        async with self._batching() as client:
+        async with self._asking() as client:
             batch = await client.batches.retrieve(remote)
             lines: list[str] = []
             for file in filter(None, (batch.output_file_id, batch.error_file_id)):
@@ -205,15 +220,15 @@ class OpenAIProvider:
 
     async def cancel_batch(self, remote: str) -> None:
         """Ask for no more results of a batch. Raises `ProviderError`."""
-        async with self._batching() as client:
+        async with self._asking() as client:
             await client.batches.cancel(remote)
 
     @asynccontextmanager
-    async def _batching(self) -> "AsyncIterator[AsyncOpenAI]":
-        """The client, for questions about batches."""
+    async def _asking(self, about: str = "batches") -> "AsyncIterator[AsyncOpenAI]":
+        """The client, for questions about what the service keeps."""
         address, key = self._address()[0], self._key()
         await self._client.enter()
-        with batch_errors(openai_errors, self.name, lambda: [key]):
+        with batch_errors(openai_errors, self.name, lambda: [key], about):
             yield self._client.get(lambda: self._new_client(address, key))
 
     def check_ready(self) -> None:

@@ -1,9 +1,10 @@
 """Responses: the protocol of OpenAI's own models. Pure: a request to arguments, events to a reply.
 
-Nothing is kept by the service (``store=False``): each request has the whole conversation. What a model reasoned comes
-encrypted, as items of the reply. They are kept as they came, and go back unaltered to the model that made them, in
-their place before what followed. Messages and calls go back as they came, too, but for their ids: the service would
-look for these among what it has stored. A call without arguments goes back with ``{}``.
+Nothing is kept by the service (``store=False``), but for a reply that is made in the background: each request has the
+whole conversation. What a model reasoned comes encrypted, as items of the reply. They are kept as they came, and go
+back unaltered to the model that made them, in their place before what followed. Messages and calls go back as they
+came, too, but for their ids: the service would look for these among what it has stored. A call without arguments goes
+back with ``{}``.
 """
 
 import json
@@ -60,6 +61,8 @@ def responses_arguments(
     later = {tool["name"]: _function(tool) for tool in request.tools if tool.get("defer_loading")}
     items = [item for message in request.conversation for item in _items(message, request.blobs, later)]
     arguments: dict[str, Any] = {"model": model, "input": items, "stream": True, "store": False}
+    if settings.get("background"):
+        arguments |= {"background": True, "store": True}
     if encrypted:
         arguments["include"] = [ENCRYPTED]
     if request.system.strip():

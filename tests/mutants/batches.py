@@ -1,4 +1,4 @@
-"""Mutants of requests that wait for a batch.
+"""Mutants of requests that wait for a batch, and of replies that a service keeps.
 
 nice python -m tests.mutants --batches
 """
@@ -6,6 +6,7 @@ nice python -m tests.mutants --batches
 from tests.mutants import Mutant
 
 _BATCHES, _HOSTS = "tests/system/test_batches.py", "tests/system/test_batches_on_hosts.py"
+_KEPT, _OPENAI = "tests/system/test_background.py", "tests/providers/test_openai_provider.py"
 
 BATCH_MUTANTS = (
     Mutant(
@@ -49,5 +50,33 @@ BATCH_MUTANTS = (
         '        tx.run("leave_batch", agent=self.agent, position=self.position)',
         "        return",
         test=_BATCHES,
+    ),
+    Mutant(
+        "a request is sent again whose reply its service keeps",
+        "agent/effects.py",
+        "kept=state.kept.reply if",
+        "kept=None if",
+        test=_KEPT,
+    ),
+    Mutant(
+        "a request is sent again whose connection broke",
+        "agent/turn/machine.py",
+        "(Kind.RETRY, told, {**data, **kept}))",
+        "(Kind.RETRY, told, data))",
+        test=_KEPT,
+    ),
+    Mutant(
+        "a service does not hear that nobody reads a reply any more",
+        "agent/turn/kept.py",
+        "(*step.effects, GiveUpReply(kept))",
+        "step.effects",
+        test=_KEPT,
+    ),
+    Mutant(
+        "a reply of Responses is read on from its beginning in the middle",
+        "providers/openai_background.py",
+        "            self.kept = KeptReply(self.kept.id, number)",
+        "            pass",
+        test=_OPENAI,
     ),
 )

@@ -8,13 +8,16 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
+from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
+from openai.types.responses.response_retrieve_params import ResponseRetrieveParamsStreaming
+from pydantic import TypeAdapter
 
 from ikigai_actors import ActorSystem
 from ikigai_actors.errors import BadInput, ProviderError
-from ikigai_actors.providers.base import Delta, OnDelta, Reply, Request, Spent, ToolCall, Usage
+from ikigai_actors.providers.base import Delta, KeptReply, OnDelta, Reply, Request, Spent, ToolCall, Usage
 from ikigai_actors.providers.configuration import parse_configuration
 from ikigai_actors.providers.openai import OpenAIProvider
 from tests.kit.messages_server.server import Refuses, Sends, Waits
@@ -807,3 +810,64 @@ sys.exit("anthropic" in sys.modules)
     command = [sys.executable, "-W", "error", "-c", code]
     done = subprocess.run(command, env=environment, check=False, capture_output=True)
     assert (done.returncode, b"cannot be reached" in done.stdout) == (0, True), done.stderr
+
+
+# Replies in the background
+
+
+def read_on(server: OpenAIServer, kept: KeptReply | None = None) -> tuple[Reply, list[KeptReply]]:
+    """A reply in the background, and the names of it that were said."""
+    asked, heard = replace(request(background=True), kept=kept), list[Delta]()
+    reply = ask_and_hear(server, heard.append, asked, api="responses", model="gpt-5.5")
+    return reply, [delta.kept for delta in heard if delta.kept is not None]
+
+
+def test_a_reply_in_the_background_is_read_on_where_its_connection_broke(server: OpenAIServer) -> None:
+    server.answers.append(Streams(response_events(message_item("Hello")), pause=3, cut=True))
+    reply, named = read_on(server)
+    assert (reply.text, named) == ("Hello", [KeptReply("resp_1", 0)])
+    assert server.read_after == [("resp_1", 2)]
+    body = TypeAdapter(ResponseCreateParamsStreaming).validate_python(server.requests[0])
+    assert (body["background"], body["store"]) == (True, True)
+    query = get_type_hints(ResponseRetrieveParamsStreaming)
+    assert {"stream", "starting_after", "include"} <= query.keys()
+
+
+def test_a_reply_that_another_process_has_begun_is_read_from_its_beginning(server: OpenAIServer) -> None:
+    server.answers.append(Streams(response_events(message_item("Hello"), call_item("read", "{}"))))
+    first, _ = read_on(server)
+    again, named = read_on(server, KeptReply("resp_1", 0))
+    assert (again.text, again.blocks, again.tool_calls) == (first.text, first.blocks, first.tool_calls)
+    assert (len(server.kept), named) == (1, [])
+
+
+def test_a_reply_that_the_service_has_no_more_is_asked_for_anew(server: OpenAIServer) -> None:
+    reply, named = read_on(server, KeptReply("resp_9", 0))
+    assert (reply.text, named) == ("ok", [KeptReply("resp_1", 0)])
+
+
+def test_a_reply_whose_connection_breaks_again_and_again_is_kept_for_later(server: OpenAIServer) -> None:
+    events = response_events(message_item("Hello"))
+    server.answers.append(Streams(events[:3]))
+    with pytest.raises(ProviderError, match="it is read again") as raised:
+        read_on(server)
+    assert (raised.value.is_kept, raised.value.broke_off, raised.value.retry_after) == (True, True, 0)
+    assert len(server.kept) == 1
+
+
+def test_a_reply_in_the_background_that_fails_or_is_garbled_is_not_read_again(server: OpenAIServer) -> None:
+    failed = response_events(status="failed", error={"code": "server_error", "message": "The model gave up."})
+    server.answers += [Streams(failed), Streams(response_events(call_item("read", "{{")))]
+    for _ in range(2):
+        with pytest.raises(ProviderError) as raised:
+            read_on(server)
+        assert not raised.value.is_kept
+    assert server.read_after == []
+
+
+def test_a_batch_and_chat_completions_are_not_asked_for_a_background(server: OpenAIServer) -> None:
+    ask(server, request(background=True))
+    assert "background" not in server.requests[0]
+    provider = OpenAIProvider("gpt-5.5", base_url=server.url, api_key=KEY, api="responses")
+    body = json.loads(asyncio.run(provider.batch_body(request(background=True))))
+    assert body.keys().isdisjoint({"background", "store", "stream"})

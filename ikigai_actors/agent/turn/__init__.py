@@ -13,6 +13,7 @@ Its modules:
     fork, kinds                a child, from the history up to a position; how the child of a kind begins
     record, recorded_words     calls that are answered from a record; steering messages that a trial gets from it
     request                    the history as a request to a model
+    kept                       replies that their service makes and keeps
     shown_attachments          which attachments the request has, and which are replaced by a text
     plan, compaction, elision  what a summary replaces, how a summary is made, what is shown by reference instead
     tokens                     how many tokens a message has, by what replies have reported

@@ -20,6 +20,7 @@ from ikigai_actors.providers.base import Reply, Spent
 from ikigai_actors.records.budgets.amounts import Charge, Held, Paused
 from ikigai_actors.records.log.history import View
 from ikigai_actors.records.log.merge_source import MergeSource
+from ikigai_actors.records.messages.kept import KeptRequest
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.messages.steered import NOW, STEER
 from ikigai_actors.tools.hooks.verdict import NO_HOOKS, DueHooks, HookOutcome
@@ -452,8 +453,18 @@ class Loaded:
     """The new value of `State.asked`."""
     ending: Message | None = None
     """The new value of `State.ending`."""
+    kept: KeptRequest | None = None
+    """The new value of `State.kept`."""
     cut_off: str = ""
     """Why the open turn does not go on by itself, for callers that ask for its outcome. The actor fills it in."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyKept:
+    """Says that the service makes the reply whether or not anybody reads it, and keeps it."""
+
+    request: int
+    kept: KeptRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -712,6 +723,7 @@ Completion = (
     | SummaryFailed
     | PartWritten
     | Batched
+    | ReplyKept
     | ChildRead
     | Exited
     | ToolFinished

@@ -27,6 +27,8 @@ held for the request is free meanwhile, and the request leaves at that time; or 
 settings. Any other error ends the turn, and `State.failed` remembers
 it: `Resume` opens that turn again, as it stands in the log, and the next request leaves when that is committed.
 
+Of a reply that its service keeps, a `note` is committed when its first event comes (`ikigai_actors.agent.turn.kept`).
+
 A turn that was asked for a value of a type ends by the rules of `ikigai_actors.agent.turn.typed`.
 
 A crash leaves what was committed. In ``unloaded`` and ``idle`` no turn is open. In ``waiting_for_model`` the prompt and
@@ -66,6 +68,7 @@ from ikigai_actors.agent.turn.events import Needs, TurnEvent
 from ikigai_actors.agent.turn.fork import fork_by_command, fork_trials
 from ikigai_actors.agent.turn.found import found_in
 from ikigai_actors.agent.turn.hooked import ask_about_reply, may_add, take_reply_verdict, take_request_verdict
+from ikigai_actors.agent.turn.kept import giving_up, keep_reply
 from ikigai_actors.agent.turn.plan import READABLE, History, SummaryPlan, elision_of, less_of, plan_in_place, plan_of
 from ikigai_actors.agent.turn.record import from_record
 from ikigai_actors.agent.turn.skills import LOAD_SKILL, loaded_in, without_loaded
@@ -135,6 +138,7 @@ from ikigai_actors.records.agents.labels import joined
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.forms import ASKER
+from ikigai_actors.records.messages.kept import kept_data
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import reply_message_data, spent_data, spent_of
 from ikigai_actors.records.messages.settings import STREAM_RETRIES, is_trial
@@ -280,8 +284,8 @@ def step(
         words: the waiting steering messages that may enter now, oldest first, without the prompt that is the event.
     """
     if not words:
-        return _step(state, event, now, tools, words=False)
-    return _with_words(_step(state, event, now, tools, words=True), words, now)
+        return giving_up(state, event, _step(state, event, now, tools, words=False))
+    return giving_up(state, event, _with_words(_step(state, event, now, tools, words=True), words, now))
 
 
 def _with_words(step: Step, words: Sequence[on.Prompt], now: int) -> Step:
@@ -316,6 +320,8 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
             return _reply(state, event, now, words and _goes_on(state))
         case on.Batched():
             return Step(replace(state, batched=event.request) if _expects(state, event.request) else state)
+        case on.ReplyKept():
+            return keep_reply(state, event, now) if _expects(state, event.request) else Step(state)
         case on.ServiceDue():
             return ask_again(state, now) if event.request == state.request else Step(state)
         case on.WindowFull() if _expects(state, event.request):
@@ -467,6 +473,7 @@ def _loaded(state: State, event: on.Loaded) -> State:
     failed = 0 if state.turn else event.failed
     known = replace(state, head=event.head, view=event.view, calls=event.calls, last=last, notice=event.notice)
     known = replace(known, turn_labels=_labels_of_turn(state, event.labels), asked=event.asked, ending=ending)
+    known = replace(known, kept=event.kept)
     return replace(known, phase=phase, failed=failed, output=event.output, misfits=event.misfits, focus=event.focus)
 
 
@@ -595,14 +602,15 @@ def _failed(state: State, event: on.ReplyFailed, now: int) -> Step:
     seconds = wait_after(state, error, bool(error.unavailable and event.next))
     missing = {"missing": True} if isinstance(error, ProviderMissing) else NO_DATA
     data = {**({"partial": error.partial} if error.partial else NO_DATA), **missing, **spent_data(event.spent)}
+    kept = NO_DATA if state.kept is None or not error.is_kept else kept_data(state.kept)
     told = storable(str(error))
     if seconds is not None:
-        return await_service(state, event.service, seconds, now, (Kind.RETRY, told, data))
+        return await_service(state, event.service, seconds, now, (Kind.RETRY, told, {**data, **kept}))
     most = 0 if state.service_waits else state.view.settings.get("stream_retries", STREAM_RETRIES)
     again = error.broke_off and state.retries < most
     if not again and not (error.unavailable and event.next):
         return end_turn(state, now, error, (Kind.ERROR, told, data))
-    data = data if again else {**data, "next": event.next}
+    data = {**data, **kept} if again else {**data, "next": event.next}
     messages = messages_of(state.uuid, state.head, now, ((Kind.RETRY, told, data),))
     request = state.request + 1
     retries, passed = (state.retries + 1, state.passed) if again else (0, state.passed + 1)

@@ -35,7 +35,7 @@ from ikigai_actors.agent.turn.found import named_in
 from ikigai_actors.agent.turn.shown_attachments import Said, ShownAttachments, attachments_of
 from ikigai_actors.agent.turn.skills import SKILL, system_of
 from ikigai_actors.providers.attachment_limits import AttachmentLimits
-from ikigai_actors.providers.base import GO_ON, OPEN_PROMPT, OPENING, Request, ToolCall
+from ikigai_actors.providers.base import GO_ON, OPEN_PROMPT, OPENING, KeptReply, Request, ToolCall
 from ikigai_actors.providers.blocks import (
     Block,
     CallBlock,
@@ -79,6 +79,7 @@ def assemble(
     blobs: Mapping[str, bytes] = NO_BLOBS,
     once: bool = False,
     cut_by_budget: bool = False,
+    kept: KeptReply | None = None,
 ) -> Request:
     """Make the request for an agent's next step.
 
@@ -96,6 +97,7 @@ def assemble(
         blobs: `Request.blobs`.
         once: `Request.once`.
         cut_by_budget: `Request.cut_by_budget`.
+        kept: `Request.kept`.
 
     Returns:
         A request that the Messages API accepts. Its blocks share data with the log, so do not change them.
@@ -113,6 +115,7 @@ def assemble(
         blobs=blobs,
         once=once,
         cut_by_budget=cut_by_budget,
+        kept=kept,
     )
 
 

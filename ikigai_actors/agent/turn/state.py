@@ -19,6 +19,7 @@ from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.history import EMPTY, View
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
 from ikigai_actors.records.log.merge_source import MergeSource
+from ikigai_actors.records.messages.kept import KeptRequest
 from ikigai_actors.records.messages.messages import Kind, Message, new_message
 from ikigai_actors.records.messages.question_terms import APPROVERS
 from ikigai_actors.tools.rules.rule import Rules
@@ -241,6 +242,8 @@ class State:
     """How many times the request in progress has waited for its service."""
     batched: int = 0
     """The number of the request that waits for a batch."""
+    kept: KeptRequest | None = None
+    """The reply of the request in progress that its service makes and keeps: the message at the head names it."""
     passed: int = 0
     """How many of the agent's models, in their order, were unavailable in the turn in progress."""
     output: Mapping[str, Any] | None = None
@@ -333,6 +336,13 @@ class RequestModel:
     """Effect: send the history to the model."""
 
     request: int
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUpReply:
+    """Effect: have a service end a reply that nobody reads any more."""
+
+    kept: KeptRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,6 +454,7 @@ class MergeTree:
 
 Effect = (
     RequestModel
+    | GiveUpReply
     | AwaitService
     | Summarise
     | PlanPart

@@ -5,6 +5,7 @@
     settings, outputs   what an agent is set to; the type that a typed turn must return
     replies             a model's reply as data
     reply_data          the same, from the data alone
+    kept                the reply that a service makes and keeps, as the log names it
     steered             where a word has entered a history
     skills, skills_beside   skills that are pinned for an agent, and those that a summary keeps
     pieces              replies on their way, for listeners in other processes

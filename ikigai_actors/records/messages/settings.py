@@ -8,6 +8,8 @@
                     as in the Messages API; a provider that does not know one leaves it out
     context_window  the window of its model, in tokens; without it, a refusal tells that a request is too long
     notify          whether a line tells the agent, when it is idle, of unread mail; else it looks by itself
+    background      whether its service makes and keeps replies whether or not anybody reads them, so that one is read
+                    after a crash, and not paid for again: OpenAI's Responses alone, and off when it is not set
     options         further fields of its model's service, a dict: they go to the provider as they are
     thinking        how much the model thinks, a dict as in the Messages API
     effects         what may happen when its model calls a tool, in an experiment: see
@@ -167,6 +169,7 @@ class Setting(NamedTuple):
 
 
 SETTINGS: Mapping[str, Setting] = {
+    "background": Setting(lambda value: isinstance(value, bool), "True or False", True, WrittenAs.FLAG),
     "card": Setting(is_card, "a dict with name, description, and perhaps version and skills (id, name, description)"),
     "compact": Setting(lambda value: value in ("auto", "off"), "'auto' or 'off'", written=WrittenAs.TEXT),
     "compact_at": Setting(

@@ -61,6 +61,11 @@ class RemoteProvider(Provider):
             return Reply(LATE)
         return reply
 
+    async def give_up(self, reply: str) -> None:
+        """Pass on that nobody reads a reply any more, where the provider hears that."""
+        if (give_up := getattr(self._inner, "give_up", None)) is not None:
+            await give_up(reply)
+
     async def close(self) -> None:
         await self._inner.close()
 

@@ -1,5 +1,7 @@
 """A server of chat completions and of Responses on the loopback, in a thread of its own.
 
+A response with ``background`` is kept: its events are numbered, it goes on without a connection, and may be cancelled.
+
     with OpenAIServer() as server:
         server.answers += [Refuses(429, "rate_limit_exceeded"), Streams(chat_text("Hello"))]
         OpenAIProvider("model", base_url=server.url)
@@ -11,7 +13,7 @@ gets the next of the answers, or, past their end, "ok".
 import contextlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aiohttp import web
@@ -112,10 +114,20 @@ class OpenAIServer(MessagesServer):
         """Answers still to give."""
         self.plain_models: set[str] = set()
         """Models that do not reason, and refuse to be asked for that."""
+        self.kept: dict[str, Streams] = {}
+        """The responses that were made in the background, by their ids: each was paid for."""
+        self.read_after: list[tuple[str, int]] = []
+        """Which of them were read again, and after which event."""
+        self.cancelled: list[str] = []
+        """Which of them were cancelled."""
+        self.forgets = False
+        """Whether it has none of them any more."""
 
     def _route(self, app: web.Application) -> None:
         app.router.add_post("/v1/chat/completions", self._answer)
         app.router.add_post("/v1/responses", self._answer)
+        app.router.add_get("/v1/responses/{id}", self._read)
+        app.router.add_post("/v1/responses/{id}/cancel", self._cancel)
 
     async def _start(self) -> None:
         await super()._start()
@@ -139,14 +151,44 @@ class OpenAIServer(MessagesServer):
             return _refusal(answer)
         if isinstance(answer, Sends):
             return web.Response(body=answer.data, status=answer.status, headers={"content-type": answer.content_type})
+        if body.get("background"):
+            named = f"resp_{len(self.kept) + 1}"
+            self.kept[named] = answer = _numbered(answer, named)
         response = web.StreamResponse(headers={"content-type": "text/event-stream; charset=utf-8"})
         with contextlib.suppress(ConnectionResetError):  # the client is gone
             await self._send(request, response, answer)
         return response
 
+    async def _read(self, request: web.Request) -> web.StreamResponse:
+        """The events of a kept response after one of them."""
+        named, asked = request.match_info["id"], request.query
+        if self.forgets or named not in self.kept or named in self.cancelled:
+            return _refusal(Refuses(404, "not_found", f"Response with id '{named}' not found."))
+        if unknown := asked.keys() - {"stream", "starting_after", "include[]", "include"}:
+            return _refusal(Refuses(400, "invalid_request_error", f"Unknown parameters: {sorted(unknown)}"))
+        if asked.get("stream") != "true":
+            return _refusal(Refuses(400, "invalid_request_error", "Here a stream is meant."))
+        after = int(asked["starting_after"])
+        self.read_after.append((named, after))
+        answer = self.kept[named]
+        pause = None if answer.cut or answer.pause is None else max(0, answer.pause - after - 1)
+        response = web.StreamResponse(headers={"content-type": "text/event-stream; charset=utf-8"})
+        with contextlib.suppress(ConnectionResetError):
+            await self._send(request, response, Streams(answer.events[after + 1 :], pause=pause))
+        return response
+
+    async def _cancel(self, request: web.Request) -> web.StreamResponse:
+        named = request.match_info["id"]
+        if named not in self.kept:
+            return _refusal(Refuses(404, "not_found", f"Response with id '{named}' not found."))
+        self.cancelled.append(named)
+        return web.json_response({"id": named, "object": "response", "status": "cancelled", "output": []})
+
     async def _send(self, request: web.Request, response: web.StreamResponse, answer: Streams) -> None:
         await response.prepare(request)
         for place, event in enumerate(answer.events):
+            if answer.pause == place and answer.cut:
+                break
             if answer.pause == place:
                 await self._released.wait()
             await response.write(event if isinstance(event, bytes) else f"data: {json.dumps(event)}\n\n".encode())
@@ -155,6 +197,18 @@ class OpenAIServer(MessagesServer):
             request.transport.close()
         elif answer.done:
             await response.write(b"data: [DONE]\n\n")
+
+
+def _numbered(answer: Streams, named: str) -> Streams:
+    """The events of a response with this id, as a kept one has them."""
+    events: list[dict[str, Any]] = []
+    for event in answer.events:
+        assert not isinstance(event, bytes)
+        numbered = {**event, "sequence_number": len(events)}
+        if "response" in event:
+            numbered["response"] = {**event["response"], "id": named, "background": True}
+        events.append(numbered)
+    return replace(answer, events=events)
 
 
 def _refusal(answer: Refuses) -> web.Response:

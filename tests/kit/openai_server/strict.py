@@ -16,7 +16,7 @@ _CHAT = {
 }  # fmt: skip
 _RESPONSES = {
     "model", "input", "stream", "store", "include", "instructions", "max_output_tokens", "temperature", "top_p",
-    "tools", "reasoning", "text",
+    "tools", "reasoning", "text", "background",
 }  # fmt: skip
 
 
@@ -168,8 +168,10 @@ def _of_content(content: Any, where: str) -> Iterator[str]:
 
 def _of_responses(body: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{name}: unknown argument" for name in body.keys() - _RESPONSES)
-    if body.get("store") is not False or not body.get("model"):
-        yield "store must be false here, and a model is required"
+    if body.get("store") is not body.get("background", False) or not body.get("model"):
+        yield "store must be true for background and is false else here, and a model is required"
+    if "background" in body and (body["background"] is not True or body.get("stream") is not True):
+        yield "background: only a stream can be read on"
     if (text := body.get("text")) is not None:
         form = dict(text["format"])
         yield from _of_format(form, form.pop("type"))

@@ -1,0 +1,43 @@
+"""Replies that their service makes and keeps (setting ``background``). Pure.
+
+    asked          the request has left; a crash now means that it is paid for, and sent again
+    kept           the first event has come, and a `note` with the name of the reply is committed: the process that goes
+                   on with the turn reads that reply
+    retried        the connection broke for too long: a `retry` with the same name is committed
+    over           another message is committed: the reply itself, or one after which nobody waits for it. Then the
+                   service is asked to end it. A crash before leaves a reply at the service that nobody reads
+
+So the reply is there while the message that names it is the agent's last one, and the log alone decides.
+"""
+
+from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.state import Departure, GiveUpReply, State, Step
+from ikigai_actors.agent.turn.steps import advance, messages_of
+from ikigai_actors.frozen import replace
+from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.messages.kept import RESPONSE, kept_data
+from ikigai_actors.records.messages.messages import Kind
+
+_ENDS = (on.ReplyReceived, on.ReplyFailed, on.Exited, on.ReplyKept)
+"""The events after which its service makes nothing more of the reply, or has it no more."""
+
+
+def keep_reply(state: State, event: on.ReplyKept, now: int) -> Step:
+    """Write down the name of the reply in progress."""
+    messages = messages_of(state.uuid, state.head, now, ((Kind.NOTE, "", kept_data(event.kept)),))
+    return Step(advance(state, messages, kept=event.kept), LogUnit(state.uuid, messages))
+
+
+def giving_up(before: State, event: on.TurnEvent, step: Step) -> Step:
+    """The step; where it ends the wait for a reply that was kept, the state forgets that, and an effect ends it."""
+    kept, unit = before.kept, step.unit
+    if kept is None:
+        return step
+    if not isinstance(unit, Departure) and step.state.head == before.head:
+        return step
+    last = unit.messages[-1] if isinstance(unit, LogUnit) and unit.messages else None
+    if last is not None and last.data.get(RESPONSE) == kept.reply.id:
+        return step
+    state = step.state if step.state.kept is not kept else replace(step.state, kept=None)
+    effects = step.effects if isinstance(event, _ENDS) else (*step.effects, GiveUpReply(kept))
+    return replace(step, state=state, effects=effects)

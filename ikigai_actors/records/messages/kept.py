@@ -1,0 +1,39 @@
+"""The reply that a service makes and keeps, as the log names it.
+
+A `note`, or a `retry` of the same request, has ``response``, ``after`` and ``model``. The reply may be read while that
+message is the last one of the agent: any message after it says that nobody waits for that reply any more.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ikigai_actors.providers.base import KeptReply
+from ikigai_actors.records.messages.messages import Kind, Message
+
+RESPONSE = "response"
+"""The key in the data of the message: the name of the reply at its service."""
+
+
+class KeptRequest(NamedTuple):
+    """A request whose reply its service keeps."""
+
+    model: str
+    """``provider:model``."""
+    reply: KeptReply
+
+
+def kept_data(kept: KeptRequest) -> Mapping[str, Any]:
+    """The data of a message that names a reply."""
+    return {RESPONSE: kept.reply.id, "after": kept.reply.after, "model": kept.model}
+
+
+def reply_named_in(message: Message, agent: str) -> KeptRequest | None:
+    """The reply that the message at the head of an agent's log names, if it names any that can be read."""
+    match message.data:
+        case {"response": str(name), "after": int(after), "model": str(model)} if name and _may_name(message, agent):
+            return KeptRequest(model, KeptReply(name, after))
+    return None
+
+
+def _may_name(message: Message, agent: str) -> bool:
+    return message.agent_uuid == agent and message.kind in (Kind.NOTE, Kind.RETRY)
