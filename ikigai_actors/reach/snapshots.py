@@ -88,7 +88,7 @@ class Snapshot:
     """The agents of the list in sight, oldest first: all, or of many those that `Wish` says."""
     wish: "Wish | None" = None
     """The filter of the person."""
-    found: frozenset[str] = frozenset()
+    hits: frozenset[str] = frozenset()
     """The agents among them that the database has found by the text that is wanted."""
     is_cut: bool = False
     """Whether it has found more."""
@@ -239,7 +239,7 @@ class Snapshots(Service):
             | {asked: label_of(system, asked) for asked in asking - listed.labels.keys()},
             listed=tuple(listed.records),
             wish=wish,
-            found=listed.found,
+            hits=listed.hits,
             is_cut=listed.is_cut,
             census=listed.census,
             hidden=listed.hidden,
@@ -296,7 +296,7 @@ class _Listed(NamedTuple):
 
     records: Sequence[AgentRecord] = ()
     labels: Mapping[str, str] = MappingProxyType({})
-    found: frozenset[str] = frozenset()
+    hits: frozenset[str] = frozenset()
     is_cut: bool = False
     census: Census | None = None
     hidden: Mapping[str, int] = MappingProxyType({})

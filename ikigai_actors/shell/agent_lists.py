@@ -16,7 +16,7 @@ from ikigai_actors.verbs.text.tree import Line, ListedTrials, tree_lines
 class ListedAgents(NamedTuple):
     """A list at one moment, as it was asked for."""
 
-    found: FoundAgents
+    agents: FoundAgents
     text: str
     """The text that they were searched by; empty when they were not."""
     books: Mapping[str, Book]
@@ -25,7 +25,7 @@ class ListedAgents(NamedTuple):
     @property
     def facts(self) -> AgentFacts:
         """Facts about them beside their rows."""
-        return self.found.facts
+        return self.agents.facts
 
     def state(self, record: AgentRecord) -> str:
         """The state of an agent, as far as a reader of the database can know."""
@@ -57,7 +57,7 @@ def list_lines(
         is_drawn: whether lines lead to an agent from the one above it.
         signs: heartbeats that are later than those of the list.
     """
-    agents, facts, text = listed.found, listed.facts, one_line(listed.text)
+    agents, facts, text = listed.agents, listed.facts, one_line(listed.text)
     if text and not agents.wanted:
         return [Line(f"No name, and no two words, have {text!r} in them. {search} WORD searches.")]
     trials = listed_trials(agents.records, listed.books, current, facts.labels)

@@ -171,7 +171,7 @@ class CalledPlace(Unattended):
     def reaches(self, uuid: str) -> bool:
         return self._access.reaches(uuid)
 
-    def found(self, text: str) -> str:
+    def uuid_of(self, text: str) -> str:
         """The uuid of an agent in reach. A text that names nobody is given back, for the verb to refuse.
 
         Raises `AgentNotFound` for an agent out of reach, in the words of one that is not there.
@@ -233,7 +233,7 @@ def _resolve(place: CalledPlace, verb: Verb, params: Iterable[click.Parameter], 
         chosen = values.get(name)
         if chosen is None or not (name == ACTED_ON or isinstance(param.type, OfferingAgents)):
             continue
-        values[name] = tuple(map(place.found, chosen)) if isinstance(chosen, tuple) else place.found(str(chosen))
+        values[name] = tuple(map(place.uuid_of, chosen)) if isinstance(chosen, tuple) else place.uuid_of(str(chosen))
 
 
 def _agents(place: Place, verb: Verb, values: dict[str, Any]) -> "list[AgentRef | None]":

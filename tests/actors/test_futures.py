@@ -106,13 +106,13 @@ def test_a_value_that_is_itself_a_timeout_error_passes_through() -> None:
 
 
 def test_pykkas_combinators_work() -> None:
-    first, two = Future[int](), Future[int]()
-    joined = first.join(two)
+    first, second = Future[int](), Future[int]()
+    joined = first.join(second)
     first.set(1)
-    two.set(2)
+    second.set(2)
     assert first.map(lambda value: value + 1).get(timeout=DEADLINE) == 2
     assert list(joined.get(timeout=DEADLINE)) == [1, 2]
-    assert pykka.get_all([first, two], timeout=DEADLINE) == [1, 2]
+    assert pykka.get_all([first, second], timeout=DEADLINE) == [1, 2]
 
 
 def test_a_mapped_future_can_be_awaited_too() -> None:

@@ -33,12 +33,12 @@ def waiting(waiter: str, awaited: str, confirm: Callable[[], bool] = lambda: Tru
 
 def test_of_two_who_close_a_circle_at_once_one_is_refused() -> None:
     registry = WaitRegistry(str.upper)
-    first, two = waiting("a", "b"), waiting("b", "a")
+    first, second = waiting("a", "b"), waiting("b", "a")
     registry.add(first)
-    registry.add(two)
+    registry.add(second)
     with pytest.raises(WouldDeadlock, match="A waits for B waits for A") as refused:
         registry.check(first)
-    registry.check(two)
+    registry.check(second)
     assert refused.value.circle == ("a", "b")
     assert (registry.awaited_by("a"), registry.awaited_by("b")) == ((), ("a",))
 
@@ -50,10 +50,10 @@ def test_who_is_judged_while_the_other_one_is_refused_goes_on_waiting() -> None:
         registry.remove(first)
         return True
 
-    first, two = waiting("a", "b"), waiting("b", "a", meanwhile)
+    first, second = waiting("a", "b"), waiting("b", "a", meanwhile)
     registry.add(first)
-    registry.add(two)
-    registry.check(two)
+    registry.add(second)
+    registry.check(second)
     assert registry.awaited_by("b") == ("a",)
 
 

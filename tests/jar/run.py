@@ -14,7 +14,7 @@ from ikigai_actors.store.sqlite.store import SQLiteStore
 from ikigai_actors.store.unit import write_alone
 from tests.jar.gates import GatedStore, HearingStore
 from tests.jar.scheduler import Crash, Scheduler
-from tests.jar.world import AGENTS, Draw, Make, contents, found
+from tests.jar.world import AGENTS, Draw, Make, begin, contents
 from tests.kit.databases import DEADLINE, Admin
 
 CRASHES = 0.02
@@ -61,7 +61,7 @@ def interleave(url: str, admin: Admin, seed: int, sessions: int, units: int) -> 
     draw = Draw(seed, sessions)
     drawn = {(who, number): draw.unit(who) for number in range(units) for who in range(sessions)}
     with closing(open_store(url)) as store:
-        found(store, sessions)
+        begin(store, sessions)
         scheduler = Scheduler(seed, admin, [_name(who) for who in range(sessions)], frozenset(AGENTS), CRASHES)
         order: list[Place] = []
         answers: dict[Place, Answer] = {}
@@ -120,7 +120,7 @@ def one_after_another(makes: Mapping[Place, Make], order: Sequence[Place], sessi
     """What becomes of units that run one at a time."""
     with closing(SQLiteStore(None, now_ms=lambda: 9)) as store:
         ensure_schema(store)
-        found(store, sessions)
+        begin(store, sessions)
         hearing = HearingStore(store)
         answers = {place: _answer(hearing, makes[place]) for place in order}
         return answers, contents(store)

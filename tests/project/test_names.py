@@ -56,7 +56,7 @@ NO_NOUNS = {"found", "given", "one", "told"}
 """Participles and pronouns: a value has the noun of what it is for its name."""
 
 
-NO_NOUNS_LEFT: Mapping[str, int] = {"benchmarks": 0, "examples": 0, "ikigai_actors": 1635, "tests": 1454}
+NO_NOUNS_LEFT: Mapping[str, int] = {"benchmarks": 0, "examples": 0, "ikigai_actors": 1630, "tests": 1451}
 """How many values each tree still names so. Numbers only fall; ``python -m tests.project.test_names`` prints them."""
 
 

@@ -66,9 +66,9 @@ def test_a_page_that_asks_now_and_then_has_what_there_is(news: list[tuple[str, A
                 rows.add_unread(given_)
             case "ask":
                 rows.tick(clock / 2)
-                news = rows.since(version)
-                version = news.version
-                for changed in news.rows:
+                changes = rows.since(version)
+                version = changes.version
+                for changed in changes.rows:
                     page.setdefault(changed["uuid"], {}).update(changed)
     table = {row[0]: dict(zip(ROW_COLUMNS, row, strict=True)) for row in rows.table()[1]}
     assert page == table

@@ -83,9 +83,9 @@ def test_the_facts_of_a_span_may_be_messages_one_by_one(system: ActorSystem, tmp
         reply = [{"role": "assistant", "parts": [part("text", content=answer)]}]
         said_in = {"conversation.id": "x", "input.messages": messages, "output.messages": reply}
         spans.append(otlp_span(number, "chat", said_in))
-    _, first, two = imported(system, tmp_path, encoded([otlp(*spans)]))
+    _, first, second = imported(system, tmp_path, encoded([otlp(*spans)]))
     assert said(first) == [("user", "Look."), ("assistant", ""), ("interrupted", "")]
-    assert [text for _, text in said(two)] == ["Hm?", "Yes.", "And?", "No."]
+    assert [text for _, text in said(second)] == ["Hm?", "Yes.", "And?", "No."]
 
 
 def test_what_this_program_exports_comes_back(system: ActorSystem, tmp_path: Path) -> None:

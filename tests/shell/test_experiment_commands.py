@@ -38,10 +38,10 @@ def test_of_two_bisections_that_which_was_shown_last_is_judged(open_session: Ope
     for text in ("Assam", "Ceylon"):
         session(text)
     lines = session("/bisect one?", "/bisect two?", "/good", "/bisect one?", "/bad", "/experiments")
-    first, two = lines[-2:]
+    first, second = lines[-2:]
     assert [line for line in lines if line.startswith("trial")] == ["trial 1: good", "trial 1: bad"]
     assert "1 of 2 trials judged" in first
-    assert "1 of 2 trials judged" in two
+    assert "1 of 2 trials judged" in second
     experiments = (session.system.handle(record.uuid) for record in session.system.agents() if record.name)
     books = [Book(experiment.uuid, experiment.history(all=True)) for experiment in experiments]
     probes = {(book.terms or {})["probe"]: book.judged[1].verdict.score for book in books}

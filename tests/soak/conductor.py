@@ -67,7 +67,7 @@ def soak(kind: str, plan: Plan, seed: int, directory: Path) -> Report:
         _model(context, f"{seed}") as model,
         closing(Stage(place, plan, directory, model, context, report)) as stage,
     ):
-        report.note(place.told)
+        report.note(place.note)
         known = disturbances(place, plan.slow)
         stage.begin()
         for name in islice(schedule(stage.chance, known), plan.cycles * len(known)):

@@ -23,7 +23,7 @@ class Disk(NamedTuple):
     """Leaves no room for what the process with this id writes."""
     free: Callable[[int], object]
     """Gives the room back."""
-    told: str
+    note: str
     """What kind of full disk it is, for the report."""
 
 

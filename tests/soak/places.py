@@ -27,7 +27,7 @@ class Place(NamedTuple):
     """Ends every connection of ours; PostgreSQL."""
     restart: Callable[[], object] | None = None
     """Ends the server as a crash does, and starts it again; PostgreSQL that we have started."""
-    told: str = ""
+    note: str = ""
     """What cannot be done to it, and why; or how it is done."""
 
 
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 def sqlite(place: Path, mounts: bool) -> Iterator[Place]:
     """SQLite on a disk that can be filled."""
     with full_disk(place, mounts) as disk:
-        yield Place("sqlite", f"sqlite:///{disk.place / 'soak.db'}", disk=disk, told=f"the disk full: {disk.told}")
+        yield Place("sqlite", f"sqlite:///{disk.place / 'soak.db'}", disk=disk, note=f"the disk full: {disk.note}")
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def postgres(place: Path, mounts: bool) -> Iterator[Place]:
     if database_url:
         with psycopg.connect(database_url, autocommit=True) as admin, postgres_database(database_url, admin) as url:
             yield Place(
-                "postgres", url, cut=lambda: _cut(database_url), told="the server is not ours: it was not restarted"
+                "postgres", url, cut=lambda: _cut(database_url), note="the server is not ours: it was not restarted"
             )
         return
     with own_server() as server:

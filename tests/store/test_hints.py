@@ -71,9 +71,11 @@ def test_as_many_agents_as_fit_are_named() -> None:
 
 def test_a_payload_shows_no_agent_and_no_two_are_alike() -> None:
     agent = f"{7:032x}"
-    first, two = CHANNELS.payload({agent}), CHANNELS.payload({agent})
-    assert first != two
-    assert not [payload for payload in (first, two) if agent in payload or agent.encode() in base64.b64decode(payload)]
+    first, second = CHANNELS.payload({agent}), CHANNELS.payload({agent})
+    assert first != second
+    assert not [
+        payload for payload in (first, second) if agent in payload or agent.encode() in base64.b64decode(payload)
+    ]
 
 
 @pytest.mark.parametrize("change", ["", "x", "\u00e9", "a a", "{}A", "A{}", "{}{}"])

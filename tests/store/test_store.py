@@ -370,14 +370,14 @@ def test_a_read_sees_one_moment_while_others_write(durable: str) -> None:
 
 
 def test_two_stores_on_one_database_see_each_others_commits(durable: str) -> None:
-    first, two = open_store(durable), open_store(durable)
+    first, second = open_store(durable), open_store(durable)
     ensure_schema(first)
     first.write(lambda tx: tx.run("tree_change"))
-    assert two.read(tree_version) == 1
-    two.write(lambda tx: tx.run("tree_change"))
+    assert second.read(tree_version) == 1
+    second.write(lambda tx: tx.run("tree_change"))
     assert first.read(tree_version) == 2
     first.close()
-    two.close()
+    second.close()
 
 
 def test_what_is_committed_is_there_after_a_new_start(durable: str) -> None:

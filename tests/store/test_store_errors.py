@@ -87,18 +87,18 @@ def test_a_file_that_is_deleted_or_replaced_while_open_is_noticed(file: Path, re
 
 
 def test_a_database_locked_by_another_connection_is_unavailable(file: Path) -> None:
-    first, two = SQLiteStore(file), SQLiteStore(file, patience=0.01)
+    first, second = SQLiteStore(file), SQLiteStore(file, patience=0.01)
 
     def work(tx: Transaction) -> None:
         tree_change(tx)
         with pytest.raises(StoreUnavailable, match="another process is writing"):
-            two.write(tree_change)
+            second.write(tree_change)
 
     first.write(work)
-    two.write(tree_change)
+    second.write(tree_change)
     assert first.read(tree_version) == 2
     first.close()
-    two.close()
+    second.close()
 
 
 def test_a_full_disk_is_unavailable_and_what_the_work_did_afterwards_is_not_committed(file: Path) -> None:

@@ -99,7 +99,7 @@ def test_a_wait_that_lasts_is_told_to_other_hosts_and_processes_and_a_short_one_
         world.sleep(10)
         assert elsewhere.state == elsewhere.statistics().state == "waits for b"
         overview = read_list(Client(world.hosts[1].process.looked_at))
-        assert [overview.state(one) for one in overview.found.records if one.name == "a"] == ["waits for b"]
+        assert [overview.state(one) for one in overview.agents.records if one.name == "a"] == ["waits for b"]
         assert reply.get(timeout=60).text == "early"
         world.sleep(10)
         assert elsewhere.state == "idle"

@@ -51,12 +51,12 @@ class Life(NamedTuple):
     """What there is to judge."""
 
     facts: list[Fact]
-    found: Found
+    now: Found
     ran: Counter[str]
 
     def faults(self) -> set[str]:
         """What the judge says, each violation as its first word."""
-        return {violation.partition(":")[0] for violation in violations(self.facts, self.found, self.ran)}
+        return {violation.partition(":")[0] for violation in violations(self.facts, self.now, self.ran)}
 
 
 @pytest.fixture
@@ -104,32 +104,32 @@ def test_the_judge_finds_nothing_wrong_with_what_was_done(life: Life) -> None:
 
 def test_a_prompt_that_was_answered_twice_or_never_is_found(life: Life) -> None:
     [asked, *_] = [fact for fact in life.facts if isinstance(fact, Asked)]
-    log = life.found.agents.logs[asked.agent]
+    log = life.now.agents.logs[asked.agent]
     answer = next(
         message for message in log.values() if message.kind == Kind.ASSISTANT and message.content.endswith(asked.text)
     )
     without = {number: message for number, message in log.items() if message is not answer}
     for logs in ({**log, 99: replace(answer, id=99)}, without):
-        agents = life.found.agents._replace(logs={**life.found.agents.logs, asked.agent: logs})
-        assert "unanswered" in life._replace(found=life.found._replace(agents=agents)).faults()
+        agents = life.now.agents._replace(logs={**life.now.agents.logs, asked.agent: logs})
+        assert "unanswered" in life._replace(now=life.now._replace(agents=agents)).faults()
 
 
 def test_a_mail_that_is_lost_or_there_twice_is_found(life: Life) -> None:
     [sent] = [fact for fact in life.facts if isinstance(fact, Sent)]
-    place, mail = (sent.recipient, sent.number), life.found.mails[sent.recipient, sent.number]
-    others = {number: kept for number, kept in life.found.mails.items() if kept != mail}
+    place, mail = (sent.recipient, sent.number), life.now.mails[sent.recipient, sent.number]
+    others = {number: kept for number, kept in life.now.mails.items() if kept != mail}
     for mails in (others, {**others, place: mail, (sent.recipient, 99): mail}):
-        assert life._replace(found=life.found._replace(mails=mails)).faults() == {"undelivered"}
+        assert life._replace(now=life.now._replace(mails=mails)).faults() == {"undelivered"}
 
 
 def test_an_agent_that_lives_below_a_tree_that_was_killed_is_found(life: Life) -> None:
     [died] = [fact for fact in life.facts if isinstance(fact, Died)]
     top = died.heads[-1][0]
-    records = life.found.agents.records
+    records = life.now.agents.records
     [late, *_] = [record for record in records.values() if record.living and record.parent_uuid is not None]
     born = replace(late, uuid="late", parent_uuid=top)
-    agents = life.found.agents._replace(records={**records, "late": born}, logs={**life.found.agents.logs, "late": {}})
-    assert life._replace(found=life.found._replace(agents=agents)).faults() == {"escaped"}
+    agents = life.now.agents._replace(records={**records, "late": born}, logs={**life.now.agents.logs, "late": {}})
+    assert life._replace(now=life.now._replace(agents=agents)).faults() == {"escaped"}
 
 
 def never_reminded(now: Found) -> Found:
@@ -180,7 +180,7 @@ def written_by_another_clock(now: Found) -> Found:
     ],
 )
 def test_the_judge_sees_damage(life: Life, damage: Callable[[Found], Found], expected: str) -> None:
-    assert expected in life._replace(found=damage(life.found)).faults()
+    assert expected in life._replace(now=damage(life.now)).faults()
 
 
 MESSAGE = "INSERT INTO messages VALUES ('agent', %s, 'user', 'text', NULL, 1, 'none')"

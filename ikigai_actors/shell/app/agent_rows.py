@@ -89,7 +89,7 @@ def agent_rows(snapshot: Snapshot, now: int, branches: bool = False) -> list[Age
         rate, silent = (sign.rate, sign.seconds) if sign is not None else (0.0, 0.0)
         lasts, restarts = (now - since) / 1_000 if since else 0.0, snapshot.restarts.get(uuid, 0)
         figures = (lasts, rate, silent, turns, inbox, restarts, tokens, usd)
-        host, found_by = snapshot.hosts.get(record.owner or "", ""), text if uuid in snapshot.found else ""
+        host, found_by = snapshot.hosts.get(record.owner or "", ""), text if uuid in snapshot.hits else ""
         rows.append(AgentRow(record, snapshot.names[uuid], words, *figures, host, found_by))
     return rows
 

@@ -53,7 +53,7 @@ def json_pieces(
 def _rows(client: Client, text: str, most: int | None, dead_too: bool, tree: bool) -> Iterator[dict[str, Any]]:
     client.check_types()
     if text or most is not None:
-        agents, facts = (listed := read_list(client, text, most, dead_too)).found, listed.facts
+        agents, facts = (listed := read_list(client, text, most, dead_too)).agents, listed.facts
         shown = [record for record in agents.records if record.uuid in agents.wanted]
         yield from (_row(record, facts) for record in shown) if not tree else _in_tree(agents.records, facts)
         return

@@ -287,11 +287,11 @@ def test_a_search_goes_through_hits_unfolds_what_hides_one_and_folds_it_again(bu
         await until(lambda: app.arranged)
         before = transcript.text
         transcript.look_for("pine")
-        assert transcript.found == HitCount(0, 2, False, False)  # in sight or not, but nothing that is folded
+        assert transcript.hit_count == HitCount(0, 2, False, False)  # in sight or not, but nothing that is folded
         for number, line in ((3, "› pine again"), (2, "of pine"), (1, "› a mast of Pine"), (1, "› a mast of Pine")):
             transcript.go_to_hit(-1)
-            await until(lambda: not transcript.found.looking)
-            assert transcript.found == HitCount(number, 3, False, False)
+            await until(lambda: not transcript.hit_count.looking)
+            assert transcript.hit_count == HitCount(number, 3, False, False)
             assert at_hit(transcript) == line
         transcript.go_to_hit(1)
         assert "else" not in transcript.text
@@ -312,16 +312,16 @@ def test_a_search_reads_earlier_messages_until_there_is_a_hit() -> None:
         transcript.look_for("mast")
         transcript.go_to_hit(-1)
         await until(lambda: app.wanted == [90])
-        assert transcript.found == HitCount(0, 0, True, True)
+        assert transcript.hit_count == HitCount(0, 0, True, True)
         transcript.prepend(log(*range(80, 90)))
         await until(lambda: app.wanted == [90, 80])
         transcript.prepend([*log(78, content="the mast"), *log(79)])
-        await until(lambda: transcript.found == HitCount(1, 1, True, False))
+        await until(lambda: transcript.hit_count == HitCount(1, 1, True, False))
         assert at_hit(transcript) == "› the mast"
         transcript.go_to_hit(-1)
         await until(lambda: app.wanted[-1] == 78)
         transcript.prepend(None)  # the database does not answer
-        assert transcript.found == HitCount(1, 1, True, False)
+        assert transcript.hit_count == HitCount(1, 1, True, False)
 
     shown(play)
 

@@ -160,7 +160,7 @@ class ReadableTranscript(Transcript):
             self._look_on()
 
     @property
-    def found(self) -> HitCount:
+    def hit_count(self) -> HitCount:
         """The hits of the search."""
         hits = self._hits()
         at = next((number for number, hit in enumerate(hits, 1) if self._is_at(hit)), 0)

@@ -70,7 +70,7 @@ class FindBar(Horizontal):
         """Show how many hits there are."""
         if self.display:
             keys = "↑↓ Esc" if self._input.has_focus else "n earlier · N later · Esc"
-            count = hit_count_words(self._reader().found) if self._input.value.strip() else ""
+            count = hit_count_words(self._reader().hit_count) if self._input.value.strip() else ""
             if (line := f"{count} · {keys}" if count else keys) != self._told:
                 self._told = line
                 self._count.update(Text(line))
