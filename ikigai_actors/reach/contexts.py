@@ -20,6 +20,7 @@ import json
 import re
 from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 from ikigai_actors.attachments import Attachment
@@ -42,6 +43,12 @@ from ikigai_actors.system.remote.turn import TurnEnd
 
 A2A_ORIGIN = "a2a"
 """In the data ``origin`` of a message: the id that the client gave it."""
+
+MOST_CONTEXTS = 100
+"""The contexts of an agent whose tasks are listed, the youngest first."""
+
+MOST_TASKS = 500
+"""The most tasks that are listed."""
 
 _TASK = re.compile(rf"([^.]+)\.([{MAIL}{TURN}])([0-9]{{1,15}})")
 _PAGE = 200
@@ -174,31 +181,32 @@ class ContextReader:
         is_paused = seen.is_open and seen.record.waits_for is not None
         return ContextTask(name, at, prompt, end, is_paused, questions)
 
-    def tasks(self, context: str, until: int) -> Iterator[TaskName]:
-        """The tasks of a context that began at a time or before, the latest first; read as they are taken."""
-        waiting = self._client.read(lambda tx: waiting_prompts(tx, context))
-        for mail in reversed(waiting):
-            name = TaskName(context, MAIL, mail.mail)
-            times = self._client.read(partial(prompt_times, recipient=context, number=mail.mail))
-            if times is not None and times.created_at <= until:
-                yield name
-        [head] = self._client.read(lambda tx: heads_of(tx, [context]))
-        fork = self._access.find(context).fork_message_id
-        end = head.position
+    def listed(self, carded: CardedAgent, context: str | None) -> list[ContextTask]:
+        """The latest tasks of a context, or of the latest contexts of an agent, each as it is now."""
+        contexts = self._contexts(carded) if context is None else [context]
+        names = (name for each in contexts for name in self._names(each))
+        return [self.task(carded, name) for name in islice(names, MOST_TASKS)]
+
+    def _names(self, context: str) -> Iterator[TaskName]:
+        """The tasks of a context, the latest first; read as they are taken."""
+        for mail in reversed(self._client.read(lambda tx: waiting_prompts(tx, context))):
+            yield TaskName(context, MAIL, mail.mail)
+        heads = self._client.read(lambda tx: heads_of(tx, [context]))
+        fork, end = (self._access.find(context).fork_message_id, heads[0].position) if heads else (0, 0)
         while end > fork:
             start = max(fork, end - _PAGE)
             for message in reversed(self._client.read(partial(section, uuid=context, start=start, end=end))):
-                if message.kind == Kind.USER and message.created_at <= until:
+                if message.kind == Kind.USER:
                     yield _name_of(message)
             end = start
 
-    def contexts(self, carded: CardedAgent, most: int) -> list[str]:
+    def _contexts(self, carded: CardedAgent) -> list[str]:
         """The latest contexts of an agent, the youngest first."""
 
         def read(tx: Transaction) -> list[str]:
             contexts = list[str]()
             for record in reversed(registry.oldest_first(registry.children(tx, carded.record.uuid))):
-                if len(contexts) < most and _is_context(tx, record, carded.record.uuid):
+                if len(contexts) < MOST_CONTEXTS and _is_context(tx, record, carded.record.uuid):
                     contexts.append(record.uuid)
             return contexts
 

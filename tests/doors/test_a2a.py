@@ -10,12 +10,14 @@ import pytest
 from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
 from a2a.client.client import ClientCallContext
 from a2a.types import a2a_pb2 as sdk
-from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
+from a2a.utils.errors import InvalidParamsError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
 
+from ikigai_actors import Budget, FunctionProvider, Reply
 from ikigai_actors.api import Principal, api
 from ikigai_actors.records.fsck.check import check
-from tests.doors.test_api import Stage, staged
-from tests.kit.blocking_provider import Gate
+from tests.doors.test_api import Stage, served, staged
+from tests.kit.blocking_provider import Gate, Speaker
+from tests.kit.tool_scripts import calling
 
 CARD = {
     "name": "Kid",
@@ -34,27 +36,40 @@ class A2aStage:
         stage.app = api(stage.system, stage.principal_of, url="http://api")
 
     @asynccontextmanager
-    async def http(self, who: str = "anna") -> AsyncIterator[httpx.AsyncClient]:
+    async def http(self, who: str, app: Any) -> AsyncIterator[httpx.AsyncClient]:
         headers = {"Authorization": f"Bearer {who}", "A2A-Version": "1.0"}
-        transport = httpx.ASGITransport(app=self.stage.app)
+        transport = None if app is None else httpx.ASGITransport(app=app)
         base = f"http://api/a2a/{self.kid.uuid}"
         async with httpx.AsyncClient(transport=transport, base_url=base, headers=headers, timeout=60) as client:
             yield client
 
     @asynccontextmanager
-    async def client(self, who: str = "anna", *, streaming: bool = False) -> AsyncIterator[Client]:
+    async def client(self, who: str) -> AsyncIterator[Client]:
         """The official client, made of the card."""
-        async with self.http(who) as http:
+        async with self.http(who, self.stage.app) as http:
             card = await A2ACardResolver(http, str(http.base_url)).get_agent_card()
-            config = ClientConfig(httpx_client=http, supported_protocol_bindings=["HTTP+JSON"], streaming=streaming)
+            config = ClientConfig(httpx_client=http, supported_protocol_bindings=["HTTP+JSON"], streaming=False)
             yield ClientFactory(config).create(card)
 
-    def run(self, work: Callable[[Any], Awaitable[Any]], who: str = "anna", *, raw: bool = False, **more: Any) -> Any:
+    def run(self, work: Callable[[Any], Awaitable[Any]], who: str = "anna", *, raw: bool = False) -> Any:
         async def main() -> Any:
-            async with self.http(who) if raw else self.client(who, **more) as client:
+            async with self.http(who, self.stage.app) if raw else self.client(who) as client:
                 return await work(client)
 
         return asyncio.run(main())
+
+    def stream(self, work: Callable[[Client], Awaitable[Any]], who: str = "anna") -> None:
+        """As `run`, by a real server: the transport in the process gives no answer before its end."""
+
+        async def main() -> None:
+            async with served(self.stage) as (server, _), self.http(who, None) as http:
+                http.base_url = httpx.URL(f"{str(server.base_url).rstrip('/')}/a2a/{self.kid.uuid}")
+                card = await A2ACardResolver(http, str(http.base_url)).get_agent_card()
+                card.supported_interfaces[0].url = str(http.base_url)
+                config = ClientConfig(httpx_client=http, supported_protocol_bindings=["HTTP+JSON"])
+                await work(ClientFactory(config).create(card))
+
+        asyncio.run(main())
 
     def said(self, context: str) -> list[str]:
         """The prompts that a context has taken up."""
@@ -236,3 +251,133 @@ def test_a_cancellation_ends_its_own_turn_and_no_other(durable: str) -> None:
 
         a2a.run(work)
         assert check(a2a.host._store) == []
+
+
+def events_of(client: Client, text: str, name: str, **where: str) -> AsyncIterator[sdk.StreamResponse]:
+    request = sdk.SendMessageRequest(message=message(text, name, **where))
+    return client.send_message(request, context=ClientCallContext(timeout=60))
+
+
+def test_a_stream_has_the_task_its_pieces_and_its_end_and_who_subscribes_hears_the_same(durable: str) -> None:
+    speaker = Speaker()
+    with a2a_staged(durable, speaker) as a2a:
+
+        async def work(client: Client) -> None:
+            first, second = Heard(), Heard()
+            heard = events_of(client, "tea", "1")
+            task = first.take(await anext(heard)).task
+            request = sdk.SubscribeToTaskRequest(id=task.id)
+            later = client.subscribe(request, context=ClientCallContext(timeout=60))
+            assert second.take(await anext(later)).task.id == task.id
+            await asyncio.to_thread(speaker.say, "green ")
+            while not first.artifact:
+                first.take(await anext(heard))
+            assert first.artifact == "green "
+            await asyncio.to_thread(speaker.say, "tea", None)
+            for client_heard, stream in ((first, heard), (second, later)):
+                async for event in stream:
+                    client_heard.take(event)
+                assert client_heard.artifact == "green tea"
+                assert client_heard.sorts[-2:] == ["artifact_update", "status_update"]
+                assert event.status_update.status.state == sdk.TASK_STATE_COMPLETED
+            again = [event async for event in events_of(client, "tea", "1")]
+            assert [event.task.status.state for event in again] == [sdk.TASK_STATE_COMPLETED]
+            with pytest.raises(UnsupportedOperationError):
+                _ = [event async for event in client.subscribe(request)]
+
+        a2a.stream(work)
+
+
+class Heard:
+    """The events that a client has got of a task, and the artifact that they make."""
+
+    def __init__(self) -> None:
+        self.sorts, self.artifact = list[str | None](), ""
+
+    def take(self, event: sdk.StreamResponse) -> sdk.StreamResponse:
+        self.sorts.append(event.WhichOneof("payload"))
+        if event.HasField("artifact_update"):
+            said = event.artifact_update.artifact.parts[0].text
+            self.artifact = self.artifact + said if event.artifact_update.append else said
+        return event
+
+
+def asks_first(request: Any) -> Reply | str:
+    said = request.messages[-1]["content"]
+    results = [] if isinstance(said, str) else [block for block in said if block["type"] == "tool_result"]
+    return f"booked {results[0]['content']}" if results else calling(("ask_person", {"question": "Which?"}))
+
+
+def test_a_question_asks_for_input_and_a_message_with_its_task_answers_once(durable: str) -> None:
+    with a2a_staged(durable, FunctionProvider(asks_first), approvals="ask") as a2a:
+        a2a.kid.configure(questions={"to": ["principal:anna"]})
+
+        async def others(client: Client) -> None:
+            task = await client.get_task(sdk.GetTaskRequest(id=asked[0].id))
+            assert task.status.state == sdk.TASK_STATE_WORKING
+            with pytest.raises(UnsupportedOperationError):
+                await sent(client, "second", "9", task=task.id)
+
+        async def work(client: Client) -> None:
+            task = await sent(client, "book", "1")
+            assert task.status.state == sdk.TASK_STATE_INPUT_REQUIRED
+            assert task.status.message.parts[0].text == "Which?"
+            asked.append(task)
+
+        async def answers(client: Client) -> None:
+            [task] = asked
+            with pytest.raises(InvalidParamsError):
+                await sent(client, "first", "2", task=task.id, context=a2a.kid.uuid)
+            done = await sent(client, "first", "3", task=task.id)
+            assert done.status.state == sdk.TASK_STATE_COMPLETED
+            assert "first" in done.artifacts[0].parts[0].text
+            again = await sent(client, "first", "3", task=task.id)
+            assert again.artifacts == done.artifacts
+            with pytest.raises(UnsupportedOperationError):
+                await sent(client, "second", "4", task=task.id)
+
+        asked: list[sdk.Task] = []
+        a2a.run(work)
+        a2a.stage.principals["bob"] = Principal("bob", "bob", frozenset({"prompt"}))
+        a2a.run(others, "bob")
+        a2a.run(answers)
+        [context] = a2a.kid.children()
+        assert [each.data["by"] for each in context.history() if "by" in each.data] == ["anna"]
+
+
+def test_a_context_that_a_budget_refuses_is_a_rejected_task(new_sqlite: Callable[[], str]) -> None:
+    with a2a_staged(new_sqlite()) as a2a:
+        a2a.kid.set_budget(Budget(agents=0))
+
+        async def work(client: Client) -> None:
+            task = await sent(client, "tea", "1")
+            assert task.status.state == sdk.TASK_STATE_REJECTED
+            assert "agents" in task.status.message.parts[0].text
+            assert (await client.get_task(sdk.GetTaskRequest(id=task.id))).status.state == sdk.TASK_STATE_REJECTED
+
+        a2a.run(work)
+
+
+def test_the_tasks_of_a_context_and_of_an_agent_are_listed_in_pages(a2a: A2aStage) -> None:
+    async def work(client: Client) -> None:
+        first = await sent(client, "tea", "1")
+        more = [await sent(client, text, text, context=first.context_id) for text in ("milk", "cake", "jam")]
+        other = await sent(client, "coffee", "5")
+        names = [task.id for task in (other, *reversed(more), first)]
+        every = await client.list_tasks(sdk.ListTasksRequest())
+        assert ([task.id for task in every.tasks], every.total_size) == (names, 5)
+        assert not every.tasks[0].artifacts
+        assert every.tasks[0].history[0].parts[0].text == "coffee"
+        seen, token = list[str](), ""
+        while True:
+            request = sdk.ListTasksRequest(context_id=first.context_id, page_size=3, page_token=token)
+            page = await client.list_tasks(request)
+            seen += [task.id for task in page.tasks]
+            token = page.next_page_token
+            if not token:
+                break
+        assert seen == names[1:]
+        done = sdk.ListTasksRequest(status=sdk.TASK_STATE_WORKING, include_artifacts=True)
+        assert not (await client.list_tasks(done)).tasks
+
+    a2a.run(work)

@@ -3,7 +3,9 @@
     GET  /a2a/AGENT/.well-known/agent-card.json     the card, for everybody
     GET  /a2a/AGENT/extendedAgentCard               the same, with a token
     POST /a2a/AGENT/message:send                    a turn, once by principal and messageId
+    POST /a2a/AGENT/message:stream                  the same, and what comes of it as server-sent events
     GET  /a2a/AGENT/tasks · /tasks/ID               turns
+    POST /a2a/AGENT/tasks/ID:subscribe              what comes of a turn from now on
     POST /a2a/AGENT/tasks/ID:cancel                 INT, of this turn alone
 
 A message without ``contextId`` forks the agent (`ikigai_actors.reach.contexts`); one with it opens a turn of that
@@ -15,6 +17,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, TypeVar
 
+from ikigai_actors.doors.api.a2a_listing import ListedTasks
 from ikigai_actors.doors.api.a2a_problems import (
     MEDIA_A2A,
     TASK_NOT_CANCELABLE,
@@ -27,6 +30,7 @@ from ikigai_actors.doors.api.a2a_tasks import (
     A2A_VERSION,
     OVER_STATES,
     RESTING_STATES,
+    TaskStream,
     agent_card,
     sent_message,
     state_of,
@@ -35,7 +39,7 @@ from ikigai_actors.doors.api.a2a_tasks import (
 from ikigai_actors.doors.api.problems import ApiProblem
 from ikigai_actors.doors.api.requests import ApiRequest, json_object, number_in
 from ikigai_actors.errors import BadInput
-from ikigai_actors.http_server.answers import answer
+from ikigai_actors.http_server.answers import SentEventStream, answer
 from ikigai_actors.http_server.requests import MOST_BODY, SendEvent
 from ikigai_actors.reach.access import Access
 from ikigai_actors.reach.contexts import CardedAgent, ContextReader, ContextTask, SentMessage, TaskName
@@ -48,6 +52,9 @@ T = TypeVar("T")
 
 A2A_LOOKS_EVERY = 1.0
 """Seconds after which a request that waits looks again, also without news."""
+
+A2A_STREAM_LOOKS = 5.0
+"""Seconds after which a stream without news looks again, and says that it is there."""
 
 CANCEL_SECONDS = 5.0
 """Seconds for which a cancellation waits for the end of its turn."""
@@ -76,6 +83,15 @@ class A2aDoor(NamedTuple):
                 await self._give(out, agent_card(carded, card_url(self.url, carded)))
             case "POST", ["message", "send"]:
                 await self.in_stream(lambda: self._send(request, carded, out))
+            case "POST", ["message", "stream"]:
+                name, history, _ = await self._taken(request, carded)
+                await self.in_stream(lambda: self._stream(request, carded, name, history, out))
+            case "GET" | "POST", ["tasks", task, "subscribe"]:
+                name = await self._named(carded, task)
+                await self._refuse_over(await self._task(carded, name))
+                await self.in_stream(lambda: self._stream(request, carded, name, None, out))
+            case "GET", ["tasks", ""]:
+                await self._list(request, carded, out)
             case "GET", ["tasks", task, ""]:
                 name = await self._named(carded, task)
                 history = _count_in(request, "historyLength")
@@ -86,21 +102,57 @@ class A2aDoor(NamedTuple):
             case _:
                 raise ApiProblem("not-found", "A2A has no such operation, or this agent does not do it.")
 
-    async def _send(self, request: ApiRequest, carded: CardedAgent, out: SendEvent) -> None:
+    async def _taken(self, request: ApiRequest, carded: CardedAgent) -> tuple[TaskName, int | None, bool]:
+        """Do what a request with a message asks for; the task, how much history is wanted, and whether to wait."""
         body = json_object(await request.body(MOST_BODY))
         how = body.get("configuration") or {}
-        if not isinstance(how, dict):
-            raise BadInput("Expected configuration as an object.")
-        name = await self._sent(carded, sent_message(body))
-        history = how.get("historyLength")
+        history = how.get("historyLength") if isinstance(how, dict) else -1
         if history is not None and not (type(history) is int and history >= 0):
-            raise BadInput("Expected historyLength to be a number, 0 or more.")
+            raise BadInput("Expected configuration as an object, with historyLength as a number, 0 or more.")
+        name = await self._sent(carded, sent_message(body))
+        return name, history, how.get("returnImmediately") is not True
+
+    async def _send(self, request: ApiRequest, carded: CardedAgent, out: SendEvent) -> None:
+        name, history, waits = await self._taken(request, carded)
         gone = asyncio.ensure_future(request.gone())
         try:
-            task = await self._rested(carded, name, gone, 0 if how.get("returnImmediately") is True else None)
+            task = await self._rested(carded, name, gone, None if waits else 0)
         finally:
             gone.cancel()
         await self._give(out, {"task": task_json(task, self.principal, history)})
+
+    async def _stream(
+        self, request: ApiRequest, carded: CardedAgent, name: TaskName, history: int | None, out: SendEvent
+    ) -> None:
+        """Stream a task, and what becomes of it until it rests. A client that is cut off subscribes again."""
+        async with (
+            self.news.watch(name.context, pieces=True) as watch,
+            SentEventStream(request, out) as stream,
+        ):
+            shown = TaskStream(self.principal)
+            while not stream.is_left and not self.news.ending.is_set():
+                watch.is_behind = False
+                task = await self._task(carded, name)
+                for event in shown.events(task, history):
+                    await stream.event(event)
+                if state_of(task, self.principal) in RESTING_STATES:
+                    break
+                pieces = [] if watch.is_behind else watch.pieces()
+                for event in shown.pieces(task, pieces):
+                    await stream.event(event)
+                if not watch.is_behind and not await watch.news(A2A_STREAM_LOOKS):
+                    await stream.comment()
+
+    async def _refuse_over(self, task: ContextTask) -> None:
+        if state_of(task, self.principal) in OVER_STATES:
+            raise A2aRefused(UNSUPPORTED_OPERATION, f"Task {task.name} is over: read it by GET /tasks/{task.name}.")
+
+    async def _list(self, request: ApiRequest, carded: CardedAgent, out: SendEvent) -> None:
+        wanted = ListedTasks.of(request.query)
+        if wanted.context:
+            await self.on_thread(lambda: self._reader().context(carded, wanted.context))
+        every = await self.on_thread(lambda: self._reader().listed(carded, wanted.context or None))
+        await self._give(out, wanted.page(every, self.principal))
 
     async def _sent(self, carded: CardedAgent, message: SentMessage) -> TaskName:
         """Do what a message asks for, once; return its task."""
@@ -115,8 +167,7 @@ class A2aDoor(NamedTuple):
             raise BadInput(f"Task {name} is of another context than {message.context[:80]}.")
         if not await self._acting(lambda: answer_a2a_task(self.access, carded, name, self.principal, message)):
             task = await self._task(carded, name)
-            over = state_of(task, self.principal) in OVER_STATES
-            why = "is over" if over else "asks nothing of you"
+            why = "is over" if state_of(task, self.principal) in OVER_STATES else "asks nothing of you"
             raise A2aRefused(UNSUPPORTED_OPERATION, f"Task {name} {why}: send the message without taskId.")
         return name
 

@@ -9,7 +9,7 @@ a reply, an INT, a refusal by a budget, an error    COMPLETED, CANCELED, REJECTE
 import base64
 import binascii
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ikigai_actors.attachments import Attachment, attachment
@@ -49,7 +49,7 @@ def agent_card(carded: CardedAgent, url: str) -> dict[str, Any]:
         "description": card["description"],
         "version": card.get("version", "1"),
         "supportedInterfaces": [{"url": url, "protocolBinding": "HTTP+JSON", "protocolVersion": A2A_VERSION}],
-        "capabilities": {"streaming": False, "pushNotifications": False, "extendedAgentCard": True},
+        "capabilities": {"streaming": True, "pushNotifications": False, "extendedAgentCard": True},
         "securitySchemes": {"bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}},
         "securityRequirements": [{"schemes": {"bearer": {"list": []}}}],
         "defaultInputModes": ["text/plain", "application/json"],
@@ -159,5 +159,52 @@ def reply_artifact(reply: Reply) -> dict[str, Any]:
 
 
 def _message(task: ContextTask, name: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
-    ids = {"messageId": name, "contextId": task.name.context, "taskId": str(task.name)}
-    return {**ids, "role": "ROLE_AGENT", "parts": parts}
+    return {**_ids(task), "messageId": name, "role": "ROLE_AGENT", "parts": parts}
+
+
+class TaskStream:
+    """The events of a task as a client hears them: the task, then each change of its status, and its reply in pieces.
+
+    A piece adds to the artifact. The first of a reply replaces it, and so does the whole reply at the end: whatever
+    was missed between, the artifact of then is the reply.
+    """
+
+    def __init__(self, principal: Principal) -> None:
+        self._principal = principal
+        self._status: dict[str, Any] | None = None
+        self._adds = False
+
+    def events(self, task: ContextTask, history: int | None = None) -> list[dict[str, Any]]:
+        """The events since the last look, at which the reply on its way may have ended."""
+        status = task_status(task, self._principal)
+        before, self._status, self._adds = self._status, status, False
+        if before is None:
+            return [{"task": task_json(task, self._principal, history)}]
+        if status == before:
+            return []
+        events: list[dict[str, Any]] = []
+        if isinstance(task.end, Reply):
+            events.append(_artifact_event(task, reply_artifact(task.end), last=True))
+        return [*events, {"statusUpdate": {**_ids(task), "status": status}}]
+
+    def pieces(self, task: ContextTask, pieces: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+        """The events of pieces of a reply, of a turn that is open."""
+        events: list[dict[str, Any]] = []
+        for kind, piece in pieces if task.prompt is not None else ():
+            if kind == "cut":
+                self._adds = False
+            elif piece.get("kind") == "text":
+                part = {"artifactId": REPLY, "name": REPLY, "parts": [{"text": piece["text"]}]}
+                events.append(_artifact_event(task, part, adds=self._adds))
+                self._adds = True
+        return events
+
+
+def _artifact_event(
+    task: ContextTask, artifact: Mapping[str, Any], *, adds: bool = False, last: bool = False
+) -> dict[str, Any]:
+    return {"artifactUpdate": {**_ids(task), "artifact": artifact, "append": adds, "lastChunk": last}}
+
+
+def _ids(task: ContextTask) -> dict[str, str]:
+    return {"taskId": str(task.name), "contextId": task.name.context}
