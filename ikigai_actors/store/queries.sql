@@ -553,8 +553,12 @@ UPDATE agents SET awake = 0 WHERE uuid = ANY(:uuids)
 UPDATE agents SET cut_off = turn WHERE uuid = ANY(:uuids)
 
 -- name: go_on_cut_off
--- Under the lock of its row: its turn goes on, which had come to this position when it was cut off.
-UPDATE agents SET cut_off = 0, resumes = CASE WHEN resumed_at = :at THEN resumes + 1 ELSE 1 END, resumed_at = :at WHERE uuid = :uuid
+-- Under the lock of its row: its turn goes on, which had come to this position when it was cut off. Of a turn that only waits, for
+-- others (0) or for the batch of its request, a further cut does not count.
+UPDATE agents SET cut_off = 0, resumes = CASE WHEN resumed_at = :at THEN resumes + 1 ELSE 1 END,
+       resumed_at = CASE WHEN EXISTS (SELECT 1 FROM batch_members b WHERE b.agent_uuid = agents.uuid AND b.position = :at AND b.state = 'waiting')
+                         THEN 0 ELSE :at END
+ WHERE uuid = :uuid
 
 -- name: wrongly_asleep
 -- Those at which a boot would not look though it must, and the dead at which it would: for fsck.

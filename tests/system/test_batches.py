@@ -160,6 +160,20 @@ def test_an_order_without_an_answer_is_found_again_and_paid_once(polls: int) -> 
         assert (len(provider.orders), len(provider.paid)) == (1, 5)
 
 
+def test_a_request_that_waits_for_its_batch_goes_on_however_often_its_host_ends(
+    world: Simulation, provider: ScriptedBatches
+) -> None:
+    ask(world, 1)
+    for _ in range(5):
+        world.crash()
+        world.recover()
+        world.sleep(5)
+        assert world.system.agent("agent-0").state == "waiting for its batch"
+    world.sleep(3_000)
+    assert answered(world) == ["reply 1"]
+    assert (len(provider.paid), provider.direct) == (1, 0)
+
+
 @pytest.mark.parametrize("after", [30, 55, 55.5, 56, 116])
 def test_nothing_is_paid_twice_or_lost_when_the_process_is_killed(
     world: Simulation, provider: ScriptedBatches, after: float

@@ -224,3 +224,25 @@ def test_a_shell_on_a_file_leaves_it_and_says_how_to_go_on_and_a_host_goes_on(tm
         assert attached.agent(kid).state == "interrupted"  # as the shell has left it
     with ActorSystem.open(where, ScriptedProvider(prompted)) as system:
         assert system.agent("kid").reply(timeout=DEADLINE).text == "heard review"
+
+
+def test_a_turn_that_waits_for_a_person_goes_on_however_often_its_host_ends() -> None:
+    @tool(policy="ask")
+    def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    def calls(request: Request) -> Reply:
+        return Reply("", (ToolCall("pay", {}, "1"),)) if len(request.messages) == 1 else Reply("done")
+
+    with simulated() as world:
+        kid = world.open(ScriptedProvider(calls), tools=[pay], approvals="ask").root.fork("go", name="kid")
+        world.settle()
+        for _ in range(5):
+            world.crash()
+            kid = world.reopen(resume=True).agent("kid")
+            world.settle()
+            assert (kid.state, kid.record.cut_off) == ("waiting for approval", 0)
+        [question] = world.system.questions.pending()
+        world.system.questions.answer(question.id, "allow")
+        assert kid.reply(timeout=DEADLINE).text == "done"

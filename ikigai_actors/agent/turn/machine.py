@@ -669,7 +669,8 @@ def _resume(state: State, event: on.Resume, now: int, tools: Mapping[str, ToolTr
     elif event.by is on.Resumption.SUPERVISOR:
         return Step(going_on, effects=told)
     else:
-        step = Step(going_on, LogUnit(state.uuid, ()), told, event.caller)
+        rests = at_rest(calls) and bool(asking(calls) or waits(calls))
+        step = Step(going_on, LogUnit(state.uuid, (), rests=rests), told, event.caller)
     if event.by is on.Resumption.SUPERVISOR or not isinstance(step.unit, LogUnit):
         return step
     return replace(step, unit=replace(step.unit, resumed_at=state.head))

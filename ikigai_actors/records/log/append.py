@@ -191,7 +191,7 @@ class Append(Unit):
             locked.others.update(cancelled)  # their hosts look
             unit = replace(unit)  # so that the answer says it
         if unit.resumed_at:
-            tx.run("go_on_cut_off", uuid=unit.agent, at=unit.resumed_at)
+            tx.run("go_on_cut_off", uuid=unit.agent, at=0 if unit.rests else unit.resumed_at)
         if unit.words:
             take_words(tx, unit.agent, unit.words, unit.messages[-1].created_at)
         if unit.blobs:

@@ -101,3 +101,7 @@ class LogUnit:
     """Whether its turn ends without an answer, and with it what the agent has asked of others as a program."""
     resumed_at: int = 0
     """The position to which the turn had come that goes on with this, since it was cut off; 0 where none does."""
+    rests: bool = False
+    """Whether the turn that goes on only waits for people and other agents. So it cannot be what ended its host, and a
+    further cut does not count.
+    """

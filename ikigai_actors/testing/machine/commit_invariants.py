@@ -85,6 +85,8 @@ class Standing:
     """Whether the agent's turn was cut off, and its host does not resume it."""
     resumed: tuple[int, int] = (0, 0)
     """The position that the turn had reached when a host last resumed it, and how often it was resumed from there."""
+    batched: int = 0
+    """The position at which the agent's latest request joined a batch."""
     mailed: int = 0
     unread: dict[int, str] = field(default_factory=dict)
     """The unread mails except prompts: the sender by the number of the mail, empty for a person."""
@@ -222,6 +224,8 @@ class CommitCheck:
                     one.left = True
             case "go_on_cut_off":
                 self._goes_on(self.agents[given["uuid"]], given["uuid"], given["at"])
+            case "add_member":
+                self.agents[given["agent"]].batched = given["position"]
             case "bury":
                 self._buried(given)
             case "set_status":
@@ -307,7 +311,13 @@ class CommitCheck:
         one.restarts, one.restarted, one.uncertain, one.gave_up = [], now, False, False
 
     def _goes_on(self, one: Standing, uuid: str, at: int) -> None:
-        """Note that a turn goes on which was cut off; a person may have it go on after it was left."""
+        """Note that a turn goes on which was cut off; a person may have it go on after it was left.
+
+        A turn that only waits, for others (0) or for a batch, may go on as often as it likes.
+        """
+        if at in (0, one.batched):
+            one.left = False
+            return
         times = one.resumed[1] + 1 if one.resumed[0] == at else 1
         if times >= MOST_CUT_OFFS and not one.left and not one.given:
             self._broken(
