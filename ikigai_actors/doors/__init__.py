@@ -2,6 +2,7 @@
 
     program             a door as a process
     mcp, mcp_tasks      the Model Context Protocol, and turns as tasks
+    mcp_forms           the questions of people, as forms of a client of MCP
     acp                 the Agent Client Protocol, for editors
     agui                AG-UI, for web applications
     api                 the network API: every verb by HTTP

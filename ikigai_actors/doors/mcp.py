@@ -8,7 +8,7 @@ wants; no client is known that sends one.
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from importlib.metadata import version
@@ -21,6 +21,7 @@ from mcp.types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
     RequestParams,
@@ -31,8 +32,10 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from ikigai_actors.doors.json_rpc import INTERNAL
 from ikigai_actors.errors import IkigaiError, NoHost
+from ikigai_actors.reach.turns import DONE, FAILED
 
 if TYPE_CHECKING:
+    from ikigai_actors.doors.mcp_forms import WaitForms
     from ikigai_actors.reach.access import Access
     from ikigai_actors.reach.news import NewsFeed
     from ikigai_actors.verbs.act import Act
@@ -63,14 +66,15 @@ OFFERED = (
 """The acts that are tools, in the order in which they are listed."""
 
 INSTRUCTIONS = (
-    "A tree of durable LLM agents. Each has a history, a mailbox and children; all of that survives crashes. "
-    "`fork` makes a child that inherits an agent's whole history, for the price of one row, and prompts it. `fork` and "
+    "A tree of durable LLM agents. Each has a history, a mailbox and children; all of that survives crashes. `fork` "
+    "makes a child that inherits an agent's whole history, for the price of one row, and prompts it. `fork` and "
     "`prompt` do not wait: they answer with a handle. `wait` takes handles and says how their turns are: done, "
-    "failed, asks (a call waits for `decide`), waiting_for_budget (`grant`), or working: wait again. A handle is valid "
-    "forever, for every client; after a lost connection or a restart, wait for it again rather than prompt again. Give "
-    "each call that changes something a new `key`. If its answer was lost, make the same call with the same key: it is "
-    "not done twice. Fork for work that goes on beside yours, for a second opinion on the same history, or to try "
-    "something without spoiling it. Do not fork for a question that the same agent can answer next: prompt it. Agents "
+    "failed, asks (a call waits for `decide`, or a person is asked something), waiting_for_budget (`grant`), or "
+    "working: wait again. A handle is valid forever, for every client; after a lost connection or a restart, wait for "
+    "it again rather than prompt again. Give each call that changes something a new `key`. If its answer was lost, "
+    "make the same call with the same key: it is not done twice. Fork for work that goes on beside yours, for a "
+    "second opinion on the same history, or to try something without spoiling it. Do not fork for a question that the "
+    "same agent can answer next: prompt it. Agents "
     "cost money: kill those that have finished."
 )
 
@@ -181,37 +185,65 @@ class McpDoor:
 
     async def _call(
         self, context: ServerRequestContext, params: CallToolRequestParams
-    ) -> CallToolResult | dict[str, Any]:
+    ) -> CallToolResult | InputRequiredResult | dict[str, Any]:
         tool = (await self._offered()).get(params.name)
         if tool is None:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name!r}. tools/list names those there are.")
         as_task = self._tasks and context.protocol_version in MODERN_PROTOCOL_VERSIONS and knows_tasks(context.meta)
         try:
-            value = await self._value(tool, params.arguments or {}, context.session.report_progress, as_task=as_task)
+            value = await self._value(tool, params, context, as_task=as_task)
         except IkigaiError as error:
             again = " Call again with the same key." if isinstance(error, NoHost) else ""
             return _error_of(f"{error}{again}")
         except Exception:
             logger.exception("Tool %s failed", tool.name)
             return _error_of(INTERNAL)
-        return value if isinstance(value, dict) and value.get("resultType") == "task" else _result_of(value)
+        if isinstance(value, InputRequiredResult) or (isinstance(value, dict) and value.get("resultType") == "task"):
+            return value
+        return _result_of(value)
 
-    async def _value(self, tool: "Act | VerbTool", given: object, progress: ReportProgress, *, as_task: bool) -> Any:
+    async def _value(
+        self, tool: "Act | VerbTool", params: CallToolRequestParams, context: ServerRequestContext, *, as_task: bool
+    ) -> Any:
         from ikigai_actors.doors.mcp_tasks import task_of
         from ikigai_actors.verbs.acts.turns import Begun
 
-        loop = asyncio.get_running_loop()
-        value = await self._on_thread(self._called, tool, given)
+        value = await self._on_thread(self._called, tool, params.arguments or {})
         if not isinstance(value, Begun):
             return value
         if as_task and value.is_task:
             return await self._on_thread(task_of, self._reach, value.handles[0])
+        forms = await self._forms(params, context) if tool.reads and not self._read_only else None
+        try:
+            return await self._over(value, forms, context.session.report_progress)
+        finally:
+            if forms is not None:
+                forms.close()
+
+    async def _forms(self, params: CallToolRequestParams, context: ServerRequestContext) -> "WaitForms | None":
+        """The forms that the client shows while a call waits; None where it shows none."""
+        from ikigai_actors.doors.mcp_forms import WaitForms
+
+        forms = WaitForms(self._reach, self._principal, context, self._on_thread)
+        if not forms.can_show:
+            return None
+        await forms.take_answers(params.input_responses or {})
+        return forms
+
+    async def _over(self, value: "Begun", forms: "WaitForms | None", progress: ReportProgress) -> Any:
+        """The answer of a call once its turns are over, or its time; or the forms that the client is to show."""
+        loop = asyncio.get_running_loop()
         begun, seen = loop.time(), list[dict[str, Any]]()
         reported = begun
         async with self._news.watch() as watch:  # before the first look, so that nothing is missed
             while True:
+                showing = frozenset[str]() if forms is None else forms.showing()
                 seen = await self._on_thread(self._look, value, seen)
-                over = [is_over(one) for one in seen]
+                if forms is not None:
+                    if (to_show := await forms.show_new(seen)) is not None:
+                        return to_show
+                    showing |= forms.showing()
+                over = [is_over(one) and not _asks_by(one, showing) for one in seen]
                 now = loop.time()
                 left = begun + value.seconds - now
                 if left <= 0 or self._news.ending.is_set() or (any(over) if value.any else all(over)):
@@ -223,15 +255,20 @@ class McpDoor:
                     await asyncio.sleep(min(left, _SETTLES))
 
     def _look(self, begun: "Begun", before: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """How the turns are; those that were over at the look before are not read again."""
+        """How the turns are; those that had ended at the look before are not read again."""
         turns = self._reach.turns
-        known = {place: one for place, one in enumerate(before) if is_over(one)}
+        known = {place: one for place, one in enumerate(before) if one["status"] in (DONE, FAILED)}
         return [known[place] if place in known else turns.look_at(one) for place, one in enumerate(begun.handles)]
 
 
 def is_over(turn: Mapping[str, Any]) -> bool:
     """Whether nothing more comes of a turn unless somebody does something."""
     return bool(turn["status"] != "working")
+
+
+def _asks_by(turn: Mapping[str, Any], showing: Collection[str]) -> bool:
+    """Whether a turn asks by a question that the user of the client sees now."""
+    return any(one.get("question") in showing for one in turn.get("asks", ()))
 
 
 def _result_of(value: Any) -> CallToolResult:

@@ -9,11 +9,13 @@ from typing import Any
 
 from ikigai_actors.errors import BadInput, TurnInterrupted
 from ikigai_actors.reach.access import Access
+from ikigai_actors.reach.shown_questions import client_form
 from ikigai_actors.reach.turns import ASKS, FAILED, WAITING_FOR_BUDGET, WORKING, TurnHandle
 from ikigai_actors.reach.views import last_activity
 from ikigai_actors.text import iso_time
 from ikigai_actors.verbs.acts.changes import decide_named_call
 from ikigai_actors.verbs.acts.turns import end_or_take_back
+from ikigai_actors.verbs.question_forms import take_form_answer, waiting_question
 
 POLL = 2_000
 """Milliseconds from one look of a client at a task to the next."""
@@ -31,18 +33,24 @@ def task_at(reach: Access, params: Mapping[str, Any]) -> dict[str, Any]:
     told = _task(reach, handle, turn)
     match told["status"]:
         case "input_required":
-            return {**told, "inputRequests": {call["call"]: _question(turn, call) for call in turn["asks"]}}
+            return {**told, "inputRequests": {call["call"]: _question(reach, turn, call) for call in turn["asks"]}}
         case "completed":
             return {**told, "result": turn}
     return told
 
 
 def answer_task(reach: Access, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Decide on the calls of a task that ask; one that the client declines to decide on stays open."""
+    """Decide on what a task asks. A call that the client declines to decide on stays open."""
     handle, answers = reach.turns.settled(_handle(reach, params)), params.get("inputResponses")
+    questions = {one["call"]: one.get("question") for one in reach.turns.look_at(handle).get("asks", ())}
     if not isinstance(answers, dict):
         raise BadInput("Expected inputResponses as an object.")
     for call, answer in answers.items():
+        if (name := questions.get(call)) is not None:
+            question, said = waiting_question(reach, name), answer if isinstance(answer, dict) else {}
+            if question is not None:
+                take_form_answer(reach, None, question, said.get("action"), said.get("content"))
+            continue
         given = answer.get("content") if isinstance(answer, dict) and answer.get("action") == "accept" else None
         if isinstance(given, dict) and isinstance(given.get("allow"), bool):
             decide_named_call.work(reach, handle.agent, call, given["allow"])
@@ -84,8 +92,14 @@ def _task(reach: Access, handle: TurnHandle, turn: Mapping[str, Any]) -> dict[st
     }
 
 
-def _question(turn: Mapping[str, Any], call: Mapping[str, Any]) -> dict[str, Any]:
-    """The question about a call, as a form."""
+def _question(reach: Access, turn: Mapping[str, Any], call: Mapping[str, Any]) -> dict[str, Any]:
+    """The question about a call, or of a person, as a form."""
+    if (asked := waiting_question(reach, call.get("question", ""))) is not None:
+        return _form(asked.whole, client_form(asked))
     schema = {"type": "object", "properties": {"allow": {"type": "boolean"}}, "required": ["allow"]}
     text = f"May {turn['name'] or turn['agent']} call {call['tool']} with {call['arguments']}?"
+    return _form(text, schema)
+
+
+def _form(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"method": "elicitation/create", "params": {"mode": "form", "message": text, "requestedSchema": schema}}

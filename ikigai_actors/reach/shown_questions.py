@@ -19,6 +19,7 @@ from ikigai_actors.records.questions.asked import APPROVE
 from ikigai_actors.records.questions.forms import check_answer, parsed_answer
 
 if TYPE_CHECKING:
+    from ikigai_actors.agent.turn.calls import PendingCall
     from ikigai_actors.system.questions import WaitingQuestion
 
 ANSWER, ALLOWS = "answer", "allow"
@@ -63,6 +64,16 @@ class ShownQuestion(NamedTuple):
         return self.waiting.id
 
     @property
+    def agent(self) -> str:
+        """The uuid of the agent that asks."""
+        return self.waiting.agent
+
+    @property
+    def call(self) -> "PendingCall":
+        """The call that waits."""
+        return self.waiting.call
+
+    @property
     def is_call(self) -> bool:
         """Whether a call waits for approval; else an answer is asked for."""
         return self.waiting.kind == APPROVE
@@ -70,7 +81,7 @@ class ShownQuestion(NamedTuple):
     @property
     def title(self) -> str:
         """The question in a sentence."""
-        return f"May {self.who} call {self.waiting.call.tool}?" if self.is_call else self.waiting.text
+        return f"May {self.who} call {self.call.tool}?" if self.is_call else self.waiting.text
 
     @property
     def form(self) -> Mapping[str, Any] | None:
@@ -80,12 +91,12 @@ class ShownQuestion(NamedTuple):
     @property
     def arguments(self) -> str:
         """The exact arguments of the call that waits for approval, as JSON."""
-        return json.dumps(dict(self.waiting.call.input), indent=2, ensure_ascii=False)
+        return json.dumps(dict(self.call.input), indent=2, ensure_ascii=False)
 
     @property
     def whole(self) -> str:
         """The question with all that an approval is about: the arguments, and how the tool has changed."""
-        call = [self.title, self.arguments, self.waiting.call.change]
+        call = [self.title, self.arguments, self.call.change]
         parts = call if self.is_call else [f"{self.who} asks:", self.title]
         return "\n\n".join(part for part in parts if part)
 
@@ -96,7 +107,7 @@ class ShownQuestion(NamedTuple):
 
     def seen(self) -> QuestionSeen:
         """The question for a program."""
-        row, call = self.waiting.row, self.waiting.call
+        row, call = self.waiting.row, self.call
         return {
             "question": row.id,
             "agent": row.agent,

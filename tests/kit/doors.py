@@ -115,7 +115,7 @@ STATELESS_META = {
 
 
 @asynccontextmanager
-async def official(door: McpDoor) -> AsyncIterator[ClientSession]:
+async def official(door: McpDoor, **options: Any) -> AsyncIterator[ClientSession]:
     """A session of the official client with a server of this process."""
     to_client, answers = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
     to_server, asked = anyio.create_memory_object_stream[SessionMessage](math.inf)
@@ -132,6 +132,6 @@ async def official(door: McpDoor) -> AsyncIterator[ClientSession]:
     async with anyio.create_task_group() as group:
         group.start_soon(pump)
         with to_client, answers, to_server, asked:
-            async with ClientSession(answers, to_server) as session:
+            async with ClientSession(answers, to_server, **options) as session:
                 yield session
             group.cancel_scope.cancel()

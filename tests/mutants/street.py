@@ -7,6 +7,7 @@ from tests.mutants import Edit, Mutant
 
 _ARRIVALS, _SIGNATURES = "tests/system/test_endpoints.py", "tests/records/test_signatures.py"
 _OUTBOX, _SENDING = "tests/records/test_outbox.py", "tests/system/test_subscriptions.py"
+_LINKS = "tests/doors/test_question_links.py"
 _API, _REACH, _TOKENS = "tests/doors/test_api.py", "tests/verbs/test_reach.py", "tests/verbs/test_tokens.py"
 
 STREET_MUTANTS = (
@@ -201,6 +202,52 @@ STREET_MUTANTS = (
         '            tx.run("note_failing", id=key.subscription, now=self.now)',
         "            pass",
         test=_OUTBOX,
+    ),
+    Mutant(
+        "a link whose expiry was changed is good",
+        "records/questions/links.py",
+        "hmac.digest(own, body.encode(), ",
+        'hmac.digest(own, body.partition(".")[0].encode(), ',
+        test=_LINKS,
+    ),
+    Mutant(
+        "a link that has expired answers",
+        "reach/question_links.py",
+        "row.is_open and linked.expires_at <= self._now()",
+        "row.is_open and linked.expires_at <= 0",
+        test=_LINKS,
+    ),
+    Mutant(  # the gate below a look would refuse the unit
+        "to look at a link decides",
+        "reach/question_links.py",
+        "        with acting_for(LOOKER):\n            outcome = self._found(link)\n",
+        "        if not isinstance(outcome := self._found(link), LinkOutcome):\n"
+        "            self._system.questions.answer(outcome[1].id, 'deny' if outcome[1].kind != ASK else None)\n"
+        "        with acting_for(LOOKER):\n            outcome = self._found(link)\n",
+        test=_LINKS,
+    ),
+    Mutant(
+        "a link that was used thanks again",
+        "reach/question_links.py",
+        'return LinkOutcome(410, f"This question was',
+        'return LinkOutcome(200, f"This question was',
+        test=_LINKS,
+    ),
+    Mutant(
+        "a link answers something else than was shown",
+        "reach/question_links.py",
+        'if fields.get("digest") != question.digest:',
+        'if fields.get("digest") == "":',
+        (Edit("reach/question_links.py", "by=linked.name, digest=question.digest", "by=linked.name"),),
+        test=_LINKS,
+    ),
+    Mutant(
+        "a form of a client is not checked",
+        "reach/shown_questions.py",
+        "    return check_answer(form, {name: _typed",
+        "    return ({name: _typed",
+        (Edit("system/questions.py", "None if answer is None else check_answer(row.form, answer)", "answer"),),
+        test="tests/doors/test_question_forms.py",
     ),
     Mutant(
         "a subscription of a branch gets the events of its top alone",

@@ -120,7 +120,9 @@ class AcpDoor:
         known = given if isinstance(given, dict) else {}
         session = known.get("session")
         compaction = isinstance(session, dict) and session.get("compaction") is not None
-        self._view.adapt(subagents=known.get("subagents") is not None, compaction=compaction)
+        elicitation = known.get("elicitation")
+        forms = isinstance(elicitation, dict) and elicitation.get("form") is not None
+        self._view.adapt(subagents=known.get("subagents") is not None, compaction=compaction, forms=forms)
         return dumped(
             InitializeResponse(
                 protocol_version=PROTOCOL,

@@ -1,14 +1,17 @@
-"""The calls that a client is asked about: each that waits for a decision below its sessions."""
+"""The questions to a client: each call that waits for a decision below its sessions, and what models ask people."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from acp.helpers import text_block, tool_content
 from acp.schema import (
     AllowedOutcome,
+    CreateFormSessionElicitationRequest,
+    ElicitationSchema,
     PermissionOption,
     RequestPermissionRequest,
     RequestPermissionResponse,
@@ -22,9 +25,11 @@ from ikigai_actors.doors.acp.updates import thought_chunk
 from ikigai_actors.doors.acp.view import ClientView
 from ikigai_actors.doors.call_title import call_title
 from ikigai_actors.doors.json_rpc import Params, RpcError
-from ikigai_actors.errors import IkigaiError
+from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.reach.access import Access
+from ikigai_actors.reach.shown_questions import ShownQuestion, client_form
 from ikigai_actors.verbs.acts.changes import decide_on
+from ikigai_actors.verbs.question_forms import MOST_TRIES, questions_that_wait, take_form_answer, waiting_question
 from ikigai_actors.verbs.text.call_page import change_note
 
 ALWAYS = "allow_always"
@@ -62,15 +67,45 @@ class Permissions:
             found = await self._loop.run_in_executor(self._pool, self._questions)
             for key in [key for key in self.asked if key not in found]:
                 self.asked.pop(key).cancel()
-            for key, (call, route) in found.items():
+            for key, (question, route) in found.items():
                 if key not in self.asked:
-                    self.asked[key] = self._loop.create_task(self._ask(call, route))
+                    work = self._ask(question.call, route) if question.is_call else self._ask_person(question, route)
+                    self.asked[key] = self._loop.create_task(work)
 
-    def _questions(self) -> dict[QuestionKey, tuple[PendingCall, Route]]:
-        pending = self._access.system.approvals.pending()
+    def _questions(self) -> dict[QuestionKey, tuple[ShownQuestion, Route]]:
+        pending = questions_that_wait(self._access)
         with self._view.lock:
-            routes = [(call, route) for call in pending if (route := self._view.route(call.agent)) is not None]
-        return {(call.agent, call.full_name): (call, route) for call, route in routes}
+            routes = [(each, route) for each in pending if (route := self._view.route(each.agent)) is not None]
+        return {(each.agent, each.call.full_name): (each, route) for each, route in routes}
+
+    async def _ask_person(self, question: ShownQuestion, route: Route) -> None:
+        """Let the user fill in the form of a question, where the client shows forms."""
+        wrong = ""
+        for _ in range(MOST_TRIES if self._view.shows_forms else 0):
+            asked = _form_request(question, wrong, route.session)
+            try:
+                said = await self._ask_client("elicitation/create", dumped(asked))
+                answer = said if isinstance(said, dict) else {}
+                work = partial(
+                    take_form_answer, self._access, None, question, answer.get("action"), answer.get("content")
+                )
+                if await self._loop.run_in_executor(self._pool, work):
+                    return
+            except BadInput as error:
+                wrong = str(error)
+                continue
+            except (RpcError, IkigaiError):
+                pass
+            break
+        await asyncio.sleep(_PATIENCE)
+        with suppress(IkigaiError):
+            await self._loop.run_in_executor(self._pool, self._say_where_it_waits, question, route)
+
+    def _say_where_it_waits(self, question: ShownQuestion, route: Route) -> None:
+        if waiting_question(self._access, question.id) is not None:
+            with self._view.lock:
+                of = f"{question.agent}:{question.call.full_name}:waits"
+                self._view.show(route.session, [thought_chunk(f"{question.whole}\n\n{question.elsewhere}", of)])
 
     async def _ask(self, call: PendingCall, route: Route) -> None:
         title = call_title(call.tool, call.input)
@@ -101,6 +136,16 @@ class Permissions:
         allow, always = option in ("allow_once", ALWAYS), option == ALWAYS
         if allow or option == "reject_once":
             decide_on(self._access, call.agent, call.full_name, allow, always=always)
+
+
+def _form_request(question: ShownQuestion, wrong: str, session: str) -> CreateFormSessionElicitationRequest:
+    return CreateFormSessionElicitationRequest(
+        session_id=session,
+        tool_call_id=question.call.id,
+        message="\n\n".join(filter(None, (wrong, question.whole))),
+        mode="form",
+        requested_schema=ElicitationSchema.model_validate(client_form(question)),
+    )
 
 
 def _request(call: PendingCall, title: str, session: str) -> RequestPermissionRequest:

@@ -51,15 +51,18 @@ class ClientView:
         self._above: dict[str, str | None] = {}
         self._tree = SessionTree(self._supervisor)
         self._compaction = False
+        self.shows_forms = False
+        """Whether the client shows forms to its user."""
         self._live: dict[str, Live] = {}
         self._lives = 0
         self._shown: dict[str, int] = {}
         self._states: dict[str, str] = {}
         self._replies: dict[str, Message] = {}
 
-    def adapt(self, *, subagents: bool, compaction: bool) -> None:
-        """Show it as a client can read it: one that knows subagents or summaries, or does not."""
+    def adapt(self, *, subagents: bool, compaction: bool, forms: bool) -> None:
+        """Show it as a client can read it: one that knows subagents, summaries or forms, or does not."""
         with self.lock:
+            self.shows_forms = forms
             self._tree.subagents, self._compaction = subagents, compaction
 
     def open(self, uuid: str) -> None:

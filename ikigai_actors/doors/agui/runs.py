@@ -43,6 +43,7 @@ from ikigai_actors.http_server.requests import MOST_BODY, HttpRequest, SendEvent
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.reach.access import Access
 from ikigai_actors.reach.news import NewsFeed, NewsWatch
+from ikigai_actors.reach.shown_questions import ShownQuestion, client_form
 from ikigai_actors.reach.turns import TURN, SeenTurn, TurnHandle, TurnReader
 from ikigai_actors.reach.views import position_of, scrollback_of
 from ikigai_actors.records.messages.messages import Kind
@@ -50,6 +51,7 @@ from ikigai_actors.text import unfit_fields
 from ikigai_actors.verbs.acts.changes import decide_on
 from ikigai_actors.verbs.acts.turns import kept_prompt
 from ikigai_actors.verbs.principal import Principal, acting_as, check_right
+from ikigai_actors.verbs.question_forms import ACCEPT, DECLINE, questions_that_wait, take_form_answer
 from ikigai_actors.verbs.rights import Right
 from ikigai_actors.verbs.text.call_page import change_note
 
@@ -62,7 +64,7 @@ LONGEST_POSITION = 16
 """Digits that no position has."""
 
 
-def end_of(seen: SeenTurn, asks: list[PendingCall], run: RunAgentInput) -> BaseEvent | None:
+def end_of(seen: SeenTurn, asks: Sequence[ShownQuestion], run: RunAgentInput) -> BaseEvent | None:
     """The event that ends a run; None while it goes on."""
     if isinstance(seen.end, Reply):
         return _finished(run, RunFinishedSuccessOutcome())
@@ -81,8 +83,17 @@ def _finished(run: RunAgentInput, outcome: RunFinishedOutcome) -> BaseEvent:
     return RunFinishedEvent(thread_id=run.thread_id, run_id=run.run_id, outcome=outcome)
 
 
-def _interrupt(call: PendingCall) -> Interrupt:
-    """A call that waits, as the question that its run ends with."""
+def _interrupt(question: ShownQuestion) -> Interrupt:
+    """A call that waits, or what a person is asked, as the question that its run ends with."""
+    call = question.call
+    if not question.is_call:
+        return Interrupt(
+            id=call.full_name,
+            reason="input",
+            message=question.title,
+            tool_call_id=call_id(call.reply, call.id),
+            response_schema=client_form(question),
+        )
     return Interrupt(
         id=call.full_name,
         reason="approval",
@@ -183,8 +194,15 @@ class WebRuns:
         seen = self._reader().seen(run.handle)
         if seen.end is not None:
             return end_of(seen, [], run.asked), seen.position
-        asks = [one for one in self._access.system.approvals.pending() if one.agent == agent and one.reply <= head]
-        return end_of(seen, asks if seen.is_open else [], run.asked), head
+        return end_of(seen, self._asks(agent, head) if seen.is_open else [], run.asked), head
+
+    def _asks(self, agent: str, head: int) -> list[ShownQuestion]:
+        """The questions of an agent up to a message: the client decides on calls, and answers."""
+        return [
+            question
+            for question in questions_that_wait(self._access)
+            if question.agent == agent and question.call.reply <= head
+        ]
 
     def _head(self, agent: str) -> int:
         return position_of(self._access.system, agent)
@@ -213,13 +231,19 @@ class WebRuns:
 
     def _resumed(self, text: str, entries: Sequence[ResumeEntry]) -> tuple[TurnHandle, int]:
         """The turn that goes on, and the reply that asked."""
-        record, approvals = self._access.find(text), self._access.system.approvals
+        record = self._access.find(text)
         answers = {entry.interrupt_id: entry for entry in entries}
         asked = max((reply for name in answers if (reply := self._asking_reply(record.uuid, name))), default=0)
         if not asked:
             raise BadInput(f"Agent {record.short} has asked nothing of that name: resume what an interrupt gave.")
-        for call in [one for one in approvals.pending() if one.agent == record.uuid and one.full_name in answers]:
-            answer = answers[call.full_name]
+        for question in self._asks(record.uuid, asked):
+            call = question.call
+            if (answer := answers.get(call.full_name)) is None:
+                continue
+            if not question.is_call:
+                action = ACCEPT if answer.status == "resolved" else DECLINE
+                take_form_answer(self._access, self._principal, question, action, answer.payload)
+                continue
             allowed = answer.payload.get("approved") if isinstance(answer.payload, dict) else answer.payload
             decide_on(self._access, record.uuid, call.full_name, answer.status == "resolved" and allowed is True)
         scrollback = scrollback_of(self._access.client, record.uuid)

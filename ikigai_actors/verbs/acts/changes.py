@@ -11,9 +11,11 @@ from ikigai_actors.agent.turn.calls import EXACT
 from ikigai_actors.agent.turn.ways import WAYS
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.reach.access import Access
+from ikigai_actors.reach.shown_questions import waits_in_inbox
 from ikigai_actors.records.budgets.budget import Budget
 from ikigai_actors.records.budgets.grants import Grant, Served
 from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand
+from ikigai_actors.records.questions.asked import question_id
 from ikigai_actors.verbs.act import ENDS, FOR_MODELS, act
 from ikigai_actors.verbs.acts.looking import SHOWN_LENGTH
 from ikigai_actors.verbs.acts.turns import MOST_POSITION, NamedAgent
@@ -120,6 +122,9 @@ def decide_named_call(
     """
     uuid = reach.find(agent).uuid
     if reach.system.approvals.find(uuid, call) is None:
+        for asked in reach.system.questions.calls():
+            if (asked.agent, asked.full_name) == (uuid, call):
+                raise BadInput(waits_in_inbox(question_id(uuid, asked.asked_at)))
         return False
     reach.check_hosted(reach.quick)
     return decide_on(reach, uuid, call, allow, reason=reason, always=always)
