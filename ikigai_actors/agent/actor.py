@@ -798,7 +798,7 @@ class AgentActor(PooledActor):
         if isinstance(step.unit, Parking | Unparking):
             self._perhaps_parked = False
         if isinstance(step.unit, Departure):
-            self._effects.tell_of_exit(step.unit.reason)
+            self._effects.tell_of_exit(self.state.view.settings, step.unit.reason)
         if isinstance(answer, Parked):
             self._leave_parked()
         if isinstance(waited, Paused) and not isinstance(answer, Paused):  # others that have waited for it may go on

@@ -274,7 +274,7 @@ class Effects:
                 loaded = [] if log is None else loaded_skills(state.view.settings, log, state.head)
                 tool = self._runtime.toolbox.tool_of(state.view.settings, call.name)
                 own_code = self._runtime.toolbox.is_program(state.view.settings)
-                filters = () if own_code else self._runtime.hooks.filters(call.name)
+                filters = () if own_code else self._runtime.hooks.filters(state.view.settings, call.name)
                 self._run_tool(tool, effect.request, call, place, own_files, rules, loaded, filters)
             case BeginWait():
                 assert log is not None
@@ -286,7 +286,7 @@ class Effects:
                 self._ask_about_reply(effect, state, log)
             case AskHooks():
                 assert log is not None
-                self._ask_hooks(effect, _call(state, effect.call), log)
+                self._ask_hooks(effect, _call(state, effect.call), log, state.view.settings)
 
     def abandon(self, state: State, log: Log | None) -> None:
         """Cancel all effects in flight, and drop those that wait, except answers, births and merges of files."""
@@ -739,7 +739,7 @@ class Effects:
         """The key of the effects of a call, the same for each attempt."""
         return effect_key(self._uuid, call.reply, call.id)
 
-    def _ask_hooks(self, effect: AskHooks, call: Call, log: Log) -> None:
+    def _ask_hooks(self, effect: AskHooks, call: Call, log: Log, settings: Mapping[str, Any]) -> None:
         """Ask hooks about a call. Their outcome is a message to the agent."""
         inbox, result = self._inbox, None
         if effect.event == AFTER_CALL:
@@ -756,7 +756,7 @@ class Effects:
         def done(outcome: HookOutcome) -> None:
             inbox.put_urgent(on.HooksAnswered(effect.request, call.id, effect.event, outcome))
 
-        self._ask(self._runtime.hooks.named(effect.hooks), asked, current, done)
+        self._ask(self._runtime.hooks.named(settings, effect.hooks), asked, current, done)
 
     def _ask(
         self, hooks: Sequence[Hook], asked: Hooked, current: CurrentCall, done: Callable[[HookOutcome], object]
@@ -773,7 +773,7 @@ class Effects:
     def _ask_before(self, state: State, log: Log) -> bool:
         """Ask hooks about the request that is due, if any are to be asked; return whether it has to wait for them."""
         book, settings, request = self._runtime.hooks, state.view.settings, state.request
-        if not (book.known or settings.get("hooks")) or self._runtime.toolbox.is_program(settings):
+        if not (book.of(settings) or settings.get("hooks")) or self._runtime.toolbox.is_program(settings):
             return False
         hooks, missing = book.before_requests(settings), book.missing(settings, BEFORE_REQUEST)
         if not (hooks or missing) or is_hooked(log.newest_first()):
@@ -786,7 +786,7 @@ class Effects:
             done(HookOutcome(decision="deny", by=", ".join(missing), reason=_LACKING))
             return True
         asked = HookedRequest(self._uuid, begins_with(log.newest_first()))
-        self._ask(book.named(hooks), asked, self._current_of(BEFORE_REQUEST, state.head), done)
+        self._ask(book.named(settings, hooks), asked, self._current_of(BEFORE_REQUEST, state.head), done)
         return True
 
     def _ask_about_reply(self, effect: AskHooks, state: State, log: Log) -> None:
@@ -798,11 +798,12 @@ class Effects:
             inbox.put_urgent(on.HooksAnswered(effect.request, "", AFTER_REPLY, outcome))
 
         asked = HookedReply(self._uuid, reply.content, rounds_in(log.since(state.turn)))
-        self._ask(self._runtime.hooks.named(effect.hooks), asked, self._current_of(AFTER_REPLY, reply.id), done)
+        hooks = self._runtime.hooks.named(state.view.settings, effect.hooks)
+        self._ask(hooks, asked, self._current_of(AFTER_REPLY, reply.id), done)
 
-    def tell_of_exit(self, result: str) -> None:
+    def tell_of_exit(self, settings: Mapping[str, Any], result: str) -> None:
         """Let hooks hear of the end of the agent, which is committed. Nobody waits for them."""
-        if hooks := self._runtime.hooks.of_exits():
+        if hooks := self._runtime.hooks.of_exits(settings):
             handle, executor = self._runtime.processes.handle(self._uuid), self._runtime.executor
             asked, current = HookedExit(self._uuid, result), self._current_of(ON_EXIT, 0)
             HookQuestion(executor, list(hooks), asked, handle, current, lambda outcome: None, self._hook_failed)

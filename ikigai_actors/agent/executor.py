@@ -310,6 +310,13 @@ class Executor:
             else:
                 self._loop.call_soon_threadsafe(lambda: self._note(self._loop.create_task(merge())))
 
+    async def run_hook(self, command: str, text: str) -> tuple[int, str, str]:
+        """Run a command of a workspace that is asked as a hook. Raises `BadInput` when there is no workspace."""
+        for toolset in self._toolsets:
+            if type(toolset).run_hook is not Toolset.run_hook:
+                return await toolset.run_hook(command, text)
+        raise BadInput("There is no workspace here, in whose fence its commands run. Open the system with one.")
+
     def _copying(self) -> Toolset:
         """The toolset that can merge files. Raises `BadInput` when there is none."""
         for toolset in self._toolsets:

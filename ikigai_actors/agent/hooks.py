@@ -2,17 +2,21 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.jobs import ToolRun
 from ikigai_actors.agent.turn.calls import FORK, GIVE_RESULT, Call, Calls, Progress
 from ikigai_actors.attachments import Attachment
+from ikigai_actors.errors import BadInput
 from ikigai_actors.frozen import replace
+from ikigai_actors.records.messages.hook_commands import PinnedCommand, commands_in
 from ikigai_actors.records.messages.settings import is_trial, misfits
 from ikigai_actors.text import storable
 from ikigai_actors.tools.effect_keys import CurrentCall
 from ikigai_actors.tools.function import Result
+from ikigai_actors.tools.hooks.command_hooks import HookEntry, RunCommand, hook_of
 from ikigai_actors.tools.hooks.function import Hook, HookRun, failure_of, verdict_from
 from ikigai_actors.tools.hooks.verdict import (
     AFTER_CALL,
@@ -49,16 +53,39 @@ class HookBook:
     def __init__(self, hooks: Iterable[Hook] = ()) -> None:
         """Keep the hooks, in this order."""
         self._hooks = {hook.name: hook for hook in hooks}
+        self._pinned: dict[str, Hook] = {}
+        self._run: RunCommand = _nowhere
+
+    def runs_by(self, run: RunCommand) -> None:
+        """Have the commands of workspaces run so."""
+        self._run = run
 
     @property
     def known(self) -> tuple[Hook, ...]:
-        """All hooks of the process."""
+        """All hooks of this process."""
         return tuple(self._hooks.values())
+
+    def of(self, settings: Mapping[str, Any]) -> Mapping[str, Hook]:
+        """The hooks of an agent with these settings, by name and in order: those of the process, then its commands."""
+        if not settings.get("hook_commands"):
+            return self._hooks
+        return self._hooks | {entry["name"]: self._pinned_hook(entry) for entry in commands_in(settings)}
+
+    def _pinned_hook(self, entry: PinnedCommand) -> Hook:
+        name = entry["name"]
+        if name not in self._pinned:
+            directory = Path(entry["from"]).parent.parent
+            command = HookEntry(
+                entry["event"], entry["matcher"], entry["command"], entry["timeout"], "onFailure" in entry
+            )
+            self._pinned[name] = hook_of(command, name, directory, lambda text, asked: self._run(text, asked))
+        return self._pinned[name]
 
     def due(self, settings: Mapping[str, Any], calls: Calls) -> DueHooks:
         """Return the hooks that must be asked about the calls, or the reply, of an agent with these settings."""
         wanted = settings.get("hooks") or ()
-        if not self._hooks and not wanted:
+        hooks = self.of(settings)
+        if not hooks and not wanted:
             return NO_HOOKS
         covered = [call for call in calls if call.name != GIVE_RESULT]
         of_calls = (*self.missing(settings, BEFORE_CALL), *self.missing(settings, FILTER_RESULT))
@@ -67,8 +94,8 @@ class HookBook:
             if call.name == FORK:
                 missing[call.id] = (*of_calls, *of_forks)
         return DueHooks(
-            {call.id: self._before(call) for call in covered},
-            {call.id: self._for(AFTER_CALL, call.name) for call in covered if call.progress is Progress.DONE},
+            {call.id: _before(hooks, call) for call in covered},
+            {call.id: _for(hooks, AFTER_CALL, call.name) for call in covered if call.progress is Progress.DONE},
             missing,
             self.about_replies(settings),
         )
@@ -80,34 +107,41 @@ class HookBook:
 
     def before_requests(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
         """The hooks that are to be asked before a request of an agent with these settings. A trial asks none."""
-        return () if is_trial(settings) else self._for(BEFORE_REQUEST)
+        return () if is_trial(settings) else _for(self.of(settings), BEFORE_REQUEST)
 
     def about_replies(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
         """The hooks that are to be asked about its replies. A trial asks none."""
-        return () if is_trial(settings) else self._for(AFTER_REPLY)
+        return () if is_trial(settings) else _for(self.of(settings), AFTER_REPLY)
 
-    def filters(self, tool: str) -> tuple[Hook, ...]:
+    def filters(self, settings: Mapping[str, Any], tool: str) -> tuple[Hook, ...]:
         """The hooks that filter the results of a tool."""
-        return tuple(self.named(self._for(FILTER_RESULT, tool)))
+        return tuple(self.named(settings, _for(self.of(settings), FILTER_RESULT, tool)))
 
-    def of_exits(self) -> tuple[Hook, ...]:
+    def of_exits(self, settings: Mapping[str, Any]) -> tuple[Hook, ...]:
         """The hooks that hear of exits."""
-        return tuple(self.named(self._for(ON_EXIT)))
+        return tuple(self.named(settings, _for(self.of(settings), ON_EXIT)))
 
-    def named(self, names: Iterable[str]) -> list[Hook]:
-        """The hooks with these names."""
-        return [self._hooks[name] for name in names if name in self._hooks]
-
-    def _before(self, call: Call) -> tuple[str, ...]:
-        before = self._for(BEFORE_CALL, call.name)
-        return (*before, *self._for(ON_FORK)) if call.name == FORK else before
-
-    def _for(self, event: str, tool: str = "") -> tuple[str, ...]:
-        return tuple(hook.name for hook in self._hooks.values() if hook.hears_of(event, tool))
+    def named(self, settings: Mapping[str, Any], names: Iterable[str]) -> list[Hook]:
+        """The hooks of an agent with these names."""
+        hooks = self.of(settings)
+        return [hooks[name] for name in names if name in hooks]
 
     def _has(self, event: str, name: str) -> bool:
         own = self._hooks.get(name)
         return own is not None and (event == BEFORE_CALL or own.event == event)
+
+
+async def _nowhere(command: str, text: str) -> tuple[int, str, str]:
+    raise BadInput("No commands run here.")
+
+
+def _before(hooks: Mapping[str, Hook], call: Call) -> tuple[str, ...]:
+    before = _for(hooks, BEFORE_CALL, call.name)
+    return (*before, *_for(hooks, ON_FORK)) if call.name == FORK else before
+
+
+def _for(hooks: Mapping[str, Hook], event: str, tool: str = "") -> tuple[str, ...]:
+    return tuple(hook.name for hook in hooks.values() if hook.hears_of(event, tool))
 
 
 def _named(name: str) -> tuple[str, str]:

@@ -175,6 +175,13 @@ def hooks_of(system: "System") -> "tuple[Hook, ...]":
     return system._hooks
 
 
+def undecided_hooks_of(system: "System", agent: str) -> list[str]:
+    """The names of the commands of the workspace that an agent, by uuid, has neither taken as hooks nor refused."""
+    from ikigai_actors.system.hook_files import undecided_hooks
+
+    return undecided_hooks(system.handle(agent).context().settings, system._workspace or Path.cwd())
+
+
 def undecided_kinds_of(system: "System", agent: str) -> list[str]:
     """The names of the kinds of agents on this disk that an agent, by uuid, has neither taken nor refused."""
     from ikigai_actors.system.kinds import undecided_kinds  # which loads what commands that only look do without

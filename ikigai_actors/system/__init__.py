@@ -18,6 +18,7 @@ Its modules:
     lateness                        why an agent has not answered in time
     skills                          skills on the disk, and how they are pinned
     kinds, kind_files               kinds of agents: how they are pinned, and what their files say
+    hook_files                      commands of a workspace as hooks: what its file says, and how they are pinned
     teams                           a team as a file
     agents_tool, configuration      the tool that lists agents; where ``ikigai.toml`` is
     stored_trees, stored_remotes    what the database says of files that fork, and of remote servers, for toolsets

@@ -210,6 +210,7 @@ class ActorSystem(System):
                 step_aside=dispatcher.step_aside,
             )
             undone.pop_all()
+        options.hooks.runs_by(executor.run_hook)
         count_hosts = None if host.name is None else lambda: len(store.read(open_hosts))
         self._runtime: Runtime = Runtime(
             clock=clock,

@@ -120,6 +120,21 @@ class Toolset(ABC):
         """
         raise NotImplementedError(f"{self.name} copies no directory")
 
+    async def run_hook(self, command: str, text: str) -> tuple[int, str, str]:
+        """Run a command of the directory that is asked as a hook, in the fence of these tools.
+
+        Args:
+            command: the command, for bash.
+            text: its standard input.
+
+        Returns:
+            Its exit code, its output and its standard error.
+
+        Raises:
+            BadInput, OSError, RuntimeError: it cannot run here.
+        """
+        raise NotImplementedError(f"{self.name} runs no commands")
+
     @abstractmethod
     async def leave(self, agent: str) -> None:
         """Release the resources that only this agent used.

@@ -243,10 +243,10 @@ DECLARED = {
     ),
     "hooks": (
         "verbs.hooks",
-        "",
-        "List the hooks that are asked about the calls of an agent, in their order.",
-        1,
-        0,
+        "AGENT [use|off] [NAME]...",
+        "List the hooks of an agent in their order, and the commands of its workspace that could be hooks, or decide.",
+        3,
+        3,
         False,
     ),
     "hosts": (

@@ -1,34 +1,76 @@
 """The verb about hooks."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ikigai_actors.verbs.rights import Callers, Right
+import click
+
+from ikigai_actors.verbs import text as words
+from ikigai_actors.verbs.arguments import TEXT
+from ikigai_actors.verbs.rights import Callers
 from ikigai_actors.verbs.text.harmless import one_line
 from ikigai_actors.verbs.verb import verb
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from ikigai_actors.system.handles.ref import AgentRef
-    from ikigai_actors.verbs.place import ShellPlace
+    from ikigai_actors.verbs.place import Place
 
 
-@verb("hooks", slash="--of", callers=Callers.PEOPLE, needs=Right.LOOK)
-def hooks(shell: "ShellPlace", agent: "AgentRef") -> None:
-    """List the hooks that are asked about the calls of an agent, in their order.
+@verb(
+    "hooks",
+    slash="--of",
+    waits=True,
+    callers=Callers.PEOPLE | Callers.SCRIPTS,  # it reads the disk of this machine
+)
+@click.argument("what", metavar="[use|off]", type=click.Choice(["use", "off"]), required=False)
+@click.argument("names", metavar="[NAME]...", type=TEXT, nargs=-1)
+def hooks(place: "Place", agent: "AgentRef", what: str | None, names: tuple[str, ...]) -> object:
+    """List the hooks of an agent in their order, and the commands of its workspace that could be hooks, or decide.
 
-    They are those of this process. One that the setting hooks names and that is missing here has each call denied.
+    use NAME has a command of .claude/settings.json asked, in the fence of the workspace. off NAME refuses it: nobody is
+    asked again until it changes. Children that are forked later have the same. A hook that the setting hooks names and
+    that is missing here denies what it decides on.
     """
-    from ikigai_actors.reach.views import hooks_of
+    if what is None:
+        return _list_hooks(place, agent)
+    if not names:
+        raise click.UsageError(f"Say which: {what} NAME.")
+    off = what == "off"
+    done = f"{', '.join(names)}: {'refused' if off else 'in use'}"
+    place.change(agent, "the hooks", lambda: agent.aio.use_hooks(only=list(names), off=off), done)
+    return words.agent_row(agent) | {"hooks": list(names), "off": off}
 
-    hooks = hooks_of(shell.system)
-    for hook in hooks:
-        tools = ", ".join(hook.tools) or "all tools"
-        failure = "denies" if hook.on_error == "deny" else "lets the call pass"
+
+def _list_hooks(place: "Place", agent: "AgentRef") -> object:
+    from ikigai_actors.reach.views import hooks_of
+    from ikigai_actors.system.hook_files import find_hooks, hooks_listed
+
+    settings = agent.context().settings
+    known = hooks_of(place.system)
+    rows: list[Mapping[str, Any]] = []
+    for hook in known:
+        tools = ", ".join(hook.tools) or "all"
+        failure = "denies" if hook.on_error == "deny" else "denies nothing"
         runs = f"   runs {one_line(hook.command)}" if hook.command else ""
-        shell.screen.line(
+        place.screen.line(
             f"{one_line(hook.name)}   {hook.event}   {tools}   {hook.timeout:g} s, a failure {failure}{runs}"
         )
-    missing = sorted(set(agent.context().settings.get("hooks") or ()) - {hook.name for hook in hooks})
+        rows.append({"name": hook.name, "state": "of the program", "event": hook.event, "command": hook.command})
+    there = find_hooks(place.system._workspace or Path.cwd())
+    for row in hooks_listed(settings, there):
+        place.screen.line(f"{row.name}   {row.state}   {one_line(row.source)}", bold=row.state == "new")
+        place.screen.line(f"    {row.event} {one_line(row.matcher)}: {one_line(row.command)}")
+        rows.append(words.as_row(row))
+    for trouble in there.troubles:
+        place.screen.line(one_line(trouble), dim=True)
+    names = {hook.name for hook in known}
+    missing = sorted(name for name in settings.get("hooks") or () if name.rpartition(":")[2] not in names)
     for name in missing:
-        shell.screen.line(f"{one_line(name)}   missing here: each call is denied", bold=True)
-    if not hooks and not missing:
-        shell.screen.line("There are no hooks. ActorSystem.open(hooks=[...]) has some.")
+        place.screen.line(f"{one_line(name)}   missing here: what it decides on is denied", bold=True)
+        rows.append({"name": name, "state": "missing"})
+    if not rows:
+        place.screen.line("There are no hooks. ActorSystem.open(hooks=[...]) has some, .claude/settings.json others.")
+    return rows

@@ -314,8 +314,8 @@ MEMORY_MUTANTS = (
     Mutant(
         "agents that are imported bring their kinds along",
         "records/transfer/rights.py",
-        'FOREIGN = ("options", "instructions", "kinds", "skills", "questions", "card")',
-        'FOREIGN = ("options", "instructions", "skills", "questions", "card")',
+        'FOREIGN = ("options", "instructions", "kinds", "skills", "questions", "hook_commands", "card")',
+        'FOREIGN = ("options", "instructions", "skills", "questions", "hook_commands", "card")',
         test="tests/records/test_imported_rights.py",
     ),
     Mutant(

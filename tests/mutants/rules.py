@@ -182,8 +182,8 @@ RULE_MUTANTS = (
     Mutant(
         "a command that fails is no objection",
         "tools/hooks/command_hooks.py",
-        "        elif ran.code != 0:\n",
-        "        elif ran.code < 0:\n",
+        "        elif code != 0:\n",
+        "        elif code < 0:\n",
         test="tests/agent/test_command_hooks.py",
     ),
     Mutant(
@@ -248,6 +248,27 @@ RULE_MUTANTS = (
         "        if not (hooks or missing) or is_hooked(",
         "        if not hooks or is_hooked(",
         test="tests/agent/test_hook_events.py",
+    ),
+    Mutant(
+        "a command of a workspace runs outside of its fence",
+        "tools/workspace/__init__.py",
+        "environment=environment, fence=fence",
+        "environment=environment",
+        test="tests/system/test_workspace_hooks.py",
+    ),
+    Mutant(
+        "a command counts that was changed by hand",
+        "records/messages/hook_commands.py",
+        'is_named and digest_of_skill(said) == entry["sha256"]',
+        "is_named",
+        test="tests/system/test_workspace_hooks.py",
+    ),
+    Mutant(
+        "a command is asked that a person has refused",
+        "records/messages/hook_commands.py",
+        'if is_pinned_command(entry) and not entry.get("off")]',
+        "if is_pinned_command(entry)]",
+        test="tests/system/test_workspace_hooks.py",
     ),
 )
 """All of them."""

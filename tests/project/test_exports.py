@@ -254,7 +254,7 @@ AGENT = {
     "ranges", "read_mail", "record", "remind", "remove_rule", "rename", "reply", "resume", "rewind", "rules", "send",
     "set_budget", "set_rule", "signal", "sleep",
     "state", "statistics", "steer", "stream", "supervise", "supervisor", "system", "timers", "tools", "uncompact",
-    "undo", "use_instructions", "use_kinds", "use_skills", "uuid", "wait",
+    "undo", "use_hooks", "use_instructions", "use_kinds", "use_skills", "uuid", "wait",
 }  # fmt: skip
 
 

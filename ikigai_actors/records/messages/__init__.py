@@ -8,6 +8,7 @@
     kept                the reply that a service makes and keeps, as the log names it
     steered             where a word has entered a history
     skills, skills_beside   skills that are pinned for an agent, and those that a summary keeps
+    hook_commands       commands of a workspace that are pinned as hooks
     pieces              replies on their way, for listeners in other processes
     blobs, blob_references   attachments, and what messages say of them
     acts                     acts of programs, and what they are named by

@@ -29,6 +29,7 @@
     kinds           the kinds of agents that it may fork, each pinned by its digest (`records.messages.kinds`)
     skills          the skills that its model may load, each pinned by its digest (`records.messages.skills`)
     hooks           the names of the hooks that look at its calls; those of agents above it hold as well
+    hook_commands   the commands of its workspace that are asked as hooks: see `records.messages.hook_commands`
     card            how it presents itself to agents of other systems: see `records.messages.cards`
     questions       which people its questions ask, and what happens while nobody answers: see
                     `records.messages.question_terms`
@@ -50,6 +51,7 @@ from ikigai_actors.arguments import LONGEST_TIME, check_mapping
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.cards import is_card
 from ikigai_actors.records.messages.forms import are_references
+from ikigai_actors.records.messages.hook_commands import are_pinned_commands
 from ikigai_actors.records.messages.kinds import are_kinds
 from ikigai_actors.records.messages.question_terms import are_terms
 from ikigai_actors.records.messages.skills import are_instructions, are_skills
@@ -185,6 +187,7 @@ SETTINGS: Mapping[str, Setting] = {
         "a list of names of hooks",
         written=WrittenAs.TEXTS,
     ),
+    "hook_commands": Setting(are_pinned_commands, "a list of commands, as agent.use_hooks() makes it"),
     "instructions": Setting(are_instructions, "a list of instructions, as agent.use_instructions(DIRECTORY) makes it"),
     "kinds": Setting(are_kinds, "a list of kinds of agents, as agent.use_kinds(DIRECTORY) makes it"),
     "max_agents": Setting(lambda value: _is_count(value) and value > 0, "a whole number, 1 or more"),

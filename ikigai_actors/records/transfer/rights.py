@@ -5,8 +5,9 @@ allowed. A rule of it that allows calls does not count, only those that ask or d
 
     configure   ``max_agents``, ``max_steps``, ``stream_retries`` and the like above the usual limits are removed, so
                 that those count; and so are ``options``, which go to the model's service as they are, and
-                ``skills``, ``kinds`` and ``instructions``, whose texts nobody here has allowed, ``questions``, which
-                may let calls run that nobody has approved, and ``card``, which lets agents of other systems in
+                ``skills``, ``kinds``, ``instructions`` and ``hook_commands``, whose texts nobody here has allowed,
+                ``questions``, which may let calls run that nobody has approved, and ``card``, which lets agents of
+                other systems in
     approval    the approval of a call in an open turn is dropped, so the call asks again
     tool_call   a call that was running in an open turn was started ``elsewhere``: it is never started again by itself,
                 though its tool be idempotent
@@ -20,6 +21,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ikigai_actors.errors import BadInput
+from ikigai_actors.records.messages.hook_commands import commands_in
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.settings import LIVING_LIMIT, MAX_STEPS, SERVICE_RETRIES, STREAM_RETRIES
 from ikigai_actors.tools.policy import Policy
@@ -38,7 +40,7 @@ USUAL_LIMITS = {
 """The limits where no setting says another one."""
 
 
-FOREIGN = ("options", "instructions", "kinds", "skills", "questions", "card")
+FOREIGN = ("options", "instructions", "kinds", "skills", "questions", "hook_commands", "card")
 """The settings that give rights, whatever their values are."""
 
 
@@ -84,6 +86,11 @@ def restricted(settings: Mapping[str, Any], above: Mapping[str, Any]) -> dict[st
     named = settings.get("hooks") or []
     if further := [name for name in above.get("hooks") or () if name not in named]:
         changes["hooks"] = [*named, *further]
+    commands = settings.get("hook_commands") or []
+    asked = {entry["name"] for entry in commands if not entry.get("off")}
+    if left := [entry for entry in commands_in(above) if entry["name"] not in asked]:
+        refused = {entry["name"] for entry in left}
+        changes["hook_commands"] = [*(entry for entry in commands if entry["name"] not in refused), *left]
     watched, own = above.get("stuck_after"), settings.get("stuck_after")
     if watched and not (own and own <= watched):
         changes["stuck_after"] = watched

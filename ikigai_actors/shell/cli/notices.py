@@ -29,13 +29,16 @@ def notices_of(system: "System", options: Options) -> list[str]:
 
 
 def skill_notices(system: "System") -> list[str]:
-    """The notices about skills, instructions and kinds on this disk about which nobody has decided yet."""
-    from ikigai_actors.reach.views import undecided_kinds_of, undecided_skills_of
+    """The notices about skills, instructions, kinds and hooks on this disk about which nobody has decided yet."""
+    from ikigai_actors.reach.views import undecided_hooks_of, undecided_kinds_of, undecided_skills_of
     from ikigai_actors.verbs.place import last_active
 
     agent = last_active(system).uuid
-    skills, kinds = undecided_skills_of(system, agent), undecided_kinds_of(system, agent)
-    return [*_undecided("skills", "Not in use here", skills), *_undecided("kinds", "Kinds not in use here", kinds)]
+    return [
+        *_undecided("skills", "Not in use here", undecided_skills_of(system, agent)),
+        *_undecided("kinds", "Kinds not in use here", undecided_kinds_of(system, agent)),
+        *_undecided("hooks", "Hooks not in use here", undecided_hooks_of(system, agent)),
+    ]
 
 
 def _undecided(verb: str, what: str, pending: list[str]) -> list[str]:

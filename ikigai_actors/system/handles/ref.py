@@ -196,6 +196,7 @@ class AgentRef(Readings["AgentRef"]):
     merge = _waits(_Asked.merge)
     merge_files = _waits(_Asked.merge_files)
     use_instructions = _waits(_Asked.use_instructions)
+    use_hooks = _waits(_Asked.use_hooks)
     use_kinds = _waits(_Asked.use_kinds)
     use_skills = _waits(_Asked.use_skills)
     configure = _waits(_Asked.configure)

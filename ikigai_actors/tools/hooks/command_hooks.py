@@ -21,14 +21,15 @@ import json
 import logging
 import os
 import re
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ikigai_actors.arguments import shown
+from ikigai_actors.arguments import check_seconds, shown
 from ikigai_actors.errors import BadInput
+from ikigai_actors.tools.commands import run_command
 from ikigai_actors.tools.hooks.function import HOOK_TIMEOUT, Hook, hook
 from ikigai_actors.tools.hooks.verdict import (
     AFTER_CALL,
@@ -44,7 +45,6 @@ from ikigai_actors.tools.hooks.verdict import (
     HookedRequest,
     HookVerdict,
 )
-from ikigai_actors.tools.process import ChildProcess
 
 logger = logging.getLogger(__name__)
 
@@ -57,18 +57,27 @@ FOREIGN_NAMES = {
     "bash": "Bash", "read": "Read", "write": "Write", "edit": "Edit", "glob": "Glob", "grep": "Grep", "fork": "Agent",
 }  # fmt: skip
 """The names that such files use for tools of ours."""
-MOST_OUTPUT = 2**16
-"""The most bytes of a command's output."""
 _DENIES = 2
+_MATCHED = (BEFORE_CALL, AFTER_CALL, ON_FORK)
 _NAME = re.compile(r"[\w-]*\*?[\w-]*")
 
 
-class CommandEnd(NamedTuple):
-    """The exit code and the output of a command."""
+class HookEntry(NamedTuple):
+    """A command of a settings file."""
 
-    code: int
-    output: str
-    errors: str
+    event: str
+    """The event, by the name that the file has for it."""
+    matcher: str
+    command: str
+    timeout: float = HOOK_TIMEOUT
+    goes_on: bool = False
+    """Whether a failure of the command denies nothing."""
+    number: str = ""
+    """The place of the entry among those of the file."""
+
+
+RunCommand = Callable[[str, str], Awaitable[tuple[int, str, str]]]
+"""Runs a command with a text as its standard input; gives its exit code, its output and its standard error."""
 
 
 def command_hooks(file: str | os.PathLike[str], *, directory: str | os.PathLike[str] | None = None) -> list[Hook]:
@@ -83,6 +92,15 @@ def command_hooks(file: str | os.PathLike[str], *, directory: str | os.PathLike[
             warning in the log.
     """
     place = Path.cwd() if directory is None else Path(directory).absolute()
+    entries, ignored = entries_in(file)
+    if ignored:
+        logger.warning("Hooks for %s in %s are ignored: no such event is asked about here", ", ".join(ignored), file)
+    run = partial(_run, place)
+    return [hook_of(entry, f"{entry.event}-{entry.number}", place, run) for entry in entries]
+
+
+def entries_in(file: str | os.PathLike[str]) -> tuple[list[HookEntry], list[str]]:
+    """Read the commands of a settings file, and the names of its events that mean nothing here. Raises `BadInput`."""
     try:
         settings = json.loads(Path(file).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -90,30 +108,41 @@ def command_hooks(file: str | os.PathLike[str], *, directory: str | os.PathLike[
     events = settings.get("hooks", {}) if isinstance(settings, dict) else None
     if not isinstance(events, dict) or not all(isinstance(each, list) for each in events.values()):
         raise BadInput(f"Expected hooks in {os.fspath(file)} to be an object of lists, by event.")
-    if ignored := sorted(events.keys() - COMMAND_EVENTS.keys()):
-        logger.warning("Hooks for %s in %s are ignored: no such event is asked about here", ", ".join(ignored), file)
-    entries = [(event, group) for event in COMMAND_EVENTS for group in events.get(event, ())]
-    return [hook for number, (event, group) in enumerate(entries, 1) for hook in _hooks(event, group, number, place)]
+    groups = [(event, group) for event in COMMAND_EVENTS for group in events.get(event, ())]
+    entries = [entry for place, (event, group) in enumerate(groups, 1) for entry in _entries(event, group, place)]
+    return entries, sorted(events.keys() - COMMAND_EVENTS.keys())
 
 
-def _hooks(event: str, group: object, number: int, place: Path) -> Iterator[Hook]:
-    entries = group.get("hooks") if isinstance(group, dict) else None
-    if not isinstance(group, dict) or not isinstance(entries, list):
+def _entries(event: str, group: object, place: int) -> Iterator[HookEntry]:
+    commands = group.get("hooks") if isinstance(group, dict) else None
+    if not isinstance(group, dict) or not isinstance(commands, list):
         raise BadInput(f"Expected each hook for {event} to have a list of hooks; got {shown(group)}.")
-    of_calls = COMMAND_EVENTS[event] in (BEFORE_CALL, AFTER_CALL)
-    among = _tools(group.get("matcher") or "") if of_calls or COMMAND_EVENTS[event] == ON_FORK else []
-    for place_in_group, entry in enumerate(entries, 1):
+    matcher = group.get("matcher") or ""
+    if COMMAND_EVENTS[event] in _MATCHED:
+        _tools(matcher)
+    for number, entry in enumerate(commands, 1):
         command = entry.get("command") if isinstance(entry, dict) and entry.get("type") == "command" else None
         if not isinstance(command, str) or not command.strip():
             raise BadInput(f"Expected a hook for {event} of type command, with a command; got {shown(entry)}.")
-        make = hook(
-            COMMAND_EVENTS[event],
-            tools=among if of_calls else (),
-            timeout=entry.get("timeout", HOOK_TIMEOUT),
-            on_error="allow" if entry.get("onFailure") == "continue" else "deny",
-            name=f"{event}-{number}.{place_in_group}",
-        )
-        yield make(_Command(event, command, place, () if of_calls else tuple(among)))
+        limit = entry.get("timeout")
+        timeout = HOOK_TIMEOUT if limit is None else check_seconds(limit, "timeout", zero=False)
+        goes_on = entry.get("onFailure") == "continue"
+        yield HookEntry(event, str(matcher), command, timeout, goes_on, f"{place}.{number}")
+
+
+def hook_of(entry: HookEntry, name: str, directory: Path, run: RunCommand) -> Hook:
+    """Make a hook of a command. Raises `BadInput` for a matcher that cannot be used."""
+    event = COMMAND_EVENTS[entry.event]
+    among = _tools(entry.matcher) if event in _MATCHED else []
+    of_calls = event != ON_FORK
+    make = hook(
+        event,
+        tools=among if of_calls else (),
+        timeout=entry.timeout,
+        on_error="allow" if entry.goes_on else "deny",
+        name=name,
+    )
+    return make(_Command(entry, directory, run, () if of_calls else tuple(among)))
 
 
 def _tools(matcher: object) -> list[str]:
@@ -135,20 +164,21 @@ def own_name(foreign: str) -> str:
 class _Command:
     """One command, as the function of a hook."""
 
-    def __init__(self, event: str, command: str, directory: Path, kinds: tuple[str, ...] = ()) -> None:
-        """Make it; ``kinds`` are those of children that it hears of, none for all."""
-        self._event, self.command, self._directory, self._kinds = event, command, directory, kinds
+    def __init__(self, entry: HookEntry, directory: Path, run: RunCommand, kinds: tuple[str, ...]) -> None:
+        """Make the function; ``kinds`` are the kinds of children for which it runs, empty for all."""
+        self._event, self.command, self._directory, self._kinds = entry.event, entry.command, directory, kinds
+        self._run = run
 
     async def __call__(self, asked: Hooked) -> HookVerdict | None:
         if not self._hears(asked):
             return None
-        ran = await _run(self.command, self._directory, json.dumps(_as_input(self._event, asked, self._directory)))
-        if ran.code == _DENIES:
-            said: HookVerdict | None = HookVerdict.deny(ran.errors.strip() or "it gives no reason")
-        elif ran.code != 0:
-            raise RuntimeError(f"exit code {ran.code}: {ran.errors.strip() or 'it says nothing'}")
+        code, output, errors = await self._run(self.command, json.dumps(_as_input(self._event, asked, self._directory)))
+        if code == _DENIES:
+            said: HookVerdict | None = HookVerdict.deny(errors.strip() or "it gives no reason")
+        elif code != 0:
+            raise RuntimeError(f"exit code {code}: {errors.strip() or 'it says nothing'}")
         else:
-            said = _verdict_in(ran.output, self._event)
+            said = _verdict_in(output, self._event)
         return None if said is None else _for_event(said, self._event)
 
     def _hears(self, asked: Hooked) -> bool:
@@ -207,31 +237,9 @@ def _verdict_in(output: str, event: str) -> HookVerdict | None:
     return HookVerdict(decision, str(further.get("permissionDecisionReason") or ""), changed, context)
 
 
-async def _run(command: str, directory: Path, text: str) -> CommandEnd:
-    """Run a command until its end. What it has started ends with it, also where this is cancelled."""
+async def _run(directory: Path, command: str, text: str) -> tuple[int, str, str]:
     from ikigai_actors.tools.workspace import PASSED_ON
     from ikigai_actors.tools.workspace.shells import BASH
 
-    environment = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("LC_")}
-    environment["CLAUDE_PROJECT_DIR"] = str(directory)
-    with tempfile.TemporaryFile() as errors:
-        process = await ChildProcess().spawn(
-            [BASH, "-c", command], environment=environment, stderr=errors.fileno(), directory=directory, guard=BASH
-        )
-        try:
-            assert process.stdin is not None
-            process.stdin.write(text.encode(errors="replace"))
-            process.stdin.close()
-            output = b""
-            while piece := await process.stdout.read(MOST_OUTPUT):
-                output += piece
-                if len(output) > MOST_OUTPUT:
-                    raise RuntimeError(f"it printed more than {MOST_OUTPUT:,} bytes")
-            await process.ended(None)
-        finally:
-            if process.exit_code is None:
-                process.kill()
-            await process.reap()
-        errors.seek(0)
-        wrote = errors.read(MOST_OUTPUT).decode(errors="replace")
-    return CommandEnd(process.exit_code or 0, output.decode(errors="replace"), wrote)
+    own = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("LC_")}
+    return await run_command(BASH, command, text, directory=directory, environment=own)

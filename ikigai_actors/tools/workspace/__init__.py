@@ -43,6 +43,7 @@ from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.arguments import check_choice, check_flag, check_seconds, check_variables, shown
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.tools.base import Tell, Toolset
+from ikigai_actors.tools.commands import run_command
 from ikigai_actors.tools.fence.enclosure import Enclosure, default_paths, open_enclosure
 from ikigai_actors.tools.fence.policy import PROTECTED, Fence
 from ikigai_actors.tools.fence.private import PrivateDirectories
@@ -55,7 +56,7 @@ from ikigai_actors.tools.workspace.beneath import Root
 from ikigai_actors.tools.workspace.files import editable_text, file_tools
 from ikigai_actors.tools.workspace.grep import grep_tool
 from ikigai_actors.tools.workspace.merging import merge_files
-from ikigai_actors.tools.workspace.shells import SeenByAgent, Shells, bash_tool
+from ikigai_actors.tools.workspace.shells import BASH, SeenByAgent, Shells, bash_tool
 from ikigai_actors.tools.workspace.skill_files import lay_out_skills
 
 ON_FORK = ("share", OVERLAY, WORKTREE)
@@ -71,6 +72,9 @@ _IN_WORKTREES = (
 
 _IDLE = 600.0
 """Seconds after which an unused shell is closed."""
+
+_HOOKS = "hooks"
+"""The name of the private directory of the commands that are asked as hooks."""
 
 PASSED_ON = ("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER")
 """The environment variables that commands get, besides ``LC_*``. Others may contain keys and passwords. This is no
@@ -135,6 +139,7 @@ class Workspace(Toolset):
         self._idle = check_seconds(idle, "idle", zero=False)
         self._shells: Shells | None = None
         self._unfenced: PrivateDirectories | None = None
+        self._unfenced_variables: Mapping[str, str] = {}
         self._text_of: Callable[[str, str], str | None] = lambda agent, path: None
 
     @property
@@ -156,6 +161,7 @@ class Workspace(Toolset):
         places = self._places(root.resolved, enclosure)
         skills = self._place_of_skills(enclosure)
         environment[SKILLS_VARIABLE] = str(skills)
+        self._unfenced_variables = environment
         self._shells = Shells(begin, environment, self._idle, enclosure, places, loop, tell)
         self._text_of = lambda agent, path: _text(root, places, agent, path)
         grep = grep_tool(root, environment, sysconfig.get_path("scripts"), enclosure)
@@ -214,6 +220,22 @@ class Workspace(Toolset):
         if self._shells is None or self._shells.places is None:
             raise BadInput(f"{self.name} is not open in a system, so it has no files of agents.")
         return await merge_files(self._shells, self._shells.places, agent, child, how)
+
+    async def run_hook(self, command: str, text: str) -> tuple[int, str, str]:
+        """Run a command in the directory, as bash does: behind the fence, or without one where none is wanted."""
+        shells = self._shells
+        if shells is None:
+            raise BadInput(f"{self.name} is not open in a system.")
+        held = shells.enclosure
+        if held is None and self._fence.mode != "none":
+            raise BadInput(f"There is no fence for the commands of {self.name}. `ikigai doctor` says why.")
+        if held is None:
+            environment, fence = self._unfenced_variables, None
+        else:
+            environment, fence = await in_thread(
+                lambda: (held.environment(_HOOKS), held.launch(_HOOKS)), "ikigai-fence"
+            )
+        return await run_command(BASH, command, text, directory=self.directory, environment=environment, fence=fence)
 
     def text_of(self, agent: str, path: str) -> str | None:
         return self._text_of(agent, path) if self._shells is not None else None

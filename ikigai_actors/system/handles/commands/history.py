@@ -20,6 +20,7 @@ from ikigai_actors.system.births import note_of
 from ikigai_actors.system.handles.base import H
 from ikigai_actors.system.handles.commands.base import CommandBase
 from ikigai_actors.system.handles.outcomes import Compacted, Merged, compacted, merged
+from ikigai_actors.system.hook_files import find_hooks, pin_hooks
 from ikigai_actors.system.kind_files import find_kinds, usual_kind_places
 from ikigai_actors.system.kinds import pin_kinds
 from ikigai_actors.system.skills import PathLike, check_only, check_place, chosen, pin
@@ -292,6 +293,38 @@ class HistoryCommands(CommandBase[H]):
             found += [] if where is None else [read_instructions(Path(where).absolute())]
             entries = [one.entry | ({"off": True} if refused else {}) for one in found]
             settings = check_settings({"instructions": entries})
+            return self._tell(lambda caller: on.Configure(settings, caller), self._future(timeout))
+
+        return self._beside(change, timeout)
+
+    def use_hooks(
+        self, *, only: Sequence[str] | None = None, off: bool = False, timeout: float | None = None
+    ) -> Future[int]:
+        """Pin commands of the workspace as hooks, of this agent and of later children.
+
+        What is pinned is what ``.claude/settings.json`` says now: a later change of it changes no agent. To name the
+        commands is to allow them. They run in the fence of the workspace.
+
+        Args:
+            only: the names of those to pin; None pins all of the file.
+            off: whether they are refused instead: they are not asked, and no shell names them again.
+            timeout: seconds to wait; None waits forever.
+
+        Returns:
+            The position of the change in the log.
+
+        Raises:
+            BadInput: there is no such command, or an agent would have too many of them.
+        """
+        names, refused = check_only(only, "hooks"), check_flag(off, "off")
+        check_timeout(timeout)
+        self.system._check_open()
+
+        def change() -> Future[int]:
+            directory = self.system._workspace or Path.cwd()
+            log = self.system._log_cache.load(self.uuid)
+            pinned = pin_hooks(log.view(log.head).settings, find_hooks(directory), names, directory, refused)
+            settings = check_settings(pinned)
             return self._tell(lambda caller: on.Configure(settings, caller), self._future(timeout))
 
         return self._beside(change, timeout)
