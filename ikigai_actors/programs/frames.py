@@ -119,6 +119,7 @@ class ProgramFrame:
     def __init__(
         self,
         me: Any,
+        turn: int,
         opening: Message,
         function: Callable[[str], Any],
         file: str | None,
@@ -129,16 +130,17 @@ class ProgramFrame:
 
         Args:
             me: the handle of the agent.
-            opening: the message that has opened the turn.
+            turn: the position of the turn's first message; of a fork in mid-turn that of its birth.
+            opening: the prompt that has opened the turn.
             function: a plain function, which gets its own thread, or a coroutine function.
             file: the path of the function's source file.
             records: the acts in the log of the turn.
             on_change: what happens when the function asks for other acts than the log has (see `changes`).
         """
         self.on_change = on_change
-        self.me, self.turn, self._file, self._records, self._time = me, opening.id, file, records, opening.created_at
+        self.me, self.turn, self._file, self._records, self._time = me, turn, file, records, opening.created_at
         self.acts: dict[str, FrameAct] = {}
-        self.random = Random(f"{me.uuid} {opening.id}")
+        self.random = Random(f"{opening.agent_uuid} {opening.id}")  # a fork in mid-turn draws what its lead has drawn
         task = opening.content
         self._seen: Counter[str] = Counter()
         self._fresh: list[FrameAct] = []

@@ -34,7 +34,8 @@ from ikigai_actors.programs.frames import AskedCalls, FunctionAnswer, ProgramFra
 from ikigai_actors.programs.records import TurnRecords, latest_calls, latest_results
 from ikigai_actors.providers.base import OnDelta, Reply, Request
 from ikigai_actors.providers.shorthand import as_reply
-from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.text import described
 
 T = TypeVar("T")
@@ -146,8 +147,9 @@ class Program:
         mine = messages_of_turn(me)
         records = TurnRecords([] if again else since_restart(mine), self.version, is_open=is_open)
         way = way_of_turn(mine, self.on_change)
-        frame = self._frames[me.uuid] = ProgramFrame(me, mine[0], self.function, self._file, records, way)
-        return frame
+        called = ProgramFrame(me, me.record.turn, mine[0], self.function, self._file, records, way)
+        self._frames[me.uuid] = called
+        return called
 
     def went_ahead(self, agent: str, call: str) -> Ahead | None:
         """Return how far the function of an agent has gone on with the result of a call; None if it has not gone on."""
@@ -191,14 +193,17 @@ class Program:
 
 
 def messages_of_turn(me: Any) -> list[Message]:
-    """Return the messages of the turn in progress, the message that has opened it first."""
+    """The messages of the turn in progress, with the prompt that has opened it. A fork in mid-turn inherits that."""
     turn = me.record.turn
 
-    def since(newest_first: Iterable[Message]) -> list[Message]:
-        return [*takewhile(lambda one: one.id >= turn, newest_first)][::-1]
+    def since(log: Log) -> list[Message]:
+        own = [*takewhile(lambda message: message.id >= turn, log.newest_first())][::-1]
+        is_inherited = own[0].kind == Kind.FORK
+        prompt = log.latest_prompt(turn) if is_inherited else None
+        return own if prompt is None else [*log.between(prompt.id - 1, log.head)]
 
-    found: list[Message] = me.system._log_cache.find_in(me.uuid, lambda log: since(log.newest_first()))
-    return found
+    messages: list[Message] = me.system._log_cache.find_in(me.uuid, since)
+    return messages
 
 
 def _failure(error: BaseException) -> Exception:

@@ -2528,6 +2528,9 @@ SELECT k.agent, k.prompt, k.asker FROM asked k JOIN agents a ON a.uuid = k.agent
 -- name: forget_asked
 DELETE FROM asked WHERE asker = ANY(:agents)
 
+-- name: asked_by
+SELECT agent, prompt FROM asked WHERE asker = :asker
+
 -- name: ends_of_asked
 -- By asked_ended.
 SELECT agent, prompt FROM asked WHERE asker = :asker AND ended IS NOT NULL ORDER BY ended

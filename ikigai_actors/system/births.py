@@ -15,7 +15,7 @@ from typing import Any
 
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.arguments import check_count, check_flag, check_mapping, check_optional, check_type, shown
-from ikigai_actors.errors import BadInput
+from ikigai_actors.errors import BadInput, NotABoundary
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.agents.registry import Handle, uuid_of
 from ikigai_actors.records.log.heads import heads_of
@@ -135,7 +135,10 @@ def _settings(
     then = directory._log_cache.settings_at(uuid, at)
     if {**then, **given}.get("effects") is not None:
         return given
-    now = directory._log_cache.settings_at(uuid, end_of(uuid))
+    try:
+        now = directory._log_cache.settings_at(uuid, end_of(uuid))
+    except NotABoundary:  # it is within a step
+        now = directory._log_cache.find_in(uuid, lambda log: log.view(log.head).settings)
     since = {name: now.get(name) for name in {**then, **now} if now.get(name) != then.get(name)}
     return {**since, **given}
 

@@ -35,7 +35,7 @@ from ikigai_actors.records.lives.deaths import LifecycleChange
 from ikigai_actors.records.lives.delivery import delivery
 from ikigai_actors.records.lives.signals import SignalByAgent
 from ikigai_actors.records.log.log_unit import LogUnit
-from ikigai_actors.records.mail.asked import Ask, AskedTurn, turn_named
+from ikigai_actors.records.mail.asked import Ask, AskedTurn, asked_by_others, join_asked, turn_named
 from ikigai_actors.records.mail.mail import Mail
 from ikigai_actors.records.mail.timers import Timer, reminder
 from ikigai_actors.records.mail.words import KeepWord, KeptWord
@@ -44,7 +44,7 @@ from ikigai_actors.records.messages.kinds import kind_named
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.records.messages.settings import check_settings
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import LockedRows, Unit
+from ikigai_actors.store.unit import Addressed, LockedRows, TreeLock, Unit
 from ikigai_actors.tools.policy import ToolTraits
 from ikigai_actors.tools.rules.rule import Rule, new_rule
 from supervisors.signals import Signal
@@ -130,21 +130,35 @@ class ProgramWait(WaitCall):
     def act(self, agent: str, given: Given, now: int) -> "BeginTurnsWait":
         seconds = given.get("timeout")
         deadline = NEVER if seconds is None else min(NEVER, now + int(seconds * 1000))
-        return BeginTurnsWait(tuple(map(turn_named, given["turns"])), given["need"], deadline)
+        return BeginTurnsWait(agent, tuple(map(turn_named, given["turns"])), given["need"], deadline)
 
 
-@dataclass(frozen=True, slots=True)
-class BeginTurnsWait(Unit):
-    """Begin to wait for turns, as a unit; answered with the data of the ``tool_call``."""
+class BeginTurnsWait(Addressed):
+    """Begin to wait for turns, as a unit; answered with the data of the ``tool_call``.
 
-    turns: tuple[AskedTurn, ...]
-    need: int
-    deadline: int
-    """The end of the wait, in milliseconds since 1970."""
+    Turns that another agent has asked for, as the lead of a fork in mid-turn has, end for this one as well.
+    """
+
+    __slots__ = ("_agent", "_deadline", "_need", "_others", "_turns")
+
+    tree = TreeLock.SHARED
+
+    def __init__(self, agent: str, turns: tuple[AskedTurn, ...], need: int, deadline: int) -> None:
+        """Make the unit; ``deadline`` is in milliseconds since 1970."""
+        self._agent, self._turns, self._need, self._deadline = agent, turns, need, deadline
+        self._others: list[AskedTurn] = []
+
+    def look_up(self, tx: Transaction) -> None:
+        self._others = asked_by_others(tx, self._agent, self._turns)
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return tuple({turn.agent for turn in self._others})
 
     def write(self, tx: Transaction, locked: LockedRows) -> Mapping[str, Any]:
-        turns = [[*one] for one in self.turns]
-        return {"deadline": self.deadline, "agents": None, "turns": turns, "need": self.need}
+        join_asked(tx, self._agent, self._others, locked)
+        turns = [[*turn] for turn in self._turns]
+        return {"deadline": self._deadline, "agents": None, "turns": turns, "need": self._need}
 
 
 _WHEN = {

@@ -10,7 +10,8 @@ given under the program's row, so no two ends get the same one. The last unit of
 them with its own row; who has begun to ask since then is found again under that row, and the unit is run once more. A
 death holds the tree, which prompts of programs share, so none comes between its look and its end.
 
-A program that waits for a prompt that it has not sent itself, as a fork in mid-turn does, has a row of its own.
+A program that waits for a prompt that it has not sent itself, as a fork in mid-turn does, gets a row of its own in the
+unit that begins the wait, under the row of the agent that is asked. It is detached: the prompt is another's.
 """
 
 import json
@@ -24,7 +25,7 @@ from ikigai_actors.records.agents.identity import is_agent_uuid
 from ikigai_actors.records.mail.mail import PROMPT, Mail, Send
 from ikigai_actors.records.messages.forms import ASKER
 from ikigai_actors.store.base import Transaction
-from ikigai_actors.store.unit import Around, LockedRows, RunAlone, TreeLock, Unit
+from ikigai_actors.store.unit import Around, Locked, LockedRows, RunAlone, TreeLock, Unit
 
 _TURN = re.compile(r"(.+)/m([1-9][0-9]{0,14})")
 
@@ -132,11 +133,9 @@ class EndCancelled(Unit):
     locks = ("agent", "asker")
 
     def write(self, tx: Transaction, locked: LockedRows) -> int:
-        turn = locked.existing(self.agent).turn
-        if not tx.run("withdraw_prompt", recipient=self.agent, id=self.prompt):
-            opening = tx.run("data_of_message", agent=self.agent, id=turn) if turn else []
-            if any(json.loads(data or "{}").get("mail") == self.prompt for (data,) in opening):
-                return turn
+        row = locked.existing(self.agent)
+        if not tx.run("withdraw_prompt", recipient=self.agent, id=self.prompt) and _has_opened(tx, row, self.prompt):
+            return row.turn
         end_asked(tx, [(self.asker, self.agent, self.prompt)])
         return 0
 
@@ -176,6 +175,35 @@ def bury_asked(tx: Transaction, dead: Collection[str]) -> None:
     """
     tx.run("forget_asked", agents=list(dead))
     end_asked(tx, asked_of(tx, dead))
+
+
+def asked_by_others(tx: Transaction, asker: str, turns: Collection[AskedTurn]) -> list[AskedTurn]:
+    """The turns among these that a program has not asked for itself, in their order."""
+    own = {AskedTurn(agent, prompt) for agent, prompt in tx.run("asked_by", asker=asker)}
+    return [turn for turn in turns if turn not in own]
+
+
+def join_asked(tx: Transaction, asker: str, turns: Iterable[AskedTurn], locked: LockedRows) -> None:
+    """Have a program wait for turns that another one has asked for. The rows of the agents are locked."""
+    for agent, prompt in turns:
+        tx.run("add_asked", agent=agent, prompt=prompt, asker=asker, detached=1)
+        if _is_over(tx, locked.existing(agent), prompt):
+            tx.run("end_asked", asker=asker, agent=agent, prompt=prompt)
+
+
+def _is_over(tx: Transaction, row: Locked, prompt: int) -> bool:
+    """Whether the turn of a prompt by mail is over, or the prompt was withdrawn."""
+    times = tx.run("prompt_times", recipient=row.uuid, id=prompt)
+    if row.status == "dead" or not times:
+        return True
+    [(_, read_at)] = times
+    return read_at is not None and not _has_opened(tx, row, prompt)
+
+
+def _has_opened(tx: Transaction, row: Locked, prompt: int) -> bool:
+    """Whether a prompt by mail has opened the turn in progress."""
+    opening = tx.run("data_of_message", agent=row.uuid, id=row.turn) if row.turn else []
+    return any(json.loads(data or "{}").get("mail") == prompt for (data,) in opening)
 
 
 def turns_over(tx: Transaction, asker: str, turns: Collection[AskedTurn]) -> list[AskedTurn]:
