@@ -84,6 +84,19 @@ def closed_by(edges: Iterable[WaitEdge], out: Callable[[str], Iterable[WaitEdge]
     return None
 
 
+def still_agents(edges: Iterable[WaitEdge], out: Callable[[str], Iterable[WaitEdge]]) -> set[str]:
+    """The agents that these edges lead to and that wait for nobody; ``out`` is as for `closed_by`."""
+    left, seen, still = [edge.awaited for edge in edges], set[str](), set[str]()
+    while left:
+        uuid = left.pop()
+        if uuid not in seen:
+            seen.add(uuid)
+            further = [edge.awaited for edge in out(uuid)]
+            left += further
+            still |= set() if further else {uuid}
+    return still
+
+
 def holds(edge: WaitEdge, before: WaitEdge) -> bool:
     """Whether an agent that waits so does not come to what the edge before it waits for."""
     return before.until is Until.TURN or edge.by is WaitedBy.CODE

@@ -22,8 +22,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ikigai_actors.actors.wait_graph import Circle, Until, WaitedBy, WaitEdge, WaitKey, closed_by, in_words
+from ikigai_actors.actors.wait_graph import (
+    Circle,
+    Until,
+    WaitedBy,
+    WaitEdge,
+    WaitKey,
+    closed_by,
+    in_words,
+    still_agents,
+)
 from ikigai_actors.errors import WouldDeadlock
+
+_OF_PARKED = WaitKey(0, 0, "parked")
 
 
 class WaitTarget(Protocol):
@@ -67,6 +78,8 @@ class OpenWait:
     """Ends the wait by an error, from any thread."""
     key: WaitKey = field(default=WaitKey(0, 0, ""), init=False)
     """Given by the registry."""
+    has_read_parked: bool = field(default=False, init=False)
+    """Whether the waits of parked agents to which it leads were looked at."""
 
     def edges(self) -> Iterator[WaitEdge]:
         """The edges now."""
@@ -89,6 +102,8 @@ class WaitRegistry:
         self._name, self._host, self._now_ms = name, host, now_ms
         self.on_change: Callable[[], object] = lambda: None
         """Called when there is one wait more, or one less. Never waits."""
+        self.parked_waits: Callable[[Collection[str]], Iterable[tuple[str, str]]] = lambda uuids: ()
+        """The waits of those among agents that are parked, each with an agent that it waits for. May read the store."""
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._waits: dict[WaitKey, OpenWait] = {}
@@ -125,20 +140,46 @@ class WaitRegistry:
             wait: one that is noted.
             among: only circles through these of the agents that it waits for; None for all.
         """
+        circle = self._circle(wait, among)
+        noted = [edge for edge in circle or () if edge.wait != _OF_PARKED]
         with self._lock:
-            circle = closed_by((edge for edge in wait.edges() if among is None or edge.awaited in among), self._out)
-            waits = [self._waits.get(edge.wait) for edge in circle or ()]
+            waits = [self._waits.get(edge.wait) for edge in noted]
         if circle is None or not all(
-            wait is not None and wait.awaits.confirm(edge.awaited) for wait, edge in zip(waits, circle, strict=True)
+            noticed is not None and noticed.awaits.confirm(edge.awaited)
+            for noticed, edge in zip(waits, noted, strict=True)
         ):
             return
         with self._lock:
-            if not all(wait is not None and edge in wait.edges() for wait, edge in zip(waits, circle, strict=True)):
+            if not all(
+                noticed is not None and edge in noticed.edges() for noticed, edge in zip(waits, noted, strict=True)
+            ):
                 return
-            if not all(edge.wait in self._waits for edge in circle):  # another one was refused for it
+            if not all(edge.wait in self._waits for edge in noted):  # another one was refused for it
                 return
             self._remove(wait)
         raise self.deadlock(circle)
+
+    def _circle(self, wait: OpenWait, among: Collection[str] | None) -> Circle | None:
+        """The circle that a wait closes; None where it closes none.
+
+        Agents that are parked have no wait here. Their rows are read when a wait is checked first: theirs is earlier.
+        """
+        of_parked: dict[str, list[WaitEdge]] = {}
+
+        def out(uuid: str) -> Iterable[WaitEdge]:
+            return itertools.chain(self._out(uuid), of_parked.get(uuid, ()))
+
+        while True:
+            with self._lock:
+                edges = [edge for edge in wait.edges() if among is None or edge.awaited in among]
+                circle = closed_by(edges, out)
+                still = set() if wait.has_read_parked else still_agents(edges, out) - of_parked.keys()
+            if circle is not None or not still:
+                wait.has_read_parked = True
+                return circle
+            of_parked.update((uuid, []) for uuid in still)
+            for waiter, awaited in self.parked_waits(still):
+                of_parked[waiter].append(WaitEdge(waiter, awaited, WaitedBy.CALL, Until.TURN, _OF_PARKED))
 
     def refuse(self, circle: Circle) -> None:
         """End the wait of the first edge of a circle over several hosts, unless it is over. May raise `StoreError`."""

@@ -317,8 +317,8 @@ class ProgramFrame:
             if self._fresh:  # it has asked for that, and does not wait for it
                 self._wait()
             self._replies.put(self._returned(value))
-        except _TurnOver:
-            pass
+        except _TurnOver as over:
+            self._replies.put(over)  # who asked what comes next may still wait for that
         except BaseException as error:
             self._replies.put(self._changed or error)
 

@@ -88,6 +88,7 @@ def _of_agents(seen: SystemFigures) -> list[Metric]:
     return [
         Metric("ikigai_agents", GAUGE, "Agents, by status.", agents),
         _one("ikigai_turns_open", GAUGE, "Agents whose turn is open.", gauges.turns),
+        _one("ikigai_turns_parked", GAUGE, "Turns of programs that only wait, as rows.", gauges.parked),
         _one("ikigai_turns_cut_off", GAUGE, "Turns that were cut off, and with which no host goes on.", gauges.cut_off),
         _one("ikigai_mail_unread", GAUGE, "Mails that nobody has read.", gauges.unread),
         _one("ikigai_tokens_total", COUNTER, "Tokens of requests to models.", gauges.tokens),

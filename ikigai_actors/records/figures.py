@@ -75,6 +75,8 @@ class Gauges(NamedTuple):
     """Prompts of other processes that no agent has taken up."""
     cut_off: int
     """Turns that were cut off, and with which no host goes on."""
+    parked: int
+    """Turns of programs that only wait, and have no actor."""
     now: int
     """The time of the database, in milliseconds since 1970."""
 
@@ -82,11 +84,11 @@ class Gauges(NamedTuple):
 def gauges(tx: Transaction) -> Gauges:
     """Read what is watched."""
     rows = tx.run("gauges")
-    turns, unread, tokens, usd, cut_off = (sum(row[place] for row in rows) for place in range(2, 7))
+    turns, unread, tokens, usd, cut_off, parked = (sum(row[place] for row in rows) for place in range(2, 8))
     [(restarts, paused, since, prompts)] = tx.run("gauges_beside")
-    now = max((row[7] for row in rows), default=0)
+    now = max((row[8] for row in rows), default=0)
     agents = {str(row[0]): int(row[1]) for row in rows}
-    return Gauges(agents, turns, unread, tokens, usd, restarts, paused, since, prompts, cut_off, now)
+    return Gauges(agents, turns, unread, tokens, usd, restarts, paused, since, prompts, cut_off, parked, now)
 
 
 def questions_asked(tx: Transaction) -> dict[tuple[str, str], int]:

@@ -1202,7 +1202,8 @@ SELECT (SELECT COUNT(*) FROM (SELECT 1 FROM messages LIMIT CAST(:most AS BIGINT)
 -- What is watched of a database: by the status of agents, and once for all.
 SELECT a.status, COUNT(*), CAST(COALESCE(SUM(CASE WHEN a.turn > 0 THEN 1 ELSE 0 END), 0) AS BIGINT),
        CAST(COALESCE(SUM(a.unread), 0) AS BIGINT), CAST(COALESCE(SUM(a.spent_tokens), 0) AS BIGINT),
-       CAST(COALESCE(SUM(a.spent_usd), 0) AS BIGINT), CAST(COALESCE(SUM(CASE WHEN a.cut_off > 0 THEN 1 ELSE 0 END), 0) AS BIGINT), now_ms()
+       CAST(COALESCE(SUM(a.spent_usd), 0) AS BIGINT), CAST(COALESCE(SUM(CASE WHEN a.cut_off > 0 THEN 1 ELSE 0 END), 0) AS BIGINT),
+       CAST(COALESCE(SUM(CASE WHEN a.parked > 0 THEN 1 ELSE 0 END), 0) AS BIGINT), now_ms()
   FROM agents a GROUP BY a.status
 
 -- name: gauges_beside
@@ -2492,6 +2493,13 @@ UPDATE agents SET parked = 0, wake_at = NULL, awake = 1 WHERE uuid = :uuid AND p
 
 -- name: parked_among
 SELECT uuid FROM agents WHERE uuid = ANY(:uuids) AND parked <> 0
+
+-- name: waits_of_parked
+-- Of those who need all of what they have asked for. By asked_open.
+SELECT k.asker, k.agent FROM agents a JOIN asked k ON k.asker = a.uuid
+ WHERE a.uuid = ANY(:uuids) AND a.parked > 0 AND k.ended IS NULL AND k.awaited = 1
+   AND a.parked = (SELECT COUNT(*) FROM asked o WHERE o.asker = a.uuid AND o.ended IS NULL AND o.awaited = 1)
+ ORDER BY k.asker, k.agent, k.prompt
 
 -- name: every_parked
 -- For fsck: also those who are not, and for whom ends count all the same.

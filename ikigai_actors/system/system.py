@@ -83,7 +83,7 @@ from ikigai_actors.records.lives.membership import GroupSent
 from ikigai_actors.records.lives.moves import UNSHARED
 from ikigai_actors.records.log.append import AppendCompleted, CallAppended
 from ikigai_actors.records.log.log import Log
-from ikigai_actors.records.log.parking import Parked, Unparked
+from ikigai_actors.records.log.parking import Parked, Unparked, waits_of_parked
 from ikigai_actors.records.mail.asked import Woken
 from ikigai_actors.records.mail.mail import PROMPT, Mail
 from ikigai_actors.records.mail.timers import Fired, Timer
@@ -159,6 +159,7 @@ class ActorSystem(System):
             on_failure=self._fail,
         )
         wait_registry = self._wait_registry = WaitRegistry(self._called, host.id, clock.now_ms)
+        wait_registry.parked_waits = lambda uuids: self._store.read(lambda tx: waits_of_parked(tx, uuids))
         follower = None if host.name is None else Follower(store, [])
         super().__init__(store, journal, clock, threads, options.parts.random_bytes, host.id, follower, wait_registry)
         publisher, processes = self._publisher, self._processes

@@ -19,6 +19,7 @@ from ikigai_actors import (
 )
 from ikigai_actors.errors import StepFailed
 from ikigai_actors.programs import Program, first, gather, program, step
+from ikigai_actors.reach.metrics import read_metrics
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store import open_store
@@ -99,6 +100,17 @@ def test_a_program_that_only_waits_has_no_actor_and_no_thread_and_answers_when_t
         assert boss.record.parked == 0
     assert DONE == ["begin"]
     is_sound(durable)
+
+
+def test_parked_turns_are_counted_and_are_not_silent(durable: str) -> None:
+    with gated(durable) as (system, boss, mast, sail):
+        boss.prompt("go")
+        parks(boss, 2)
+        mast.wait_until_asked()
+        sail.wait_until_asked()
+        system._store.write(lambda tx: tx.schema.execute("UPDATE messages SET created_at = created_at - 90000"))
+        counted = {metric.name: [*metric.values.values()] for metric in read_metrics(system)}
+        assert [counted[f"ikigai_turns_{which}"] for which in ("parked", "open", "silent")] == [[1], [3], [2]]
 
 
 @program
@@ -297,3 +309,35 @@ def test_every_process_says_that_an_agent_waits_for_a_person_and_for_whom(
         said = f"waiting for approval{whom}"
         eventually(lambda: boss.state == said, "its state")  # its actor takes the call up behind the row
         assert elsewhere(store, boss) == said
+
+
+GO = threading.Event()
+
+
+def wait_for_go(what: str) -> str:
+    GO.wait(DEADLINE)
+    return what
+
+
+@program
+def asks_back(task: str) -> str:
+    """Asks a second program, which asks back; what of that is refused says so."""
+    me = current_agent()
+    if task == "go":
+        return str(me.fork(name="other", model="asks_back").prompt("back").get().text)
+    step(wait_for_go, task)
+    boss = me.system.agent("boss")
+    try:
+        return str(boss.prompt("never").get().text)
+    except StepFailed as error:
+        return str(error)
+
+
+def test_a_circle_of_waits_is_found_although_one_of_its_agents_is_parked(durable: str) -> None:
+    GO.clear()
+    with gated(durable, asks_back) as (_, boss, _, _):
+        reply = boss.prompt("go")
+        parks(boss, 1)
+        GO.set()
+        assert "other waits for boss waits for other" in reply.get(timeout=DEADLINE).text
+    is_sound(durable)

@@ -1,6 +1,7 @@
 """Verbs that programs call: each is an act, or is refused with what to do. None is done again by a replay."""
 
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -83,6 +84,29 @@ def test_what_a_program_has_asked_for_leaves_before_it_answers(model: Program) -
         assert system.root.fork(name="boss", model=model).prompt("go").get(timeout=DEADLINE).text == "left"
         kid = system.agent("kid")
         eventually(lambda: "Go on alone." in [message.content for message in kid.history()], "the prompt")
+
+
+PONDERS, ENOUGH = threading.Event(), threading.Event()
+
+
+@program
+def ponders(task: str) -> str:
+    PONDERS.set()
+    ENOUGH.wait(DEADLINE)
+    current_agent().note({"never": "written"})
+    return "never"
+
+
+def test_a_function_that_ponders_while_its_turn_is_ended_leaves_no_thread() -> None:
+    with opened(":memory:", ponders) as system:
+        boss = system.root.fork(name="boss", model=ponders)
+        boss.prompt("go")
+        PONDERS.wait(DEADLINE)
+        boss.signal(Signal.INT)
+        ENOUGH.set()
+        mine = f"program {boss.uuid}"
+        eventually(lambda: mine not in [thread.name for thread in threading.enumerate()], "the end of its threads")
+        assert "note" not in [message.kind for message in boss.history()]
 
 
 REFUSED = {

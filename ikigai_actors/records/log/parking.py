@@ -22,7 +22,7 @@ at times and at those to be woken, and the units above at the others. An actor w
 parked commits `Unpark` before anything else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -122,6 +122,11 @@ class WakeParked(Unit):
 def next_waits(tx: Transaction, host: str, most: int) -> Sequence[DueWait]:
     """The waits of a host's parked agents that end next, this many at most."""
     return [DueWait(*row) for row in tx.run("next_waits", host=host, most=most)]
+
+
+def waits_of_parked(tx: Transaction, uuids: Collection[str]) -> list[tuple[str, str]]:
+    """The waits of those among agents that are parked: each of these with an agent for whose turn it waits."""
+    return [(waiter, awaited) for waiter, awaited in tx.run("waits_of_parked", uuids=list(uuids))]
 
 
 def to_be_woken(tx: Transaction, host: str) -> list[str]:
