@@ -1,4 +1,4 @@
-"""The subjects of the database: each room reads and writes its own tables. No two rooms need each other in a circle.
+"""The tables of the database, by subject: each folder reads and writes its own tables. No two folders need each other.
 
     agents/      who exists
     messages/    what a message is

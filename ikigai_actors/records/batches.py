@@ -6,10 +6,10 @@
     again       the service has not answered it, and a further attempt waits
     direct      no batch answers it: its agent asks directly
 
-One host, which has the *seat* of a service, makes its batches. A batch is a row before anything leaves, so a crash at
-any point leaves a row without the service's name for it, and that is looked for before anything is sent again. Each
-unit that writes of a batch checks the seat. A member is found by its agent and the head of the history that it sends:
-a turn that goes on after a crash joins the same row again, and an answer that is there is not paid for again.
+One host, which has the *seat* of a service, makes its batches. A batch is a row before it is sent. So a crash may leave
+a row without the service's name for the batch, which is looked up before the batch is sent again. Each unit that writes
+about a batch checks the seat. A member is found by its agent and the head of the history that it sends: a turn that
+goes on after a crash joins the same row again, and an answer that is there is not paid for again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,26 +22,26 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 
 MEMBER_STATES = frozenset({"waiting", "answered", "failed", "again", "direct"})
-"""The states of a member."""
+"""The states of a request that waits for a batch, as in the module's table."""
 
 BATCH_SECONDS = 60.0
-"""Seconds for which requests are collected before they are sealed."""
+"""The seconds for which requests are collected before they are sealed as a batch."""
 
 BATCH_FULL = 1_000
-"""From this many members on, a batch is sealed at once."""
+"""The number of requests at which a batch is sealed at once."""
 
 BATCH_BYTES = 100_000_000
 """The most bytes of the requests of a batch."""
 
 BATCH_ATTEMPTS = 3
-"""How often a request is put into a batch whose service does not answer it; then it is asked directly."""
+"""The most batches in which a request is sent without an answer. Then it is asked directly."""
 
 BATCHES_KEPT_MS = 30 * 24 * 3600 * 1000
-"""Milliseconds after which a prune deletes a batch that has ended, and its members."""
+"""The milliseconds after which a prune deletes an ended batch and its members."""
 
 
 class MemberKey(NamedTuple):
-    """The name of a member."""
+    """The key of a member: a request that waits for a batch."""
 
     agent: str
     position: int
@@ -49,7 +49,7 @@ class MemberKey(NamedTuple):
 
 
 class WaitingMember(NamedTuple):
-    """A member that is not sealed. A row of ``unsealed_members``."""
+    """A member that is not part of a batch yet: a row of ``unsealed_members``."""
 
     key: MemberKey
     asked_at: int
@@ -58,7 +58,7 @@ class WaitingMember(NamedTuple):
 
 
 class OpenBatch(NamedTuple):
-    """A batch whose results are not there. A row of ``open_batches``."""
+    """A batch without results yet: a row of ``open_batches``."""
 
     id: str
     service: str
@@ -69,7 +69,7 @@ class OpenBatch(NamedTuple):
 
 
 class EndedMember(NamedTuple):
-    """A member that has ended. A row of ``unread_members``."""
+    """A member whose request has ended: a row of ``unread_members``."""
 
     key: MemberKey
     state: str
@@ -77,7 +77,7 @@ class EndedMember(NamedTuple):
 
 
 class BatchAnswer(NamedTuple):
-    """The state of the latest attempt of a member."""
+    """The state of the latest attempt of a member, with its result."""
 
     state: str
     result: str | None
@@ -85,7 +85,7 @@ class BatchAnswer(NamedTuple):
 
 
 def seal_now(members: Sequence[WaitingMember], now: int) -> Sequence[WaitingMember]:
-    """The members that are to be sealed as one batch; none while they are collected."""
+    """Return the members to seal as one batch now; none if more are to be collected."""
     if not members:
         return ()
     oldest = min(one.asked_at for one in members)
@@ -102,13 +102,13 @@ def seal_now(members: Sequence[WaitingMember], now: int) -> Sequence[WaitingMemb
 
 
 def seals_at(members: Sequence[WaitingMember]) -> int | None:
-    """When members are sealed, in milliseconds since 1970; None without any."""
+    """Return when members are sealed, in milliseconds since 1970; None if there are none."""
     oldest = min((one.asked_at for one in members), default=None)
     return None if oldest is None else oldest + int(BATCH_SECONDS * 1000)
 
 
 def member_state_after(outcome: MemberOutcome, attempt: int) -> str:
-    """The state of a member at this attempt, by its outcome."""
+    """Return the state of a member in this attempt, from its outcome."""
     if outcome.kind == "succeeded":
         return "answered"
     if outcome.kind == "refused":
@@ -119,72 +119,72 @@ def member_state_after(outcome: MemberOutcome, attempt: int) -> str:
 
 
 def services_of_batches(tx: Transaction) -> list[str]:
-    """The services for which something waits."""
+    """Return the services for which requests wait."""
     return [service for (service,) in tx.run("services_of_batches")]
 
 
 def unsealed_members(tx: Transaction, service: str) -> list[WaitingMember]:
-    """The members that wait to be sealed."""
+    """Return the members that wait to be sealed."""
     return [WaitingMember(MemberKey(*row[:3]), *row[3:]) for row in tx.run("unsealed_members", service=service)]
 
 
 def open_batches(tx: Transaction, service: str) -> list[OpenBatch]:
-    """The batches whose results are not there, the oldest first."""
+    """Return the batches without results, the oldest first."""
     return [OpenBatch(*row) for row in tx.run("open_batches", service=service)]
 
 
 def batch_bodies(tx: Transaction, batch: str) -> list[tuple[MemberKey, bytes]]:
-    """The requests of a batch."""
+    """Return the requests of a batch."""
     return [(MemberKey(*row[:3]), bytes(row[3] or b"")) for row in tx.run("batch_bodies", batch=batch)]
 
 
 def batch_members(tx: Transaction, batch: str) -> list[MemberKey]:
-    """The members of a batch."""
+    """Return the members of a batch."""
     return [MemberKey(*row[:3]) for row in tx.run("members_of_batch", batch=batch)]
 
 
 def waits_for_batch(tx: Transaction, batch: str) -> bool:
-    """Whether a member of a batch waits for its result."""
+    """Return whether a member of a batch still waits for its result."""
     return bool(tx.run("waits_for_batch", batch=batch))
 
 
 def known_batches(tx: Transaction, service: str) -> set[str]:
-    """The names of batches at a service that have rows."""
+    """Return the service's names of batches that have rows here."""
     return {remote for (remote,) in tx.run("known_batches", service=service)}
 
 
 def due_members(tx: Transaction, service: str, now: int) -> list[MemberKey]:
-    """The members that have waited for as long as they may."""
+    """Return the members that have waited as long as they may."""
     return [MemberKey(*row) for row in tx.run("due_members", service=service, now=now)]
 
 
 def next_due_member(tx: Transaction, service: str) -> int | None:
-    """When the next of them has, in milliseconds since 1970."""
+    """Return when the next member will have waited as long as it may, in milliseconds since 1970; None for none."""
     [(due,)] = tx.run("next_due_member", service=service)
     return None if due is None else int(due)
 
 
 def latest_answer(tx: Transaction, agent: str, position: int) -> BatchAnswer | None:
-    """The state of a request; None where it never waited for a batch."""
+    """Return the state of a request; None if it never waited for a batch."""
     for _, state, batch, result, _ in tx.run("latest_member", agent=agent, position=position):
         return BatchAnswer(state, result, batch is not None)
     return None
 
 
 def unread_members(tx: Transaction, host: str) -> list[EndedMember]:
-    """The members of a host's agents whose end nobody has taken note of."""
+    """Return the ended members of a host's agents whose results the agents have not got yet."""
     return [EndedMember(MemberKey(*row[:3]), *row[3:]) for row in tx.run("unread_members", host=host, most=BATCH_FULL)]
 
 
 def prune_batches(tx: Transaction, now: int) -> None:
-    """Delete batches 30 days after their end, with their members."""
+    """Delete batches with their members 30 days after their end."""
     tx.run("prune_members", before=now - BATCHES_KEPT_MS)
     tx.run("prune_batches", before=now - BATCHES_KEPT_MS)
 
 
 @dataclass(frozen=True, slots=True)
 class JoinBatch(Unit):
-    """Let a request wait for a batch, or find it where it waits already; answered with a `BatchAnswer`."""
+    """Let a request wait for a batch, or find its earlier row; answered with a `BatchAnswer`."""
 
     agent: str
     position: int
@@ -210,7 +210,7 @@ class JoinBatch(Unit):
 
 @dataclass(frozen=True, slots=True)
 class ReadMembers(Unit):
-    """Take note of the ends of members."""
+    """Record that the agents have got the results of members."""
 
     keys: Sequence[MemberKey]
     now: int
@@ -222,7 +222,7 @@ class ReadMembers(Unit):
 
 @dataclass(frozen=True, slots=True)
 class LeaveBatch(Unit):
-    """Take back a request that is not sealed."""
+    """Withdraw a request that is not part of a batch yet."""
 
     agent: str
     position: int
@@ -235,7 +235,7 @@ class LeaveBatch(Unit):
 
 @dataclass(frozen=True, slots=True)
 class TakeSeat(Unit):
-    """Take the seat of a service; answered with whether this host has it."""
+    """Take the seat of a service; answered with whether this host has it now."""
 
     service: str
     host: str
@@ -246,20 +246,20 @@ class TakeSeat(Unit):
 
 @dataclass(frozen=True, slots=True)
 class SeatUnit(Unit):
-    """Writes of the host that has a seat. Raises `Fenced` where another one has it."""
+    """A unit of the host that has the seat of a service. Raises `Fenced` if another host has it."""
 
     service: str
     host: str
 
     def check_seat(self, tx: Transaction) -> None:
-        """Raise `Fenced` where another host has the seat; else nobody takes it until COMMIT."""
+        """Raise `Fenced` if another host has the seat. Otherwise nobody can take it until COMMIT."""
         if not tx.run("take_seat", service=self.service, host=self.host):
             raise Fenced(f"Another host deals with the batches of {self.service}.")
 
 
 @dataclass(frozen=True, slots=True)
 class SealBatch(SeatUnit):
-    """Make a batch of members; answered with how many it has. Those that have left meanwhile are no part of it."""
+    """Make a batch of members; answered with its size. Members that were withdrawn are left out."""
 
     id: str
     members: Sequence[MemberKey]
@@ -278,7 +278,7 @@ class SealBatch(SeatUnit):
 
 @dataclass(frozen=True, slots=True)
 class NameBatch(SeatUnit):
-    """Write the name of a batch at its service; without one, that it is sent again."""
+    """Record the service's name of a batch; without a name, record that the batch is sent again."""
 
     id: str
     remote: str | None
@@ -294,7 +294,7 @@ class NameBatch(SeatUnit):
 
 @dataclass(frozen=True, slots=True)
 class EndBatch(SeatUnit):
-    """Write what came of each member of a batch. One of which the service says nothing has not been answered."""
+    """Record the results of a batch. A member without a result counts as not answered."""
 
     id: str
     outcomes: Mapping[MemberKey, MemberOutcome]
@@ -313,7 +313,7 @@ class EndBatch(SeatUnit):
 
 @dataclass(frozen=True, slots=True)
 class AskDirectly(SeatUnit):
-    """Let members that have waited for long enough be asked directly."""
+    """Let members that have waited long enough be asked directly."""
 
     members: Sequence[MemberKey]
 
@@ -326,7 +326,7 @@ class AskDirectly(SeatUnit):
 
 
 def end_member(tx: Transaction, key: MemberKey, outcome: MemberOutcome, now: int) -> None:
-    """Write the end of a member, and its next attempt."""
+    """Record the end of a member, and begin its next attempt if there is one."""
     state = member_state_after(outcome, key.attempt)
     if state == "again":
         tx.run("ask_again", **key._asdict(), now=now)

@@ -7,8 +7,8 @@
     documents.read("plan/mast.md", version=1).body                      # "# Mast"
 
 Each write makes a version, with its author and time, and so does a deletion. Versions count per path from 1, without
-holes, and stay readable. The primary key decides between two writers at the same moment, also of two processes: the
-second one looks again, and gets the next version, or `DocumentChanged`.
+holes, and stay readable. If two writers, even in two processes, write at the same time, the primary key decides. The
+second one then gets the next version, or `DocumentChanged`.
 
 Paths are clean and relative: names between slashes. They are no files: nothing of the file system is touched.
 """
@@ -44,11 +44,11 @@ class Document:
 
     path: str
     version: int
-    """From 1."""
+    """The number of the version, from 1."""
     author: str | None
-    """The uuid of the agent that wrote it; None for a person outside of any agent."""
+    """The uuid of the agent that wrote it; None for a person."""
     created_at: int
-    """When, in milliseconds since 1970 (UTC)."""
+    """The time of the write, in milliseconds since 1970 (UTC)."""
     body: str
     """The text, in markdown."""
 
@@ -59,21 +59,21 @@ class DocumentVersion:
 
     path: str
     version: int
-    """From 1."""
+    """The number of the version, from 1."""
     author: str | None
-    """The uuid of the agent that made it; None for a person outside of any agent."""
+    """The uuid of the agent that made it; None for a person."""
     created_at: int
-    """When, in milliseconds since 1970 (UTC)."""
+    """The time when it was made, in milliseconds since 1970 (UTC)."""
     deleted: bool
-    """Whether it is a deletion."""
+    """Whether this version is a deletion."""
 
     @property
     def created_time(self) -> datetime:
-        """When it was made, in UTC."""
+        """The time when it was made, in UTC."""
         return utc_time(self.created_at)
 
     def to_person(self, author: str | None) -> str:
-        """The version in words; ``author`` is the name of its author."""
+        """Describe the version in words; ``author`` is the name of its author."""
         when = self.created_time.strftime("%Y-%m-%d %H:%M:%S UTC")
         made = "deleted" if self.deleted else "written"
         return f"version {self.version}, {made} by {author or 'a person outside'} at {when}"
@@ -83,7 +83,7 @@ Versions = list[DocumentVersion]
 
 
 def check_path(path: str) -> str:
-    """Return a clean relative path, or raise `BadInput` that says what is wrong with it."""
+    """Return a path, or raise `BadInput` unless it is a clean relative one."""
     check_text(path, "path")
     if not path:
         raise BadInput(f"{_EXPECTED}; got an empty one.")
@@ -104,7 +104,7 @@ def check_path(path: str) -> str:
 
 
 def check_document(body: str) -> str:
-    """Return the text, or raise `BadInput`: over `DOCUMENT_LIMIT`, or text that cannot be stored."""
+    """Return the text, or raise `BadInput` if it is longer than `DOCUMENT_LIMIT` or cannot be stored."""
     check_text(body, "document")
     if len(body) > DOCUMENT_LIMIT // 4 and (size := len(body.encode())) > DOCUMENT_LIMIT:
         raise BadInput(f"Expected a document of at most {DOCUMENT_LIMIT:,} bytes, got {size:,}. Cut it into several.")
@@ -123,7 +123,7 @@ class WriteVersion(Unit):
 
     path: str
     body: str | None
-    """A body of None deletes the document."""
+    """The text; None deletes the document."""
     author: str | None
     expect: int | None
     now: int
@@ -163,13 +163,13 @@ class Documents(OfOneProcess):
         perform_once: Callable[..., Any],
         write_as_act: Callable[[Mapping[str, Any]], Any] = lambda given: None,
     ) -> None:
-        """Put the parts together.
+        """Use a store, and functions that commit.
 
         Args:
-            perform: commits a unit, waits for some seconds, and returns the answer.
-            now_ms: gives the time, in milliseconds since 1970.
-            perform_once: does so once for a `KeyedCall`.
-            write_as_act: writes as a program does, where that asks for it; else it gives None.
+            perform: commits a unit, waits this many seconds for it, and returns its answer.
+            now_ms: returns the time, in milliseconds since 1970.
+            perform_once: does the same once for a `KeyedCall`.
+            write_as_act: writes as a program's act, if a program calls; else returns None.
         """
         self._write_as_act = write_as_act
         self._store, self._perform, self._now_ms, self._perform_once = store, perform, now_ms, perform_once
@@ -189,11 +189,11 @@ class Documents(OfOneProcess):
         Args:
             path: a clean relative path.
             body: the whole text, at most 1 MiB in UTF-8.
-            author: the agent that writes, by its handle, uuid, name or prefix; None for a person outside of any agent,
-                and in a program for the program's own agent.
-            expect: the version that the text is based on; 0 when there must be none yet. None replaces any version.
+            author: the agent that writes: a handle, uuid, name or prefix. None is a person; in a program, it is the
+                program's agent.
+            expect: the version on which the text is based; 0 if there must be none yet. None overwrites any version.
             key: 1 to 200 printable characters that name this version for its author, or among those of people. A second
-                call with the key writes nothing, and returns the number of the first one.
+                call with the key writes nothing, and returns the number of the first version.
             timeout: seconds to wait; None waits forever.
 
         Raises:
@@ -226,7 +226,7 @@ class Documents(OfOneProcess):
         Args:
             path: a clean relative path.
             author: the agent that deletes, as in `write`.
-            expect: delete only this version; None deletes any.
+            expect: the version to delete; None deletes any version.
             timeout: seconds to wait; None waits forever.
 
         Raises:
@@ -249,11 +249,14 @@ class Documents(OfOneProcess):
         return self._store.read(lambda tx: read_version(tx, path, version))
 
     def list(self, prefix: str = "") -> Versions:
-        """The documents whose paths begin with a text, by path; deleted ones are left out."""
+        """Return the documents whose paths begin with a prefix, by path; deleted ones are left out."""
         return self._store.read(lambda tx: listed(tx, prefix))
 
     def log(self, path: str) -> Versions:
-        """All versions of a document, oldest first, deletions too. Raises `DocumentNotFound`, `BadInput`."""
+        """Return all versions of a document, oldest first, including deletions.
+
+        Raises `DocumentNotFound`, `BadInput`.
+        """
         check_path(path)
         versions = _versions(self._store.read(lambda tx: tx.run("document_log", path=path)))
         if not versions:
@@ -275,7 +278,7 @@ class Documents(OfOneProcess):
 
 
 def check_version(version: int, least: int) -> None:
-    """Raise `BadInput` unless it is a number that a version can have."""
+    """Raise `BadInput` unless the number is a valid version, at least ``least``."""
     check_count(version, "version", least)
 
 
@@ -289,13 +292,13 @@ def _latest(tx: Transaction, path: str) -> DocumentVersion | None:
 
 
 def listed(tx: Transaction, prefix: str) -> Versions:
-    """The documents whose paths begin with a text, by path; deleted ones are left out. Raises `BadInput`."""
+    """Return the documents whose paths begin with a prefix, by path; deleted ones are left out. Raises `BadInput`."""
     check_text(prefix, "prefix")
     return sorted(_versions(tx.run("documents", prefix=prefix, length=len(prefix))), key=lambda version: version.path)
 
 
 def read_version(tx: Transaction, path: str, version: int | None) -> Document:
-    """A document, its latest version or an earlier one. Raises `DocumentNotFound`, `BadInput`."""
+    """Return a version of a document; None is the latest. Raises `DocumentNotFound`, `BadInput`."""
     check_path(path)
     if version is not None:
         check_version(version, least=1)

@@ -1,4 +1,4 @@
-"""Figures of a whole database: how much there is of everything, and what was spent.
+"""Figures of a whole database: the numbers of its rows, and the costs of requests.
 
     store.read(count)                       # Counts(mails=4, prompts=0, …)
     spending_after(store, place, 2_000)     # a batch of the messages that have cost something
@@ -18,61 +18,61 @@ from ikigai_actors.records.messages.messages import SPENDING, Kind, Message
 from ikigai_actors.store.base import Store, Transaction
 
 MessagePlace = tuple[str, int]
-"""The uuid of an agent and the id of a message: a place in the order in which all logs are read."""
+"""A place in the order in which all logs are read: the uuid of an agent and the id of a message."""
 
 FIRST_PLACE: MessagePlace = ("", 0)
 """The place before all messages."""
 
 
 COUNTED = 100_000
-"""Up to this many messages, and as many mails, are counted; of more it is said about how many there are."""
+"""Up to this many messages, and this many mails, are counted exactly; larger numbers are estimated."""
 
 
 class Counts(NamedTuple):
-    """How many rows there are of each thing but agents; messages and mails about, where that is more than `COUNTED`."""
+    """The numbers of rows of each kind except agents. Messages and mails are estimated above `COUNTED`."""
 
     messages: int
     mails: int
     unread: int
     prompts: int
-    """Prompts of other processes that no agent has taken up."""
+    """The number of prompts from other processes that no agent has taken up."""
     documents: int
     versions: int
-    """Versions of documents, deletions too."""
+    """The number of versions of documents, including deletions."""
     restarts: int
     hosts: int
-    """Processes that have run these agents, one after another."""
+    """The number of processes that have ever run these agents."""
 
 
 class Batch(NamedTuple):
-    """The messages of a stretch of all logs that may say what a request has cost."""
+    """A batch of messages from all logs that may report the cost of a request."""
 
     messages: list[Message]
-    """Messages of the kinds in `SPENDING`; their content is empty."""
+    """The messages of the kinds in `SPENDING`; their content is empty."""
     damaged: list[HistoryError]
-    """An error for each row of these kinds that holds no message."""
+    """The errors for rows of these kinds that cannot be read."""
     place: MessagePlace | None
-    """The start of the next batch; None when there is nothing more."""
+    """The start of the next batch; None at the end."""
 
 
 class Gauges(NamedTuple):
-    """The figures that are watched of a database."""
+    """The figures of a database for monitoring."""
 
     agents: Mapping[str, int]
-    """How many agents there are of each status."""
+    """The number of agents by status."""
     turns: int
-    """Turns that are open."""
+    """The number of open turns."""
     unread: int
     tokens: int
     usd: int
-    """In micro-dollars."""
+    """The total cost in micro-dollars."""
     restarts: int
     paused: int
-    """Requests that wait for a budget."""
+    """The number of requests that wait for a budget."""
     paused_since: int | None
-    """When the first of these began to wait, in milliseconds since 1970."""
+    """The time when the first of these began to wait, in milliseconds since 1970; None if none waits."""
     prompts: int
-    """Prompts of other processes that no agent has taken up."""
+    """The number of prompts from other processes that no agent has taken up."""
     cut_off: int
     """Turns that were cut off, and with which no host goes on."""
     parked: int
@@ -82,7 +82,7 @@ class Gauges(NamedTuple):
 
 
 def gauges(tx: Transaction) -> Gauges:
-    """Read what is watched."""
+    """Read the figures for monitoring."""
     rows = tx.run("gauges")
     turns, unread, tokens, usd, cut_off, parked = (sum(row[place] for row in rows) for place in range(2, 8))
     [(restarts, paused, since, prompts)] = tx.run("gauges_beside")
@@ -92,7 +92,10 @@ def gauges(tx: Transaction) -> Gauges:
 
 
 def questions_asked(tx: Transaction) -> dict[tuple[str, str], int]:
-    """When each call of an open turn asked for approval, by agent and id of the call; in milliseconds since 1970."""
+    """Return when each call of an open turn asked for approval, by agent and id of the call.
+
+    In milliseconds since 1970.
+    """
     asked: dict[tuple[str, str], int] = {}
     for uuid, at, text in tx.run("questions_asked"):
         with suppress(ValueError, AttributeError):  # the row may be damaged: fsck says so
@@ -101,10 +104,10 @@ def questions_asked(tx: Transaction) -> dict[tuple[str, str], int]:
 
 
 def silent_turns(tx: Transaction, least: float) -> dict[str, float]:
-    """Turns in which something should happen and nothing has for ``least`` seconds: how many it is, by agent.
+    """Return the turns that should make progress and have made none for ``least`` seconds: the seconds, by agent.
 
-    Those that wait for other agents or for a budget, or are stopped, are not among them; those that wait for a person
-    are.
+    Turns that wait for other agents or for a budget, or are stopped, are left out. Turns that wait for a person are
+    included.
     """
     signs = latest_signs(tx)
     at_work = [uuid for (uuid,) in tx.run("turns_at_work")]
@@ -118,7 +121,7 @@ def silent_turns(tx: Transaction, least: float) -> dict[str, float]:
 
 
 def count(tx: Transaction) -> Counts:
-    """Count everything but agents."""
+    """Count the rows of every kind except agents."""
     [(messages, about_messages, mails, about_mails, unread, prompts, *others)] = tx.run("figures", most=COUNTED + 1)
     return Counts(_about(messages, about_messages), _about(mails, about_mails), unread - prompts, prompts, *others)
 
@@ -128,14 +131,14 @@ def _about(counted: int, about: int) -> int:
 
 
 def other_writer_in(tx: Transaction, provider: str) -> str:
-    """A model of another provider than this one that has written a reply, as ``provider:model``; empty for none."""
+    """Return a model of another provider that has written a reply, as ``provider:model``; empty for none."""
     for row in tx.run("reply_of_another", provider=provider):
         return str(Message.from_row(row).data["model"])
     return ""
 
 
 def spending_after(store: Store, place: MessagePlace, most: int) -> Batch:
-    """Read up to ``most`` messages behind a place, at one moment. Raises `StoreError`."""
+    """Read up to ``most`` messages after a place, at one moment. Raises `StoreError`."""
     rows = store.read(lambda tx: tx.run("messages_after", agent=place[0], id=place[1], most=most))
     messages: list[Message] = []
     damaged: list[HistoryError] = []

@@ -1,14 +1,14 @@
-"""Guest logs: what other libraries keep in the database, each session or thread of theirs as a log of entries.
+"""Guest logs: data of other libraries in the database. Each of their sessions or threads is a log of entries.
 
     place = GuestPlace("openai", "", "tea")
     store.write(lambda tx: append_entries(tx, make_guest(tx, place), [GuestEntry(data='{"role": "user"}')]))
     store.write(lambda tx: fork_guest(tx, place, GuestPlace("openai", "", "coffee")))     # one row, whatever the length
 
-A log begins with what its parent holds up to an entry, and the numbers of its own entries go on from there. What others
-begin with stays: a log that is to lose it goes on under its name as another one, and the older one has none. The older
+A log begins with its parent's entries up to one of them, and its own entries continue the numbers. Entries with which
+other logs begin are kept: if a log must lose them, its name passes to a new log, and the old one has no name. The old
 one is deleted with the last log that begins with it.
 
-All that changes a log locks its row first, then the rows of those that it begins with, upwards.
+Each change of a log first locks its row, then the rows of its parents, upwards.
 """
 
 import secrets
@@ -23,57 +23,57 @@ _EVERY = 2**62
 """More entries than there are."""
 
 GUEST_NAME = 1_000
-"""Characters of a name."""
+"""The most characters of a name."""
 
 
 class GuestPlace(NamedTuple):
-    """The place of a log."""
+    """The place of a guest log: library, scope and name."""
 
     guest: str
-    """The library."""
+    """The name of the library."""
     scope: str
     """The name of a group of logs."""
     name: str
 
 
 class GuestLog(NamedTuple):
-    """A log. It shows its parent's entries up to ``upto``, then its own, whose numbers are above that."""
+    """A guest log. It shows its parent's entries up to ``upto``, then its own, with higher numbers."""
 
     id: str
     guest: str
     scope: str
     name: str | None
-    """The name; None once another log has it."""
+    """The name of the log; None once another log has it."""
     parent: str | None
     upto: int
     head: int
-    """No entry has a higher number."""
+    """The highest number that an entry can have."""
     data: str
-    """A summary of the guest's own, or empty."""
+    """A summary by the library; empty for none."""
     changed_at: int
-    """Milliseconds since 1970; each change increases it."""
+    """The time of the latest change, in milliseconds since 1970. Each change increases it."""
 
 
 class GuestEntry(NamedTuple):
-    """An entry of a log. What is not said is given when it is appended."""
+    """An entry of a guest log. Missing values are filled in when it is appended."""
 
     log: str = ""
     id: int = 0
     part: str = ""
-    """A namespace of the guest's."""
+    """The library's namespace of the entry."""
     about: str = ""
-    """The owner of the log."""
+    """The subject of the entry."""
     key: str = ""
-    """The place of the log within its owner."""
+    """The key of the entry within its subject."""
     tag: str | None = None
-    """By which it is found in all logs."""
+    """A tag by which it is found in all logs; None for none."""
     data: str | None = None
-    """JSON; None: the log shows nothing any more of what came before it ``about`` this."""
+    """The entry's JSON; None hides all earlier entries about the same subject."""
     body: bytes | None = None
 
 
 def check_guest_name(value: object, what: str) -> str:
-    """Check for a name that both databases can hold. Raises `BadInput`."""
+    """Check that a name can be stored in both databases, and return it. Raises `BadInput`."""
     name = check_type(value, str, what, "text")
     if not name or len(name) > GUEST_NAME or "\0" in name or any("\ud800" <= sign <= "\udfff" for sign in name):
         raise BadInput(f"Expected {what} to be 1 to {GUEST_NAME:,} characters without NUL; got {name[:40]!r}.")
@@ -81,25 +81,26 @@ def check_guest_name(value: object, what: str) -> str:
 
 
 def find_guest(tx: Transaction, place: GuestPlace) -> GuestLog | None:
-    """The log of this name, if there is one."""
+    """Return the log with this name; None if there is none."""
     return _one(tx.run("guest_log", **place._asdict()))
 
 
 def guests_within(tx: Transaction, guest: str, scope: str) -> list[GuestLog]:
-    """The logs of one scope, by name."""
+    """Return the logs of one scope, by name."""
     return [GuestLog._make(row) for row in tx.run("guest_logs", guest=guest, scope=scope)]
 
 
 def lock_guest(tx: Transaction, place: GuestPlace) -> GuestLog | None:
-    """Lock the log of this name, if there is one.
+    """Lock the log with this name; None if there is none.
 
-    Twice: after a wait for a transaction that gave the name to another log, the first statement finds nothing.
+    It tries twice: the first statement finds nothing after waiting for a transaction that passed the name to another
+    log.
     """
     return _one(tx.run("lock_guest_log", **place._asdict())) or _one(tx.run("lock_guest_log", **place._asdict()))
 
 
 def make_guest(tx: Transaction, place: GuestPlace) -> GuestLog:
-    """Lock the log of this name; make it if there is none."""
+    """Lock the log with this name; make it if there is none."""
     if (there := lock_guest(tx, place)) is None:
         tx.run("make_guest_log", id=secrets.token_hex(16), parent=None, upto=0, **place._asdict())
         there = lock_guest(tx, place)
@@ -109,14 +110,14 @@ def make_guest(tx: Transaction, place: GuestPlace) -> GuestLog:
 
 
 def append_entries(tx: Transaction, log: GuestLog, entries: Sequence[GuestEntry], data: str | None = None) -> GuestLog:
-    """Append entries to a locked log; return what it is now. ``data`` is its summary from now on."""
+    """Append entries to a locked log; return its new state. ``data`` replaces its summary."""
     rows = [entry._replace(log=log.id, id=number) for number, entry in enumerate(entries, log.head + 1)]
     tx.append(rows, "guest_entries")
     return _move(tx, log._replace(head=log.head + len(rows), data=log.data if data is None else data))
 
 
 def latest_entries(tx: Transaction, log: GuestLog, most: int | None = None) -> list[GuestEntry]:
-    """The latest entries that a log shows, the oldest of them first."""
+    """Return the latest entries that a log shows, in order."""
     return [
         GuestEntry._make(row)
         for row in reversed(tx.run("guest_entries", log=log.id, most=_EVERY if most is None else most))
@@ -124,7 +125,7 @@ def latest_entries(tx: Transaction, log: GuestLog, most: int | None = None) -> l
 
 
 def entries_about(tx: Transaction, log: GuestLog, part: str, subject: str) -> dict[str, GuestEntry]:
-    """The latest entry of each key that a log has about something."""
+    """Return the latest entry for each key that a log has about a subject."""
     shown: dict[str, GuestEntry] = {}
     for entry in map(GuestEntry._make, tx.run("guest_entries_about", log=log.id, part=part, about=subject)):
         if entry.data is None:
@@ -142,13 +143,13 @@ def outline_of(
     before: str | None = None,
     most: int = _EVERY,
 ) -> list[GuestEntry]:
-    """The latest entry of this key about each thing that a log shows, without its body; by ``about``, backwards.
+    """Return the latest entry with this key about each subject of a log, without bodies, by subject, backwards.
 
     Args:
         key: the key.
-        part: in one part, or in all.
-        before: about what comes before this.
-        most: how many rows are looked at: fewer things than that may come back.
+        part: only in this namespace; None for all.
+        before: only subjects that come before this one.
+        most: the most rows to read. Fewer subjects may come back.
     """
     shown: dict[tuple[str, str], GuestEntry] = {}
     rows = tx.run("guest_outline", log=log.id, key=key, part=part, before=before, most=most)
@@ -158,12 +159,12 @@ def outline_of(
 
 
 def keys_among(tx: Transaction, log: GuestLog, keys: Iterable[str], part: str = "", subject: str = "") -> set[str]:
-    """Which of these keys a log shows about something."""
+    """Return which of these keys a log shows about a subject."""
     return {key for (key,) in tx.run("guest_known_keys", log=log.id, part=part, about=subject, keys=list(keys))}
 
 
 def forget_keys(tx: Transaction, log: GuestLog, part: str, subject: str, keys: Sequence[str]) -> None:
-    """Delete a locked log's own entries of these keys, which later ones replace, unless others show them."""
+    """Delete a locked log's own entries with these keys, which later ones replace, unless other logs show them."""
     tx.run(
         "delete_guest_keys",
         log=log.id,
@@ -175,9 +176,9 @@ def forget_keys(tx: Transaction, log: GuestLog, part: str, subject: str, keys: S
 
 
 def fork_guest(tx: Transaction, source: GuestPlace, target: GuestPlace, at: int | None = None) -> GuestLog:
-    """Make a log that begins with what another one shows up to an entry, or with all of it: one row.
+    """Make a log that begins with another log's entries up to one of them, or with all of them. Writes one row.
 
-    Raises `BadInput` when there is no such source or entry, or the target is there already.
+    Raises `BadInput` when there is no such source or entry, or when the target exists already.
     """
     log = lock_guest(tx, source)
     if log is None:
@@ -191,7 +192,7 @@ def fork_guest(tx: Transaction, source: GuestPlace, target: GuestPlace, at: int 
 
 
 def cut_guest(tx: Transaction, log: GuestLog, at: int) -> None:
-    """Let a locked log end at an entry. What other logs show stays for them, and then this one gets another id."""
+    """Cut a locked log after an entry. Other logs keep the entries that they show; then this one gets another id."""
     shared = _shared(tx, log)
     if shared > at:
         tx.run("unname_guest_log", id=log.id)
@@ -208,9 +209,9 @@ def cut_guest(tx: Transaction, log: GuestLog, at: int) -> None:
 
 
 def forget_things(tx: Transaction, log: GuestLog, things: Iterable[tuple[str, str]]) -> None:
-    """Let a locked log show nothing about some things, each a part and what it is about.
+    """Let a locked log show nothing any more about some subjects, each with its namespace.
 
-    Its own entries are deleted. What others show, or it has from its parent, is hidden from it by an entry.
+    Its own entries are deleted. Entries that other logs show, or that come from its parent, are hidden by a new entry.
     """
     above = max(_shared(tx, log), log.upto)
     hidden = []
@@ -222,14 +223,14 @@ def forget_things(tx: Transaction, log: GuestLog, things: Iterable[tuple[str, st
 
 
 def forget_tagged(tx: Transaction, guest: str, tags: Sequence[str]) -> None:
-    """Delete what is tagged with any of these, and all that is about the same, in each log that shows it."""
+    """Delete the entries with any of these tags, and all others about the same subjects, in each log with them."""
     for log, part, subject in sorted(set(tx.run("guest_tagged", guest=guest, tags=list(tags)))):
         for (heir,) in tx.run("guest_heirs", id=log):
             tx.run("delete_guest_entries_about", log=heir, part=part, about=subject, above=0)
 
 
 def drop_guest(tx: Transaction, log: GuestLog) -> None:
-    """Delete a locked log. What other logs begin with stays until the last of them is deleted."""
+    """Delete a locked log. Entries with which other logs begin stay until the last of these is deleted."""
     tx.run("unname_guest_log", id=log.id)
     _collect(tx, log.id)
 

@@ -1,4 +1,4 @@
-"""Once: what is asked for under a key is done once, in any process, as often as it is asked for.
+"""Keyed calls: a call with a key is carried out once, in any process, however often it is repeated.
 
     call = KeyedCall("monday", "send", {"to": uuid, "text": "tea"}, scope=uuid, about="tea")
     unit = Once(Send(...), call, now, lambda mail: {"sent": mail.id})
@@ -12,9 +12,9 @@ for a door all of its clients. The same key may name something else in another s
     claimed     the row, and what the act has written: one transaction writes both
     pruned      free again, 30 days later; never while what it names is open (`ikigai_actors.records.log.pruning`)
 
-So a caller who has not heard the answer asks again, and gets the answer that there was. After any crash there is the
-row with what it says, or neither. Of two that claim a key at once the database lets one. A key that comes with other
-arguments is refused with `KeyTaken`. The death of an agent and `undo` leave its keys as they are.
+So a caller that got no answer can repeat the call, and gets the first answer. After any crash there are both the row
+and the effect, or neither. Of two that claim a key at once the database lets one. A key that comes with other arguments
+is refused with `KeyTaken`. The death of an agent and `undo` leave its keys as they are.
 """
 
 import base64
@@ -31,7 +31,7 @@ from ikigai_actors.store.unit import Around, LockedRows, RunAlone, Unit
 from ikigai_actors.text import utc_time
 
 KEPT_MS = 30 * 24 * 3600 * 1000
-"""Milliseconds after which a prune deletes a row."""
+"""The milliseconds after which a prune deletes a row."""
 
 LONGEST_KEY = 200
 
@@ -42,7 +42,7 @@ _ABOUT = 60
 
 
 def check_call_key(key: object) -> str:
-    """Return a key; raise `BadInput` for what cannot be one."""
+    """Return a key, or raise `BadInput` if it is invalid."""
     text = check_type(key, str, "key", "a text of 1 to 200 characters")
     if not (0 < len(text) <= LONGEST_KEY and text.isprintable()):
         raise BadInput(f"Expected a key of 1 to {LONGEST_KEY} printable characters; got {shown(text)}.")
@@ -50,39 +50,41 @@ def check_call_key(key: object) -> str:
 
 
 def scoped_key(principal: str, key: str) -> str:
-    """The key of a principal, by its id, among those of all others."""
+    """Return a key that is unique to a principal, by its id."""
     scoped = hashlib.sha256(f"{principal}\0{key}".encode()).digest()
     return "api " + base64.urlsafe_b64encode(scoped).decode()
 
 
 @dataclass(frozen=True, slots=True)
 class KeyedCall:
-    """A call under a key. Raises `BadInput` for what cannot be a key."""
+    """A call with a key. Raises `BadInput` for an invalid key."""
 
     key: str
-    """1 to 200 printable characters."""
+    """The key: 1 to 200 printable characters."""
     verb: str
     arguments: Mapping[str, Any]
-    """A value that JSON can hold: all that makes two calls different."""
+    """The arguments that distinguish two calls, as JSON data."""
     scope: str = ""
-    """The uuid of an agent; empty for a door, and for a document of no agent."""
+    """The uuid of the agent within which the key is unique; empty for clients of a protocol, and for documents of no
+    agent.
+    """
     agent: str | None = None
-    """The agent, by uuid, whose method is called; None for none."""
+    """The uuid of the agent whose method is called; None for none."""
     about: str = ""
-    """A text by which a person knows the call."""
+    """A text by which a person recognises the call."""
     names: Mapping[str, Any] = field(default_factory=dict)
-    """The parts that are kept beside the answer: ``children``, by uuid."""
+    """Names that are stored beside the answer: ``children``, by uuid."""
 
     def __post_init__(self) -> None:
         check_call_key(self.key)
 
     @property
     def digest(self) -> str:
-        """The verb and the arguments, as a row holds them."""
+        """Return the digest of the verb and the arguments."""
         return hashlib.sha256(json.dumps([self.verb, self.arguments], sort_keys=True).encode()).hexdigest()
 
     def as_data(self) -> dict[str, Any]:
-        """The parts of the call that a row needs, as JSON has it; see `call_in`."""
+        """Return the parts of the call that a row needs, as JSON data; see `call_in`."""
         texts = {"key": self.key, "verb": self.verb, "digest": self.digest, "scope": self.scope, "about": self.about}
         return {**texts, "names": dict(self.names)}
 
@@ -99,7 +101,7 @@ class _SentCall(KeyedCall):
 
 
 def call_in(data: Mapping[str, Any], agent: str) -> KeyedCall:
-    """The call whose `KeyedCall.as_data` this is. Raises `BadInput` for anything else."""
+    """Return the call from the result of `KeyedCall.as_data`. Raises `BadInput` for other data."""
     try:
         texts = {name: check_type(data[name], str, name, "text") for name in _TEXTS}
         names = check_mapping(data["names"], "names", "a dict")
@@ -109,15 +111,16 @@ def call_in(data: Mapping[str, Any], agent: str) -> KeyedCall:
 
 
 class Once(Around):
-    """A unit that is done once under a key, and answered as its act is.
+    """A unit that is carried out once for its key; answered as its act is.
 
-    Raises `Repeated`, with what the act gave when it was done, and `KeyTaken`; what the act raises leaves the key free.
+    Raises `Repeated`, with the result of the first time, and `KeyTaken`. If the act raises an error, the key stays
+    free.
     """
 
     __slots__ = ("_call", "_gave", "_now")
 
     def __init__(self, act: Unit, call: KeyedCall, now: int, gave: Callable[[Any], Mapping[str, Any]]) -> None:
-        """Make the unit; ``gave`` makes of the act's answer what JSON can hold of it."""
+        """Make the unit; ``gave`` converts the act's answer to JSON data."""
         super().__init__(act)
         self._call, self._now, self._gave = call, now, gave
 
@@ -137,9 +140,9 @@ class Once(Around):
 
 
 def claim_key(tx: Transaction, call: KeyedCall, now: int) -> dict[str, Any] | None:
-    """Claim the key of a call; None when that is done. Where it was claimed before, return what the call gave.
+    """Claim the key of a call. Return None if it was free; else the stored result of the first call.
 
-    In the same transaction the caller says what came of it: `note_answer`, or `release`. Raises `KeyTaken`.
+    In the same transaction the caller must call `note_answer` or `release`. Raises `KeyTaken`.
     """
     about = call.about if len(call.about) <= _ABOUT else f"{call.about[: _ABOUT - 1]}…"
     row = {"verb": call.verb, "agent": call.agent, "asked": call.digest, "about": about, "now": now}
@@ -151,32 +154,32 @@ def claim_key(tx: Transaction, call: KeyedCall, now: int) -> dict[str, Any] | No
 
 
 def note_answer(tx: Transaction, call: KeyedCall, gave: Mapping[str, Any]) -> None:
-    """Note what a call gave that was claimed in this transaction."""
+    """Store the result of a call whose key was claimed in this transaction."""
     tx.run("answer_call", scope=call.scope, key=call.key, gave=json.dumps(dict(gave)))
 
 
 def release(tx: Transaction, call: KeyedCall) -> None:
-    """Leave a key free that was claimed in this transaction."""
+    """Release a key that was claimed in this transaction."""
     tx.run("release_call", scope=call.scope, key=call.key)
 
 
 def release_refused(tx: Transaction, call: KeyedCall, gave: Mapping[str, Any]) -> None:
-    """Leave a key free under which an agent was asked for what it has refused since, as long as the row says so."""
+    """Release a key whose call an agent has refused, as long as the row has this result."""
     tx.run("release_refused", scope=call.scope, key=call.key, gave=json.dumps(dict(gave)))
 
 
 def release_mail(tx: Transaction, agent: str, mail: int) -> None:
-    """Leave the key free under which an unread prompt or word of an agent was left: it is withdrawn."""
+    """Release the key of an unread prompt or steering message that was withdrawn."""
     tx.run("release_answered", scope=agent, gave=json.dumps(left_as(mail)))
 
 
 def left_as(mail: int) -> dict[str, int]:
-    """The answer of a prompt or steering message: the number of the mail that it is."""
+    """Return the result of a prompt or steering message: the number of its mail."""
     return {"mail": mail}
 
 
 class KeptCall(NamedTuple):
-    """A call that was done under a key, as its row has it."""
+    """A keyed call that was carried out, from its row."""
 
     scope: str
     key: str
@@ -189,7 +192,7 @@ class KeptCall(NamedTuple):
 
 
 def kept_calls(tx: Transaction, scopes: Iterable[str]) -> list[KeptCall]:
-    """The calls under keys within some scopes, by scope and key."""
+    """Return the keyed calls within some scopes, by scope and key."""
     return [KeptCall(*row) for row in tx.run("calls_of", uuids=list(scopes))]
 
 
@@ -199,7 +202,10 @@ def kept_answer(tx: Transaction, key: str) -> dict[str, Any] | None:
 
 
 def answer_under(tx: Transaction, call: KeyedCall) -> dict[str, Any] | None:
-    """The answer of a call that was done under its key; None when it was not. Raises `KeyTaken` for another call."""
+    """Return the stored result of a call; None if it was not carried out.
+
+    Raises `KeyTaken` for another call with this key.
+    """
     for verb, digest, about, gave, at in tx.run("call_of", scope=call.scope, key=call.key):
         if digest != call.digest:
             what = f"{verb} {about!r}" if about else verb

@@ -1,4 +1,4 @@
-"""The tokens that every agent has spent since the database was made, on any host.
+"""The tokens that all agents have spent since the database was made, on any host.
 
 They are summed up once from the stored messages, a stretch at a time, so that a database of millions delays nothing;
 from then on each committed message is added. Until the sum is complete there is none.
@@ -24,29 +24,29 @@ _SELDOM = 20.0
 """How much longer the rows are not looked at again than it took."""
 
 STRETCH = 0.1
-"""Seconds of reading at a time."""
+"""The seconds of one stretch of reading."""
 
 Models = Mapping[str, Usage]
 """Tokens by model, as the providers name them."""
 
 
 class Sums(NamedTuple):
-    """The tokens of one agent, and of all."""
+    """The tokens of one agent, and of all agents."""
 
     own: Models
     everybody: Models
 
 
 class Charged(NamedTuple):
-    """The sum that the rows of all agents have: the counts of services, or else the reserves of requests."""
+    """The sums in the rows of all agents: counted by services, or else reserved for requests."""
 
     tokens: int = 0
     usd: int = 0
-    """In micro-dollars."""
+    """The sum in micro-dollars."""
 
 
 class Expenses:
-    """Sums the tokens up. Any thread may call `hear` and `sums`; only one calls the others."""
+    """Sums up the tokens. Any thread may call `hear` and `sums`; only one thread calls the others."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -61,7 +61,7 @@ class Expenses:
         self._uncounted: dict[str | None, int] = {}  # tokens that rows have and messages have not, at the latest look
 
     def hear(self, message: Message) -> None:
-        """Take a committed message."""
+        """Count a committed message."""
         if message.kind not in SPENDING:
             return
         with self._lock:
@@ -71,9 +71,10 @@ class Expenses:
                 self._held.append(message)
 
     def read(self, store: Store, rows_too: bool = False) -> None:
-        """Read the next stretch of what the database has.
+        """Read the next stretch of the database.
 
-        ``rows_too``: also what the rows of all agents say. Of a million the sum takes long, and is made rarely.
+        ``rows_too``: also read the sums in the rows of all agents. With a million agents this takes long, and is done
+        rarely.
 
         Pass every committed message to `hear` from before the first `read` on. Raises `StoreError`; the next `read`
         continues at the same place.
@@ -95,16 +96,16 @@ class Expenses:
                     self._held.clear()
 
     def sums(self, uuid: str) -> Sums | None:
-        """The tokens spent; None until they are summed up."""
+        """Return the tokens spent; None until the sum is complete."""
         with self._lock:
             if self._place is not None:
                 return None
             return Sums(dict(self._agents.get(uuid, {})), dict(self._everybody))
 
     def is_most(self, uuid: str | None, tokens: int) -> bool:
-        """Whether a row has more tokens than services have counted, and had at the look before.
+        """Return whether a row has more tokens than services have counted, now and at the last look.
 
-        A row may be read before the message that it was charged for. None for all agents.
+        A row may be read before the message for which it was charged. ``uuid`` is None for all agents.
         """
         if (sums := self.sums(uuid or "")) is None:
             return False
@@ -126,7 +127,7 @@ class Expenses:
 
 
 def in_all(models: Models) -> Usage:
-    """The tokens of all these models."""
+    """Return the tokens of all these models."""
     tokens = NO_TOKENS
     for each in models.values():
         tokens = tokens + each
@@ -140,39 +141,41 @@ def _spent_in_all(tx: Transaction) -> tuple[int, int]:
 
 
 class OwnSpending(NamedTuple):
-    """The sum that an agent has spent itself."""
+    """The tokens and dollars that an agent has spent itself."""
 
     uuid: str
     parent_uuid: str | None
     spent_tokens: int
     spent_usd: int
-    """In micro-dollars."""
+    """The amount in micro-dollars."""
 
 
 class Dearest(NamedTuple):
-    """The sum of all agents, and where most of it was spent."""
+    """The spending of all agents, and of the branches that spent most."""
 
     tokens: int
     usd: int
-    """In micro-dollars."""
+    """The sum in micro-dollars."""
     branches: dict[str | None, tuple[int, int]]
-    """The same of the dearest children of agent 0, each with all that come from it, by uuid; None is agent 0 itself."""
+    """The spending of the dearest branches, by the uuid of their top agent, a child of agent 0: tokens and
+    micro-dollars. None is agent 0 itself.
+    """
 
 
 def dearest_branches(tx: Transaction, most: int) -> Dearest:
-    """The sum of all agents, and of this many branches of agent 0; the database looks at all agents."""
+    """Return the spending of all agents, and of this many branches of agent 0. The database reads all agents."""
     rows = tx.run("dearest_branches", most=most)
     tokens, usd = rows[0][3:] if rows else (0, 0)
     return Dearest(tokens, usd, {row[0]: (row[1], row[2]) for row in rows})
 
 
 def own_spendings(tx: Transaction) -> list[OwnSpending]:
-    """The sum that each agent has spent itself. The database reads a few columns of every agent's row."""
+    """Return the spending of each agent itself. The database reads a few columns of every agent's row."""
     return [OwnSpending._make(row) for row in tx.run("spent_by_lineage")]
 
 
 def branch_spendings(tx: Transaction, agents: Collection[AgentRecord]) -> dict[str, tuple[int, int]]:
-    """As `spent_by_branches`, of these agents: the database goes through all that descend from them."""
+    """Return the spending as `spent_by_branches` does, for these agents. The database reads all their descendants."""
     uuids = [one.uuid for one in agents if one.parent_uuid is not None]
     found = {top: (tokens, usd) for top, tokens, usd in tx.run("spent_below", uuids=uuids)}
     for root in (one for one in agents if one.parent_uuid is None):
@@ -181,7 +184,7 @@ def branch_spendings(tx: Transaction, agents: Collection[AgentRecord]) -> dict[s
 
 
 def spent_by_branches(everybody: Sequence[OwnSpending]) -> dict[str, tuple[int, int]]:
-    """The spending of each agent with all that descend from it, by uuid: tokens and micro-dollars."""
+    """Return the spending of each agent with all its descendants, by uuid: tokens and micro-dollars."""
     sums = {one.uuid: (one.spent_tokens, one.spent_usd) for one in everybody}
     parents = {one.uuid: one.parent_uuid for one in everybody}
     missing = Counter(parents.values())  # how many children are still to be added, by parent

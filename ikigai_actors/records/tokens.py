@@ -1,4 +1,4 @@
-"""Tokens: secrets by which a principal comes in through the network.
+"""Tokens: secrets by which a principal gets access through the network.
 
     issued = AddToken("tk-3f…", "anna", ("approve",), under=uuid, made_by="bob", now=now, expires_at=None)
     found = token_of(tx, "ikg_…", now)          # a `Token`; None for a secret that nobody has, or no more
@@ -15,7 +15,7 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 
 TOKEN_PREFIX = "ikg_"
-"""With it a secret begins, so that a search for leaked ones finds it."""
+"""The prefix of a secret, by which scanners for leaked secrets find it."""
 
 _SHOWN = 12
 """Characters of its digest that name a token for people."""
@@ -23,13 +23,13 @@ _SHOWN = 12
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token. A row of the table ``tokens``."""
+    """A token: a row of the table ``tokens``."""
 
     sha256: str
     principal: str
     name: str
     roles: str
-    """Separated by blanks."""
+    """The roles, separated by blanks."""
     under: str | None
     made_by: str | None
     created_at: int
@@ -38,18 +38,18 @@ class Token:
 
     @property
     def id(self) -> str:
-        """Names the token: the beginning of its digest."""
+        """Return the id of the token: the beginning of its digest."""
         return self.sha256[:_SHOWN]
 
     def state(self, now: int) -> str:
-        """The state of the token: ``open``, ``expired`` or ``revoked``. An open token alone lets somebody in."""
+        """Return the state of the token: ``open``, ``expired`` or ``revoked``. Only an open token gives access."""
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.expires_at is not None and self.expires_at <= now else "open"
 
 
 def token_digest(secret: str) -> str:
-    """The digest by which a secret is found."""
+    """Return the digest by which a secret is found."""
     return hashlib.sha256(secret.encode(errors="replace")).hexdigest()
 
 
@@ -77,7 +77,10 @@ class AddToken(Unit):
 
 @dataclass(frozen=True, slots=True)
 class RevokeTokens(Unit):
-    """Revoke the open tokens of a principal, or the one whose digest begins so; answered with their digests."""
+    """Revoke the open tokens of a principal, or the token with this beginning of its digest.
+
+    Answered with their digests.
+    """
 
     named: str
     now: int
@@ -87,11 +90,11 @@ class RevokeTokens(Unit):
 
 
 def token_of(tx: Transaction, secret: str, now: int) -> Token | None:
-    """The token of a secret, as long as it lets somebody in."""
+    """Return the token of a secret, if it gives access; else None."""
     found = [Token(*row) for row in tx.run("token_of", sha256=token_digest(secret))]
     return next((token for token in found if token.state(now) == "open"), None)
 
 
 def every_token(tx: Transaction) -> list[Token]:
-    """All tokens, the oldest first; those that let nobody in any more too."""
+    """Return all tokens, oldest first, including expired and revoked ones."""
     return [Token(*row) for row in tx.run("every_token")]

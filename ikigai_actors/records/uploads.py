@@ -1,4 +1,4 @@
-"""Table ``uploads``: files that a principal has given before a message refers to them, each a blob.
+"""Table ``uploads``: files that a principal has uploaded before a message refers to them, each a blob.
 
     AddUpload("anna", attachment, now)              # answered with nothing; again renews it
     upload_of(tx, "anna", sha256)                   # an `Attachment` for a prompt; raises `BadInput`
@@ -16,15 +16,15 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 
 UPLOAD_KEPT_MS = 24 * 60 * 60 * 1_000
-"""Milliseconds for which an upload is kept from a prune."""
+"""The milliseconds for which an upload is kept."""
 
 MOST_UPLOADED = 50 * LARGEST
-"""Bytes that a principal may have uploaded within that time."""
+"""The most bytes that a principal may upload within that time."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddUpload(Unit):
-    """Keep a file of a principal. Raises `NotAllowed`."""
+    """Store a file of a principal. Raises `NotAllowed`."""
 
     principal: str
     file: Attachment
@@ -49,7 +49,7 @@ class AddUpload(Unit):
 
 
 def upload_of(tx: Transaction, principal: str, sha256: str) -> Attachment:
-    """A file that a principal has uploaded. Raises `BadInput` for any other one, in the same words."""
+    """Return a file that a principal has uploaded. Raises `BadInput` for any other, with the same message."""
     for name, media in tx.run("upload", principal=principal, sha256=sha256):
         if (data := read_blobs(tx, [sha256]).get(sha256)) is not None:
             return Attachment(data, media, sha256, name)

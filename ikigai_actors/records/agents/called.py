@@ -1,4 +1,4 @@
-"""Units about agents by what they are called: the name is looked up in the transaction that writes."""
+"""Units about agents that are named by a text. The name is looked up in the transaction that writes."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from ikigai_actors.store.unit import Addressed, LockedRows, Unit
 
 
 def about(agent: Handle | str, kind: type[Unit], make: Callable[[str], Unit]) -> Unit:
-    """The unit about an agent that is given by its handle, or by a text as in `find`.
+    """Make a unit about an agent that is named by a handle, or by a text as in `find`.
 
     Args:
         agent: the agent. A whole uuid is not looked up.
@@ -19,7 +19,7 @@ def about(agent: Handle | str, kind: type[Unit], make: Callable[[str], Unit]) ->
         make: makes the unit of the agent's uuid.
 
     Raises:
-        BadInput: this is no agent. A name that nobody has is refused when the unit is written.
+        BadInput: the value names no agent. A name that nobody has is refused when the unit is written.
     """
     text = getattr(agent, "uuid", agent)
     if not isinstance(text, str):

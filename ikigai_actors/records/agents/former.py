@@ -1,4 +1,4 @@
-"""The former values of what changes in place: a unit that changes one writes down what stood there, in its transaction.
+"""Former values of rows that change in place. A unit that changes a value stores the old one, in its transaction.
 
 Logs, births, deaths, mail, rules, documents and spendings have times. With table ``former`` the whole team of any
 moment can be read: the value at a time is that of the row with the smallest ``until`` after it, else that of now. What
@@ -23,54 +23,54 @@ from collections.abc import Sequence
 from ikigai_actors.store.base import Transaction
 
 FORMER_MS = 30 * 86_400_000
-"""Milliseconds for which former values are kept."""
+"""The milliseconds for which former values are kept."""
 
 
 def keep_supervisors(tx: Transaction, uuids: Sequence[str], by: str, now: int) -> None:
-    """Note the supervisors of agents that another one is about to adopt."""
+    """Store the supervisors of agents that are about to be adopted."""
     tx.run("keep_supervisors", uuids=uuids, by=by, now=now)
 
 
 def keep_name(tx: Transaction, uuid: str, now: int) -> None:
-    """Note the name of an agent that is about to get another one."""
+    """Store the name of an agent that is about to be renamed."""
     tx.run("keep_name", uuids=[uuid], now=now)
 
 
 def keep_statuses(tx: Transaction, uuids: Sequence[str], now: int) -> None:
-    """Note the statuses of agents that are about to get another one, and live."""
+    """Store the statuses of agents that are about to get another status and stay alive."""
     tx.run("keep_statuses", uuids=uuids, ends=0, now=now)
 
 
 def keep_last_statuses(tx: Transaction, uuids: Sequence[str], now: int) -> None:
-    """Note the statuses of agents that are about to die, where these were not running."""
+    """Store the statuses of agents that are about to die, unless they were running."""
     tx.run("keep_statuses", uuids=uuids, ends=1, now=now)
 
 
 def keep_supervision(tx: Transaction, uuid: str, now: int) -> None:
-    """Note how an agent supervises its children, which is about to change."""
+    """Store how an agent supervises its children, which is about to change."""
     tx.run("keep_supervision", uuids=[uuid], now=now)
 
 
 def keep_memberships(tx: Transaction, uuids: Sequence[str], now: int, group: str | None = None) -> None:
-    """Note that agents were members of a group which they are about to leave; None for all groups."""
+    """Store that agents were members of a group that they are about to leave; None for all groups."""
     tx.run("keep_memberships", uuids=uuids, name=group, now=now)
 
 
 def keep_limit(tx: Transaction, budget: str, unit: str, granted: int, now: int) -> None:
-    """Note how much a budget grants of a unit, of which it is about to grant ``granted``."""
+    """Store how much of a unit a budget grants, before it grants ``granted``."""
     tx.run("keep_limit", budget=budget, unit=unit, granted=granted, now=now)
 
 
 def keep_strictness(tx: Transaction, budget: str, now: int) -> None:
-    """Note whether a budget is strict, and when it was made, which is about to change."""
+    """Store whether a budget is strict, and since when, before that changes."""
     tx.run("keep_strictness", budget=budget, now=now)
 
 
 def keep_timers(tx: Transaction, uuids: Sequence[str], now: int, number: int = 0) -> None:
-    """Note the timers of agents that are about to fire or to go: one by its number, 0 for all."""
+    """Store timers of agents before they fire or are removed: one by its number, 0 for all."""
     tx.run("keep_timers", uuids=uuids, id=number, now=now)
 
 
 def prune_former(tx: Transaction, now: int) -> None:
-    """Delete the former values of long ago."""
+    """Delete former values that are older than `FORMER_MS`."""
     tx.run("prune_former", before=now - FORMER_MS)

@@ -16,7 +16,7 @@ from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
 
 PREFIX_LENGTH = 4
-"""The fewest characters of a uuid that find an agent."""
+"""The least characters of a uuid's beginning that find an agent."""
 
 NAME_LENGTH = 64
 """The most characters of a name."""
@@ -30,7 +30,7 @@ RandomBytes = Callable[[int], bytes]
 
 
 def new_agent_uuid(random_bytes: RandomBytes) -> str:
-    """A fresh agent uuid: 22 characters of base64url, the first a letter or a digit."""
+    """Return a new agent uuid: 22 characters of base64url, the first a letter or a digit."""
     while True:
         raw = bytearray(random_bytes(16))
         raw[6], raw[8] = raw[6] & 0x0F | 0x40, raw[8] & 0x3F | 0x80  # version 4, as `uuid.UUID` makes it in 4 calls
@@ -46,25 +46,25 @@ def derived_agent_uuid(about: str) -> str:
 
 
 def is_agent_uuid(text: str) -> bool:
-    """Whether the text has the form of an agent's uuid."""
+    """Return whether the text has the form of an agent's uuid."""
     return _UUID.fullmatch(text) is not None
 
 
 def is_agent_prefix(text: str) -> bool:
-    """Whether the text can be the beginning of an agent's uuid: 4 characters or more."""
+    """Return whether the text can be the beginning of an agent's uuid, with at least 4 characters."""
     return _PREFIX.fullmatch(text) is not None
 
 
 def same_name(name: str) -> str:
-    """The one spelling of a name, its letters and their marks composed (Unicode's NFC).
+    """Return the normal form (Unicode's NFC) of a name.
 
-    So names that look the same are the same.
+    Names that look the same then are the same.
     """
     return unicodedata.normalize("NFC", name)
 
 
 def check_name(name: str) -> str:
-    """Return the name in its one spelling (`same_name`), or raise `BadInput` when an agent may not have it."""
+    """Return the normal form of a name (`same_name`). Raises `BadInput` for a text that cannot be a name."""
     if not isinstance(name, str):
         raise BadInput(f"Expected name to be text; got {shown(name)}.")
     name = same_name(name)

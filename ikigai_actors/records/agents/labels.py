@@ -1,4 +1,4 @@
-"""Labels: on whose account an agent works, as ``{"user": "ann", "team": "sales"}``. Pure.
+"""Labels: the account for which an agent works, such as ``{"user": "ann", "team": "sales"}``. Pure.
 
 A set of labels is kept as one text, its canonical JSON, so that equal sets are equal texts; no labels are ``""``. An
 agent has the set that was in force at its parent when it was born, with what the fork gave it. That never changes; a
@@ -16,15 +16,15 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.text import check_text
 
 MOST_LABELS = 16
-"""Labels of an agent, or of a turn, at most."""
+"""The most labels of an agent or a turn."""
 KEY_LENGTH = 64
-"""Characters of a label's key at most."""
+"""The most characters of a label's key."""
 VALUE_LENGTH = 256
-"""Characters of a label's value at most."""
+"""The most characters of a label's value."""
 
 
 def check_labels(value: object) -> dict[str, str]:
-    """Labels that somebody gives; None for none. Raises `BadInput`."""
+    """Check labels, and return them as a dict; None counts as no labels. Raises `BadInput`."""
     given = {} if value is None else check_mapping(value, "labels", "a dict from keys to texts, as {'team': 'sales'}")
     labels = {check_label_key(key): _check_value(key, text) for key, text in given.items()}
     check_number(labels)
@@ -32,7 +32,7 @@ def check_labels(value: object) -> dict[str, str]:
 
 
 def check_label_key(key: object) -> str:
-    """The key of a label. Raises `BadInput`."""
+    """Check the key of a label, and return it. Raises `BadInput`."""
     return _check_short(key, "the key of a label", KEY_LENGTH)
 
 
@@ -43,12 +43,12 @@ def check_number(labels: Mapping[str, str]) -> None:
 
 
 def set_of(labels: Mapping[str, str]) -> str:
-    """Labels as the text of this set."""
+    """Return labels encoded as one canonical text."""
     return json.dumps(labels, sort_keys=True, separators=(",", ":")) if labels else ""
 
 
 def labels_in(text: str) -> dict[str, str]:
-    """The labels of a set. Raises `ValueError` for what is none."""
+    """Return the labels that a text encodes. Raises `ValueError` for other text."""
     if not text:
         return {}
     found = json.loads(text)
@@ -58,11 +58,11 @@ def labels_in(text: str) -> dict[str, str]:
 
 
 NO_LABELS: Mapping[str, str] = {}
-"""Shared, so never changed."""
+"""An empty set of labels. It is shared, so it must not be changed."""
 
 
 def labels_of_row(text: object) -> Mapping[str, str]:
-    """The labels in a column. What is no set, and only fsck reports, is none."""
+    """Return the labels in a column. Invalid text counts as no labels here; only fsck reports it."""
     try:
         return labels_in(text) if isinstance(text, str) and text else NO_LABELS
     except ValueError:
@@ -70,20 +70,20 @@ def labels_of_row(text: object) -> Mapping[str, str]:
 
 
 def are_labels(value: object) -> bool:
-    """Whether data of a message, or of a file, has the form of labels."""
+    """Return whether a value from a message or a file has the form of labels."""
     if not isinstance(value, dict):
         return False
     return all(isinstance(key, str) and key and isinstance(text, str) for key, text in value.items())
 
 
 def joined(text: str, given: Mapping[str, str]) -> str:
-    """A set, with further labels over it."""
+    """Return the encoded labels with further labels, which override equal keys."""
     return set_of({**labels_in(text), **given}) if given else text
 
 
 @lru_cache(maxsize=1024)
 def set_id(text: str) -> str:
-    """The id by which tables refer to a set: 16 hexadecimal digits; empty for no labels."""
+    """Return the id by which tables refer to a set of labels: 16 hexadecimal digits; empty for no labels."""
     return sha256(text.encode(errors="surrogatepass")).hexdigest()[:16] if text else ""
 
 

@@ -1,8 +1,8 @@
-"""Lists of agents for people: some of them, and how many more there are, among any number.
+"""Lists of agents for people: some agents of any number, and the count of the others.
 
-    store.read(lambda tx: latest_used(tx))          # up to 200 of the living, the latest used first
-    store.read(lambda tx: called_so(tx, "otter"))   # up to 200 whose name or two words have this text
-    labels_of(tx, records)                          # what people are shown for them
+    store.read(lambda tx: latest_used(tx))          # up to 200 of the living, the latest used first store.read(lambda
+    tx: called_so(tx, "otter"))   # up to 200 whose name or two words contain this text labels_of(tx, records)
+    # what people are shown for them
 
 What a list costs depends on its length, not on how many agents there are. There are two exceptions: a count reads an
 entry of an index for each agent, and a text that few agents are called takes one look at all of them.
@@ -19,17 +19,19 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.text import storable
 
 MOST_LISTED = 200
-"""How many agents a list shows at most, unless somebody asks for more."""
+"""The most agents in a list, unless the caller asks for more."""
 
 Age = tuple[int, int, str]
-"""A place in the order of births: milliseconds since 1970, the position in the parent's log, and the uuid."""
+"""The place of an agent in the order of births: milliseconds since 1970, the position in the parent's log, and the
+uuid.
+"""
 
 _ESCAPED = str.maketrans({"%": "!%", "_": "!_", "!": "!!"})
 """The characters that LIKE would not take literally."""
 
 
 class Placement(NamedTuple):
-    """The columns of `AgentRecord` on which the place of an agent in the tree depends."""
+    """The columns of `AgentRecord` that decide the place of an agent in the tree."""
 
     uuid: str
     created_at: int
@@ -39,28 +41,28 @@ class Placement(NamedTuple):
 
 
 def by_age(tx: Transaction) -> list[str]:
-    """The uuids of all agents, the oldest first."""
+    """Return the uuids of all agents, the oldest first."""
     return [uuid for uuid, *_ in sorted(tx.run("ages"), key=lambda row: row[1:])]
 
 
 def placements(tx: Transaction) -> list[Placement]:
-    """The places of all agents, the oldest first."""
+    """Return the placements of all agents, the oldest first."""
     return registry.oldest_first(map(Placement._make, tx.run("placements")))
 
 
 class Census(NamedTuple):
-    """How many agents there are."""
+    """The numbers of agents, by status."""
 
     all_of_them: int
     living: int
     stopped: int
     terminating: int
     turns: int
-    """Turns that are open."""
+    """The number of open turns."""
 
     @property
     def by_status(self) -> Mapping[str, int]:
-        """The number of each status."""
+        """The number of agents by status."""
         running = self.living - self.stopped - self.terminating
         dead = self.all_of_them - self.living
         return {"running": running, "stopped": self.stopped, "terminating": self.terminating, "dead": dead}
@@ -74,12 +76,12 @@ def census(tx: Transaction) -> Census:
 def latest_used(
     tx: Transaction, most: int = MOST_LISTED, dead_too: bool = False, first: Collection[str] = ()
 ) -> list[AgentRecord]:
-    """The agents that were used last: those at work, then those that a person saw last and the newest.
+    """Return the agents that were used last: those at work, then those last seen by a person and the newest.
 
     Args:
-        most: how many at most.
-        dead_too: as many of the dead too, the latest that died.
-        first: those that come before all others, by uuid.
+        most: the most agents to return.
+        dead_too: whether to add this many dead agents, the latest deaths first.
+        first: the uuids of agents that come before all others.
     """
     records = registry.some(tx, first) if first else []
     known = {one.uuid for one in records}
@@ -89,7 +91,7 @@ def latest_used(
 
 
 def left_turns(tx: Transaction, most: int = MOST_LISTED) -> list[AgentRecord]:
-    """The agents whose turns were cut off and with which no host goes on, the oldest first."""
+    """Return the agents whose turns were cut off and are not resumed by a host, the oldest first."""
     return registry.rows_of(tx, "cut_off", most=most)
 
 
@@ -101,11 +103,12 @@ def _latest_first(record: AgentRecord) -> tuple[bool, bool, int, int]:
 def called_so(
     tx: Transaction, text: str, most: int = MOST_LISTED, dead_too: bool = False, first: Collection[str] = ()
 ) -> list[AgentRecord]:
-    """The agents that a text finds: the one that it names, and the newest whose name, or two words, have it.
+    """Return the agents that a text finds: the one that it names, and the newest whose name or two words contain it.
 
     Args:
-        text: capitals and small letters are the same; but for a uuid, or the beginning of one.
+        text: the text; upper and lower case are equal, except in a uuid or its beginning.
         most, dead_too, first: as of `latest_used`.
+        most,: dead_too, first as for `latest_used`.
     """
     text = storable(text)
     found = registry.some(tx, [*_named(tx, text), *first])
@@ -135,14 +138,14 @@ def _named(tx: Transaction, text: str) -> list[str]:
 
 
 def with_those_above(tx: Transaction, records: list[AgentRecord]) -> list[AgentRecord]:
-    """Some agents, and everybody above them; the oldest first."""
+    """Return these agents and all agents above them, the oldest first."""
     known = {one.uuid for one in records}
     above = registry.rows_of(tx, "all_above", uuids=[*known])
     return registry.oldest_first([*records, *(one for one in above if one.uuid not in known)])
 
 
 def labels_of(tx: Transaction, records: Collection[AgentRecord]) -> dict[str, str]:
-    """As `registry.shown_names`, for some of all agents: who else might be called like one of them is looked up."""
+    """Return names as `registry.shown_names` does, for some agents. Agents with similar names are looked up."""
     around = {one.uuid: one for one in records}
 
     def add(found: Iterable[AgentRecord]) -> None:
@@ -161,29 +164,29 @@ def labels_of(tx: Transaction, records: Collection[AgentRecord]) -> dict[str, st
 
 
 def labelled(tx: Transaction, text: str = "", most: int = MOST_LISTED) -> dict[str, AgentRecord]:
-    """The living that a text finds, or were used last where there is none, by what people are shown for them."""
+    """Return the living agents that a text finds, by shown name; without a text, those used last."""
     records = called_so(tx, text, most) if text else latest_used(tx, most)
     labels = labels_of(tx, records)
     return {labels[one.uuid]: one for one in records if one.living}
 
 
 def own_counts_of(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
-    """How many messages each of these agents wrote itself, by uuid; of any kind."""
+    """Return how many messages each of these agents has written itself, by uuid."""
     return dict(tx.run("counts_of", uuids=list(uuids)))
 
 
 def count_children(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
-    """How many living agents each of these supervises, by uuid; those that supervise nobody are left out."""
+    """Return how many living agents each of these supervises, by uuid; agents without children are left out."""
     return dict(tx.run("count_children", uuids=list(uuids)))
 
 
 def some_children(tx: Transaction, uuid: str, most: int = MOST_LISTED) -> list[AgentRecord]:
-    """The living agents that an agent supervises, the oldest first, at most this many."""
+    """Return living agents that an agent supervises, the oldest first, at most this many."""
     return registry.rows_of(tx, "some_children", uuid=uuid, at=-1, born=-1, after="", most=most)
 
 
 def breadth_first(tx: Transaction, top: str, most: int = MOST_LISTED) -> list[AgentRecord]:
-    """The living below an agent in the tree of supervisors, level by level, at most this many."""
+    """Return living agents below an agent in the tree of supervisors, level by level, at most this many."""
     found, level = list[AgentRecord](), [top]
     while level and len(found) < most:
         having = count_children(tx, level)
@@ -196,7 +199,7 @@ def breadth_first(tx: Transaction, top: str, most: int = MOST_LISTED) -> list[Ag
 
 
 def some_below(tx: Transaction, top: AgentRecord, most: int = MOST_LISTED, dead_too: bool = False) -> list[AgentRecord]:
-    """The agents below one in the tree of supervisors, at most this many: the living level by level, then others.
+    """Return agents below one in the tree of supervisors, at most this many: the living level by level, then others.
 
     The others are the living below the dead, and with ``dead_too`` the dead.
     """
@@ -210,7 +213,7 @@ def some_below(tx: Transaction, top: AgentRecord, most: int = MOST_LISTED, dead_
 
 
 def count_below(tx: Transaction, top: AgentRecord, dead_too: bool = False) -> int:
-    """How many agents are below one in the tree of supervisors; it costs as much as they are, but for agent 0."""
+    """Return how many agents are below one in the tree of supervisors. Reads an entry for each, except for agent 0."""
     if top.parent_uuid is None:
         found = census(tx)
         return (found.all_of_them if dead_too else found.living) - 1
@@ -218,28 +221,28 @@ def count_below(tx: Transaction, top: AgentRecord, dead_too: bool = False) -> in
 
 
 def age_of(record: AgentRecord) -> Age:
-    """The place of an agent in the order of births, of which there is none other with the same."""
+    """Return the place of an agent in the order of births. No two agents have the same."""
     return (record.created_at, record.born, record.uuid)
 
 
 def living_after(tx: Transaction, after: Age, most: int) -> list[AgentRecord]:
-    """The living but agent 0, the oldest first, at most this many that come after a place."""
+    """Return the living agents without agent 0, the oldest first, at most this many that come after a place."""
     at, born, uuid = after
     return registry.rows_of(tx, "living_after", at=at, born=born, after=uuid, most=most)
 
 
 def uuids_named(tx: Transaction) -> list[str]:
-    """The uuids of all that have names, the dead too."""
+    """Return the uuids of all agents with names, including the dead."""
     return [uuid for (uuid,) in tx.run("named")]
 
 
 def living_named(tx: Transaction) -> list[AgentRecord]:
-    """The living that have names."""
+    """Return the living agents that have names."""
     return registry.rows_of(tx, "living_named")
 
 
 def newest_child(tx: Transaction, uuid: str) -> AgentRecord | None:
-    """The living child of an agent that is the newest; None when it has none."""
+    """Return the newest living child of an agent; None if it has none."""
     return next(iter(_last_children(tx, uuid, 1)), None)
 
 
@@ -248,21 +251,21 @@ def _last_children(tx: Transaction, uuid: str, most: int) -> list[AgentRecord]:
 
 
 def supervised(tx: Transaction, uuid: str, most: int = MOST_LISTED) -> list[AgentRecord]:
-    """The agents that an agent supervises: all of few; of many the newest that live, and some others."""
+    """Return the agents that an agent supervises: all if they are few; else the newest living, and some others."""
     some = registry.rows_of(tx, "some_supervised", uuid=uuid, most=most)
     return some if len(some) < most else [*some, *_last_children(tx, uuid, most)]
 
 
 class Siblings(NamedTuple):
-    """The living agents beside one under its supervisor; None where it is alone."""
+    """The living siblings next to an agent; None if it has none."""
 
     previous: AgentRecord | None
-    """Before the first comes the last."""
+    """The sibling before the agent. The one before the first is the last."""
     following: AgentRecord | None
 
 
 def siblings(tx: Transaction, record: AgentRecord, many: int = MOST_LISTED) -> Siblings:
-    """The siblings beside an agent: in the order of `registry.in_order`, or by age where there are ``many``."""
+    """Return the siblings next to an agent: in the order of `registry.in_order`, or by age if there are ``many``."""
     above = record.supervisor_uuid
     if above is None:
         return Siblings(None, None)

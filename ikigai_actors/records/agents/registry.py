@@ -1,6 +1,6 @@
-"""The registry: who exists. Reads table `agents`, the only source of truth; rows are never deleted.
+"""The registry: which agents exist. It reads table `agents`, whose rows are never deleted.
 
-Every function takes a transaction, so several look-ups of one answer see one moment. Writes are units
+Every function takes a transaction, so several queries can read one snapshot. Writes are units
 (`ikigai_actors.records.log.append`).
 """
 
@@ -31,128 +31,133 @@ from ikigai_actors.text import storable, utc_time
 from supervisors.intensity import DEFAULT_INTENSITY, DEFAULT_PERIOD
 
 AGENTS_AT_ONCE = 1_000
-"""How many agents a list reads at once."""
+"""The number of agents that a list reads at once."""
 
 MOST_PUT_TO_SLEEP = 1_000
-"""How many agents one unit puts to sleep at most."""
+"""The most agents that one unit puts to sleep."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentRecord:
-    """One row of the registry."""
+    """A row of the registry: one agent."""
 
     uuid: str
-    """22 characters of base64url, never reused."""
+    """The uuid: 22 characters of base64url, never used again."""
     name: str | None
-    """For people; unique among the living."""
+    """The name for people, unique among the living; None if it has none."""
     parent_uuid: str | None
-    """The agent it was forked from; None for agent 0. Never changes."""
+    """The uuid of the agent from which it was forked; None for agent 0. Never changes."""
     supervisor_uuid: str | None
-    """The agent that supervises it: at first the parent."""
+    """The uuid of the agent that supervises it, at first the parent."""
     fork_message_id: int
-    """The fork point: it inherits its parent's history up to here, and its own messages follow this position."""
+    """The fork point: the last position that it inherits of its parent's history. Its own messages follow."""
     status: str
-    """``running``, ``stopped``, ``terminating`` or ``dead``."""
+    """The status: ``running``, ``stopped``, ``terminating`` or ``dead``."""
     turn: int
-    """Id of the message that opened the turn in progress; 0 when idle."""
+    """The id of the message that opened the turn in progress; 0 when no turn is open."""
     restart: str
-    """``permanent``, ``transient`` or ``temporary``."""
+    """The restart type: ``permanent``, ``transient`` or ``temporary``."""
     exit_reason: str | None
-    """Why it died; for a living agent, why it is stopped or terminates."""
+    """The reason of its death; for a living agent, why it is stopped or terminating; else None."""
     created_at: int
-    """Milliseconds since 1970."""
+    """The time of its birth, in milliseconds since 1970."""
     ended_at: int | None
-    """Milliseconds since 1970; None while it lives."""
+    """The time of its death, in milliseconds since 1970; None while it lives."""
     active_at: int
-    """When a person last looked at it in a shell; 0 for never."""
+    """The time when a person last looked at it in a shell, in milliseconds since 1970; 0 for never."""
     owner: str | None
-    """The host that has its shard, and runs it."""
+    """The id of the host that runs it."""
     epoch: int
-    """Grows at death."""
+    """A number that grows when the agent dies, which fences late writes."""
     on_orphan: str = "reparent"
-    """The fate of its children when it dies: ``reparent``, ``cascade``, ``stop`` or ``continue``."""
+    """The orphan policy: ``reparent``, ``cascade``, ``stop`` or ``continue``."""
     strategy: str = "one_for_one"
-    """How it restarts its children: ``one_for_one``, ``one_for_all`` or ``rest_for_one``."""
+    """The supervision strategy: ``one_for_one``, ``one_for_all`` or ``rest_for_one``."""
     intensity: int = DEFAULT_INTENSITY
-    """How many restarts of its children it allows within the period; one more makes it give up."""
+    """How many restarts of its children it allows within the period. One more makes it give up."""
     period: int = DEFAULT_PERIOD
-    """Milliseconds."""
+    """The period of the intensity, in milliseconds."""
     deadline: int | None = None
-    """While it terminates: when it is killed if it has not ended by itself, in milliseconds since 1970."""
+    """For a terminating agent, the time when it is killed, in milliseconds since 1970; else None."""
     exit_cause: str | None = None
-    """How it died: ``killed``, ``terminated``, ``exited``, ``crashed``, ``gave up``, ``orphaned`` or ``damaged``."""
+    """The cause of its death: ``killed``, ``terminated``, ``exited``, ``crashed``, ``gave up``, ``orphaned`` or
+    ``damaged``.
+    """
     exit_sender: str | None = None
-    """The agent that ended it; None for a person, or the runtime itself."""
+    """The uuid of the agent that ended it; None for a person or the runtime."""
     mailed: int = 0
-    """How many mails it was ever sent: the id of the latest."""
+    """The number of mails that it ever got, which is the id of the latest."""
     unread: int = 0
-    """How many mails it has not read."""
+    """The number of its unread mails."""
     shard: int = 0
-    """The set of agents with which it lives on one host."""
+    """The shard: the set of agents with which it lives on one host."""
     born: int = 0
-    """Position of the ``fork`` message in its parent's log; 0 for agent 0."""
+    """The position of the ``fork`` message in its parent's log; 0 for agent 0."""
     budget: str | None = None
-    """The nearest budget that holds it, by its owner; None is agent 0's."""
+    """The uuid of the owner of the nearest budget above it; None for agent 0's budget."""
     spent_tokens: int = 0
-    """The tokens of its requests to models in its life."""
+    """The tokens of all its requests to models."""
     spent_usd: int = 0
-    """The same in micro-dollars, as far as the models had prices then."""
+    """The cost of all its requests in micro-dollars, as far as the models had prices at that time."""
     timed: int = 0
-    """How many timers it ever had: the id of the latest."""
+    """The number of timers that it ever had, which is the id of the latest."""
     waits_for: str | None = None
-    """The unit that its request waits for, of the budget that is short; None while none waits."""
+    """The unit of the budget for which its request waits, such as tokens; None while none waits."""
     imported_at: int | None = None
-    """When it came from a file, in milliseconds since 1970."""
+    """The time when it was imported, in milliseconds since 1970; None if it was not."""
     pruned_at: int | None = None
-    """When its messages and mail were deleted, since it was dead for long; in milliseconds since 1970."""
+    """The time when its messages and mail were pruned, in milliseconds since 1970; None if they were not."""
     branch: str | None = None
-    """The child of agent 0 that it comes from, by uuid; its own for a child of agent 0, None for agent 0."""
+    """The uuid of the child of agent 0 from which it descends; its own for a child of agent 0, None for agent 0."""
     cut_off: int = 0
-    """The turn in progress, when it was cut off and its host does not go on with it; else 0."""
+    """The open turn, if it was cut off and its host does not resume it; else 0."""
     parked: int = 0
-    """How many ends a program lacks that only waits and of which nothing is in memory; -1 while it is woken, else 0."""
+    """For a parked program, the number of turns whose ends it still awaits; -1 while it is being woken, else 0."""
     awaits: tuple[str, ...] = ()
-    """The agents for whose turns it waits while it is parked, as people call them."""
+    """The names of the agents for whose turns a parked program waits."""
     asks: tuple[str, ...] | None = None
-    """The addresses of those that its turn asks; empty where nobody is named, None while it asks nobody."""
+    """The addresses that its turn asks: empty if nobody is named, None while it asks nobody."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """On whose account it works: what its fork said, over what was in force for its parent."""
+    """The labels: the account for which it works, from its parent and its fork."""
 
     @property
     def created_time(self) -> datetime:
-        """When it was born, in UTC."""
+        """The time of its birth, in UTC."""
         return utc_time(self.created_at)
 
     @property
     def ended_time(self) -> datetime | None:
-        """When it died, in UTC; None while it lives."""
+        """The time of its death, in UTC; None while it lives."""
         return None if self.ended_at is None else utc_time(self.ended_at)
 
     @property
     def living(self) -> bool:
-        """Whether it is not dead."""
+        """Whether the agent is not dead."""
         return self.status != "dead"
 
     @property
     def grafted(self) -> bool:
-        """Whether it came from a file without its parent: it inherits nothing, and its log names strangers."""
+        """Whether it was imported without its parent. Then it inherits nothing, and its log may name unknown agents."""
         return self.imported_at is not None and self.born == 0
 
     @property
     def stands_in(self) -> bool:
-        """Whether an import made it, dead, in the place of a parent outside the file: of its log it has a part."""
+        """Whether an import made it as a dead replacement for a parent that is not in the file.
+
+        It has only a part of that log.
+        """
         return self.imported_at is not None and self.created_at == self.ended_at == self.imported_at
 
     @property
     def why_stopped(self) -> str:
-        """Why it is stopped, for a person; empty when it is not stopped, or no reason is known."""
+        """Return why the agent is stopped, for a person; empty if it is not, or no reason is known."""
         if self.status != "stopped":
             return ""
         return "its supervisor gave up" if self.exit_reason == "gave up" else self.exit_reason or ""
 
     @property
     def short(self) -> str:
-        """The name, or its two words: what a person calls it. `shown_name` also parts those that share them."""
+        """Return the name, or the two generated words. `shown_name` also distinguishes agents that share them."""
         return called(self.uuid, self.name)
 
 
@@ -182,75 +187,75 @@ def _addresses(text: Any) -> tuple[str, ...] | None:
 
 
 def rows_of(tx: Transaction, query: str, **parameters: object) -> list[AgentRecord]:
-    """The agents of a query, in its order. It must select the columns of ``agent``."""
+    """Return the agents of a query, in its order. The query must select the columns of ``agent``."""
     return _records(tx.run(query, **parameters))
 
 
 class Placed(Protocol):
-    """An agent as far as its place in the tree of supervisors depends on it: a record, or a `Placement`."""
+    """The attributes of an agent that decide its place in the tree: of a record or a `Placement`."""
 
     @property
     def uuid(self) -> str:
-        """The uuid."""
+        """The uuid of the agent."""
 
     @property
     def created_at(self) -> int:
-        """Milliseconds since 1970."""
+        """The time of its birth, in milliseconds since 1970."""
 
     @property
     def born(self) -> int:
-        """Position of its birth in its parent's log."""
+        """The position of its birth in its parent's log."""
 
     @property
     def supervisor_uuid(self) -> str | None:
-        """The supervisor."""
+        """The uuid of its supervisor."""
 
     @property
     def parent_uuid(self) -> str | None:
-        """The parent."""
+        """The uuid of its parent."""
 
 
 P = TypeVar("P", bound=Placed)
 
 
 def oldest_first(records: Iterable[P]) -> list[P]:
-    """Agents in the order of their births."""
+    """Return agents in the order of their births."""
     return sorted(records, key=lambda record: (record.created_at, record.born))
 
 
 def every(tx: Transaction, status: str | None = None) -> list[AgentRecord]:
-    """All agents, or those with a status; oldest first."""
+    """Return all agents, or those with a status; the oldest first."""
     return oldest_first(_records(tx.run("agents", status=status)))
 
 
 def after(tx: Transaction, uuid: str, status: str | None = None) -> list[AgentRecord]:
-    """Up to `AGENTS_AT_ONCE` agents whose uuids come next, of a status if that is given."""
+    """Return up to `AGENTS_AT_ONCE` agents whose uuids follow this one, optionally only with a status."""
     query = "paused_after" if status in ("stopped", "terminating") else "agents_after"
     return _records(tx.run(query, after=uuid, status=status, most=AGENTS_AT_ONCE))
 
 
 def uuids_below(tx: Transaction, uuid: str) -> list[str]:
-    """The uuids of all agents below an agent in the tree of supervisors, the dead too."""
+    """Return the uuids of all agents below an agent in the tree of supervisors, including the dead."""
     return [below for (below,) in tx.run("uuids_below", uuid=uuid)]
 
 
 def uuids_descended(tx: Transaction, uuid: str) -> list[str]:
-    """The uuids of all agents that descend from an agent, under any supervisor; the dead too."""
+    """Return the uuids of all agents that descend from an agent by forks, including the dead."""
     return [below for below, *_ in tx.run("descent", uuid=uuid) if below != uuid]
 
 
 def uuids_belonging(tx: Transaction, uuid: str) -> list[str]:
-    """The uuids of an agent and of all below it, by descent or by supervision; the dead too."""
+    """Return the uuids of an agent and of all below it, by forks or by supervision, including the dead."""
     return [one for (one,) in tx.run("belonging", uuid=uuid)]
 
 
 def seen_last(tx: Transaction) -> AgentRecord | None:
-    """The living agent at which a person has looked last; None when nobody has looked at any."""
+    """Return the living agent that a person has looked at last; None if there is none."""
     return next(iter(_records(tx.run("seen_last"))), None)
 
 
 def own_counts(tx: Transaction) -> dict[str, int]:
-    """How many messages each agent wrote itself, by uuid; of any kind."""
+    """Return how many messages each agent has written itself, by uuid."""
     return dict(tx.run("counts"))
 
 
@@ -263,32 +268,32 @@ def get(tx: Transaction, uuid: str) -> AgentRecord:
 
 
 def some(tx: Transaction, uuids: Collection[str]) -> list[AgentRecord]:
-    """The agents among these that exist, in no order."""
+    """Return those of these agents that exist, in no order."""
     return _records(tx.run("agents_by_uuids", uuids=list(uuids)))
 
 
 def root(tx: Transaction) -> AgentRecord | None:
-    """Agent 0, or None before it was made."""
+    """Return agent 0; None before it was made."""
     found = _records(tx.run("root"))
     return found[0] if found else None
 
 
 class OpenWork(NamedTuple):
-    """The work that a boot must look at, of some shards of a host, at one moment."""
+    """The open work of some shards of a host, which a boot must look at."""
 
     root: AgentRecord | None
     at_work: list[str]
-    """The uuids of the agents that have something open."""
+    """The uuids of the agents with open work."""
     gave_up: bool
-    """Whether agents are stopped because their supervisor gave up."""
+    """Whether some agents are stopped because their supervisor gave up."""
     marked: bool
-    """Whether at least `MOST_PUT_TO_SLEEP` agents are marked as awake that rest."""
+    """Whether at least `MOST_PUT_TO_SLEEP` agents that rest are marked as awake."""
     version: int
-    """The version of the tree."""
+    """The version of the tree of agents."""
 
 
 def open_work(tx: Transaction, host: str, shards: Collection[int]) -> OpenWork:
-    """Look at what is open; all in one trip."""
+    """Read the open work of these shards, in one round trip."""
     within = [str(shard) for shard in shards]
     agent_0, at_work = tx.ask("root"), tx.ask("at_work_in", host=host, shards=within)
     gave_up = tx.ask("gave_up_in", host=host, shards=within)
@@ -304,17 +309,17 @@ def open_work(tx: Transaction, host: str, shards: Collection[int]) -> OpenWork:
 
 
 def boot(tx: Transaction, host: str, shards: Collection[int], uuids: Collection[str]) -> list[Row]:
-    """A row of the query ``boot`` for each of these agents that lives in these shards of a host."""
+    """Return a row of the query ``boot`` for each of these agents that lives in these shards of a host."""
     return tx.run("boot", host=host, shards=[str(shard) for shard in shards], uuids=list(uuids))
 
 
 def count_living(tx: Transaction, host: str) -> int:
-    """How many agents live in the shards of a host."""
+    """Return the number of living agents in the shards of a host."""
     return int(tx.run("living_of", host=host)[0][0])
 
 
 class PutToSleep(Unit):
-    """Clear the marks of agents that rest, so that no boot looks at them; answered with how many there may be left.
+    """Clear the wake marks of agents that rest, so that boots skip them; answered with about how many remain.
 
     Those that are not at rest, or belong to another host, keep theirs.
     """
@@ -322,7 +327,7 @@ class PutToSleep(Unit):
     alone = True
 
     def __init__(self, host: str, agents: Collection[str] | None = None) -> None:
-        """Of these agents, by uuid; None finds up to `MOST_PUT_TO_SLEEP` that are marked."""
+        """Make the unit for these agents, by uuid; None finds up to `MOST_PUT_TO_SLEEP` marked agents."""
         self._host, self._agents = host, agents
 
     def write(self, tx: Transaction, locked: LockedRows) -> int:
@@ -336,7 +341,7 @@ class PutToSleep(Unit):
 
 
 def ensure_root(store: Store, random_bytes: RandomBytes, now: int) -> None:
-    """Make agent 0 unless it exists. Of several processes the first makes it, and the others find it."""
+    """Make agent 0 unless it exists. If several processes try, the first makes it."""
 
     def make(tx: Transaction) -> None:
         tx.run("tree_change")
@@ -348,23 +353,23 @@ def ensure_root(store: Store, random_bytes: RandomBytes, now: int) -> None:
 
 
 def make_root(tx: Transaction, uuid: str, now: int) -> None:
-    """Make agent 0, and its budget, which limits nothing at first; nothing when there is one."""
+    """Make agent 0, with a budget without limits; do nothing if it exists."""
     tx.run("register_root", uuid=uuid, now=now)
     tx.run("register_root_budget")
 
 
 def look_at_all(tx: Transaction, uuids: Collection[str]) -> list[Row]:
-    """The rows of the query ``look_at_all`` for those of these agents that exist."""
+    """Return the rows of the query ``look_at_all`` for those of these agents that exist."""
     return tx.run("look_at_all", uuids=list(uuids))
 
 
 def is_below(tx: Transaction, uuid: str, top: str) -> bool:
-    """Whether an agent is in the tree of supervisors below another one."""
+    """Return whether an agent is below another one in the tree of supervisors."""
     return top in {row[0] for row in tx.run("supervisors_of", uuid=uuid)}
 
 
 def nobody_called(text: str) -> AgentNotFound:
-    """Why a text finds no agent."""
+    """Return the error that a text finds no agent."""
     text = storable(text)
     if is_agent_uuid(text):
         return AgentNotFound(f"There is no agent {text}.", text)
@@ -380,14 +385,14 @@ def nobody_called(text: str) -> AgentNotFound:
 
 
 def find(tx: Transaction, text: str) -> AgentRecord:
-    """Look an agent up by what a person or a model calls it.
+    """Find an agent by the text that a person or a model uses for it.
 
     The text is tried in this order: a uuid; the name of a living agent; the name of a dead agent, the latest that died;
     ``0`` for agent 0; the two words of a uuid, maybe with letters; a unique prefix of a uuid. Names come first, those
     of the dead too: a text that means a dead agent must not hit a stranger.
 
     Raises:
-        AgentNotFound: no agent is called so.
+        AgentNotFound: no agent has this name.
         AmbiguousAgent: several agents have these words, or this prefix.
     """
     text = storable(text)  # what no database takes is nobody's name
@@ -429,7 +434,7 @@ def _beginning_with(tx: Transaction, texts: Sequence[str]) -> list[AgentRecord]:
 
 
 def shown_name(tx: Transaction, record: AgentRecord) -> str:
-    """The text that people are shown for an agent, which finds this agent alone; see `shown_names`."""
+    """Return the shown name of an agent, which finds exactly this agent; see `shown_names`."""
     if record.name is not None and (found := _named(tx, record.name)) is not None and found.uuid == record.uuid:
         return record.name
     sharing = [other.uuid for other in _beginning_with(tx, beginnings(words_of(record.uuid)))]
@@ -437,19 +442,19 @@ def shown_name(tx: Transaction, record: AgentRecord) -> str:
 
 
 def shown_name_of(tx: Transaction, uuid: str) -> str:
-    """The name that people see for the agent of a uuid: its two words where only an imported log names it."""
+    """Return the shown name of the agent with a uuid; the two words if only an imported log names it."""
     found = some(tx, [uuid])
     return shown_name(tx, found[0]) if found else words_of(uuid)
 
 
 def shown_names(records: Collection[AgentRecord]) -> dict[str, str]:
-    """For each agent, by uuid, what people are shown for it, and what finds it alone.
+    """Return the shown names of agents, by uuid. Each finds exactly its agent.
 
     That is its name; or its two words, where it has none or another agent has its name now. Letters of the uuid
     follow the words where other agents have the same words, or such a name.
 
     Args:
-        records: all agents, the dead too.
+        records: all agents, including the dead.
     """
     having = (record for record in records if record.name is not None)
     named = {record.name: record.uuid for record in sorted(having, key=_precedence)}
@@ -483,28 +488,28 @@ def check_free(tx: Transaction, name: str, uuid: str | None = None) -> None:
 
 
 def child_named(tx: Transaction, agent: str, name: str) -> AgentRecord | None:
-    """The living agent of this name that an agent has forked or supervises; None when there is none."""
+    """Return the living agent with this name that an agent has forked or supervises; None if there is none."""
     found = _records(tx.run("living_by_name", name=name))
     return next((record for record in found if agent in (record.parent_uuid, record.supervisor_uuid)), None)
 
 
 def tree_version(tx: Transaction) -> int:
-    """A number that grows with every birth, death, adoption and new name."""
+    """Return the version of the tree, which grows with every birth, death, adoption and new name."""
     return int(tx.run("tree_version")[0][0])
 
 
 class Handle(Protocol):
-    """An object for one agent: a handle, or a record."""
+    """An object that names an agent by its uuid: a handle, or a record."""
 
     @property
     def uuid(self) -> str:
-        """The uuid."""
+        """The uuid of the agent."""
 
 
 def uuid_of(store: Store, agent: Handle | str) -> str:
-    """The uuid of an agent, given by its handle or by a text as in `find`. A whole uuid is not looked up.
+    """Return the uuid of an agent named by a handle, or by a text as in `find`. A whole uuid is not looked up.
 
-    Raises `AgentNotFound`, `AmbiguousAgent`, and `BadInput` for what is neither.
+    Raises `AgentNotFound`, `AmbiguousAgent`, and `BadInput` for other values.
     """
     text = getattr(agent, "uuid", agent)
     if not isinstance(text, str):
@@ -513,17 +518,17 @@ def uuid_of(store: Store, agent: Handle | str) -> str:
 
 
 def children(tx: Transaction, uuid: str) -> list[AgentRecord]:
-    """The agents that an agent supervises, the dead too, in order of creation, adopted ones last."""
+    """Return the agents that an agent supervises, including the dead, in order of creation, adopted ones last."""
     return in_order(uuid, _records(tx.run("children", uuid=uuid)))
 
 
 def living_children(tx: Transaction, uuid: str) -> list[AgentRecord]:
-    """The same of the living alone, however many have died."""
+    """Return the living agents that an agent supervises, in the same order."""
     return in_order(uuid, _records(tx.run("living_children", uuid=uuid)))
 
 
 def in_order(supervisor: str, records: Iterable[P]) -> list[P]:
-    """A supervisor's children in order of creation, adopted ones last.
+    """Sort a supervisor's children by creation, adopted ones last.
 
     The positions of births in one log always grow; creation times can be equal.
     """
@@ -536,12 +541,12 @@ def in_order(supervisor: str, records: Iterable[P]) -> list[P]:
 
 
 def descendants(tx: Transaction, uuid: str) -> list[AgentRecord]:
-    """All agents below an agent in the tree of supervisors, the dead too; oldest first."""
+    """Return all agents below an agent in the tree of supervisors, including the dead; the oldest first."""
     return oldest_first(_records(tx.run("descendants", uuid=uuid)))
 
 
 def ancestors(tx: Transaction, uuid: str) -> list[AgentRecord]:
-    """The supervisor of an agent, that one's supervisor, and so on to agent 0.
+    """Return the supervisor of an agent, the supervisor of that one, and so on to agent 0.
 
     Raises `HistoryError` when they run in a circle.
     """
@@ -560,7 +565,7 @@ def ancestors(tx: Transaction, uuid: str) -> list[AgentRecord]:
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """An agent is dead."""
+    """An agent has died."""
 
     kind: ClassVar[str] = "died"
     agent_uuid: str
@@ -580,7 +585,7 @@ class Renamed:
     kind: ClassVar[str] = "renamed"
     agent_uuid: str
     name: str | None
-    """The name; None when it has no name any more."""
+    """The new name; None if it has none any more."""
 
     @property
     def agent(self) -> str:
@@ -590,12 +595,12 @@ class Renamed:
 
 @dataclass(frozen=True, slots=True)
 class StatusSet:
-    """A living agent has another status: it was stopped, goes on, or is to end after its turn."""
+    """A living agent got another status: it was stopped, was continued, or is to end after its turn."""
 
     kind: ClassVar[str] = "status_set"
     agent_uuid: str
     status: str
-    """``running``, ``stopped`` or ``terminating``."""
+    """The new status: ``running``, ``stopped`` or ``terminating``."""
 
     @property
     def agent(self) -> str:
@@ -604,10 +609,10 @@ class StatusSet:
 
 
 class Rename(Unit):
-    """Give an agent another name, or none; answered with `Renamed`.
+    """Rename an agent, or remove its name; answered with `Renamed`.
 
-    The unit takes the tree's row, as births do. So no other agent can take the name meanwhile, and other processes see
-    that names may have changed.
+    The unit locks the row of ``tree``, as births do. So no other agent can take the name meanwhile, and other processes
+    notice that names may have changed.
 
     Raises:
         AgentNotFound, AgentDead: there is no such living agent.
@@ -644,7 +649,7 @@ class Rename(Unit):
 
 
 class Touch(Unit):
-    """Note that a person looked at an agent: a shell begins there next time."""
+    """Record that a person looked at an agent: the next shell begins there."""
 
     __slots__ = ("_now", "_uuid")
 
@@ -659,5 +664,5 @@ class Touch(Unit):
 
 
 def turns_that_asked(tx: Transaction) -> dict[str, int]:
-    """The open turns in which a call asked for approval, by agent: each by the message that opened it."""
+    """Return the open turns in which a call asked for approval: the opening message by agent."""
     return dict(tx.run("turns_that_asked"))

@@ -1,13 +1,13 @@
-"""Rules of agents: which calls of tools run, are asked about, or are denied. Table ``rules``.
+"""Rules of agents about calls of tools: which run, which need approval, which are denied. Table ``rules``.
 
     set       a row, with the next number of its agent
     in force  until it is taken back: for its agent and all below it in the tree of supervisors, or for that one alone
     taken back  the row stays, with the time of that
 
-The unit that begins a call names the rules by which that was decided. It is refused with `RulesChanged` where others
-are in force in its transaction, and then its agent decides again: so a rule that is committed binds every call that is
-not begun, on every host. The row of the agent counts as changed then, so hosts look whether questions are open below
-it that the rules decide now.
+The unit that begins a call names the rules on which the decision was based. If other rules are in force in its
+transaction, it is refused with `RulesChanged`, and the agent decides again. So a committed rule holds for every call
+that has not begun, on every host. A new rule also marks the row of the agent as changed. Then hosts check whether it
+decides open questions of agents below.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -23,27 +23,27 @@ from ikigai_actors.tools.policy import Policy
 from ikigai_actors.tools.rules.rule import NewRule, Rule, Rules, RuleSet, check_rule, version_of
 
 MOST_RULES = 200
-"""The most rules of an agent that are in force."""
+"""The most rules in force of one agent."""
 
 
 class RuleRow(NamedTuple):
-    """A row of table ``rules``, column by column."""
+    """A row of table ``rules``."""
 
     agent: str
-    """Whose it is, by uuid."""
+    """The uuid of the agent that has the rule."""
     id: int
     decision: str
     tool: str
     pattern: str
     scope: str
     created_at: int
-    """In milliseconds since 1970 (UTC)."""
+    """The time when it was set, in milliseconds since 1970 (UTC)."""
     removed_at: int | None
-    """When it was taken back; None while it is in force."""
+    """The time when it was removed, in milliseconds since 1970; None while it is in force."""
 
 
 class RulesChanged(AgentError):
-    """A unit was to begin a call, and was decided by other rules than those in force."""
+    """A unit was to begin a call, but other rules are in force now than those by which it was decided."""
 
     def __init__(self, agent: str, rules: Rules) -> None:
         super().__init__(f"The rules for agent {agent} have changed.", agent)
@@ -52,18 +52,18 @@ class RulesChanged(AgentError):
 
 
 def rules_for(tx: Transaction, uuid: str) -> Rules:
-    """The rules in force for an agent: its own, and those of all above it in the tree of supervisors."""
+    """Return the rules in force for an agent: its own, and those of all agents above it in the tree of supervisors."""
     return RuleSet(_rule(RuleRow(*row)) for row in tx.run("rules_for", uuid=uuid))
 
 
 def check_rules(tx: Transaction, uuid: str, decided_by: Rules) -> None:
-    """Raise `RulesChanged` where other rules are in force for an agent than those by which it has decided."""
+    """Raise `RulesChanged` if the rules in force for an agent differ from those by which it has decided."""
     if frozenset(tx.run("rules_version", uuid=uuid)) != version_of(decided_by):
         raise RulesChanged(uuid, rules_for(tx, uuid))
 
 
 def write_rule(tx: Transaction, uuid: str, new: NewRule, now: int, principal: str | None = None) -> Rule:
-    """Set a rule of an agent whose row and tree are locked; one that it has is not set twice. Raises `BadInput`."""
+    """Set a rule of an agent whose row and tree are locked; an equal rule is not added again. Raises `BadInput`."""
     rows = _rows(tx, uuid)
     in_force = [row for row in rows if row.removed_at is None]
     for row in in_force:
@@ -107,7 +107,7 @@ class AddRule(_ChangesRules):
 
 
 class RemoveRule(_ChangesRules):
-    """Take back a rule of an agent, dead or alive; answered with the `Rule`. Raises `AgentNotFound`, `RuleNotFound`."""
+    """Remove a rule of an agent, dead or alive; answered with the `Rule`. Raises `AgentNotFound`, `RuleNotFound`."""
 
     __slots__ = ("_id", "_now", "_uuid")
 
@@ -129,7 +129,7 @@ class RemoveRule(_ChangesRules):
 
 
 def set_rules_of_root(store: Store, rules: Sequence[NewRule], now: int) -> None:
-    """Give agent 0 rules, but for those that it has, in one transaction. Raises `BadInput` when it has too many."""
+    """Give agent 0 rules, except equal ones, in one transaction. Raises `BadInput` if it has too many."""
 
     def write(tx: Transaction) -> None:
         tx.run("tree_change")
@@ -145,14 +145,14 @@ def set_rules_of_root(store: Store, rules: Sequence[NewRule], now: int) -> None:
 
 
 def rules_among(tx: Transaction, agents: Collection[str]) -> Iterator[tuple[Rule, int]]:
-    """The rules in force that these agents have of their own, each with the time when it was set."""
+    """Iterate over the rules in force of these agents themselves, each with the time when it was set."""
     for row in every_rule(tx):
         if row.agent in agents and row.removed_at is None:
             yield _rule(row), row.created_at
 
 
 def every_rule(tx: Transaction) -> list[RuleRow]:
-    """All rules that were ever set."""
+    """Return all rules that were ever set."""
     return [RuleRow(*row) for row in tx.run("all_rules")]
 
 

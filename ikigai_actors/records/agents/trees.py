@@ -1,4 +1,4 @@
-"""Trees: the layers of changes that the directory of an agent is made of: ``trees``, ``tree_merges``, ``tree_writes``.
+"""Trees: the layers of changes that make up an agent's directory. Tables ``trees``, ``tree_merges``, ``tree_writes``.
 
     born        with its agent, in the unit of the birth. The parent gets one with its first birth
     written     a row of ``tree_writes`` says so before the calls of a reply write to a layer
@@ -30,33 +30,37 @@ from ikigai_actors.tools.trees.tree import (
 
 
 class ChildFiles(NamedTuple):
-    """The beginning of a child's files."""
+    """The agent and position with whose files a child begins."""
 
     child: str
-    """The uuid."""
+    """The uuid of the child."""
     of: str
-    """The agent whose history it inherits."""
+    """The uuid of the agent whose history the child inherits."""
     at: int | None
-    """The position up to which it does; None for where that agent is now."""
+    """The last inherited position; None for the present end."""
     exactly: bool
-    """Whether it gets the files of then or is not born: it may change its files, as a trial. Others get those of now
-    where those of then are not known."""
+    """Whether the child must have exactly the files of that position, because it is a trial that changes files. Other
+    children get the present files if the earlier ones are not known.
+    """
 
 
 class PlannedTree(NamedTuple):
-    """The tree of a child that is about to be born."""
+    """The tree that a child gets at its birth."""
 
     child: str
     of: str
     copied: Copied
     above: FileTree | None
-    """The one on which it is built; None: on the directory itself."""
+    """The tree on which it is built; None for the directory itself."""
     below: int
-    """How many layers of that are beneath it; the topmost may not be frozen yet."""
+    """The number of that tree's layers beneath it. The topmost may not be frozen yet."""
 
 
 def plan_trees(tx: Transaction, children: Sequence[ChildFiles], copied: Sequence[Copied]) -> list[PlannedTree]:
-    """The trees of children over these directories. Raises `BadInput` for files of an earlier position, not known."""
+    """Plan the trees of children over these directories.
+
+    Raises `BadInput` if files of an earlier position are not known.
+    """
     return [_planned(tx, child, each) for each in copied for child in children]
 
 
@@ -70,15 +74,15 @@ def _planned(tx: Transaction, child: ChildFiles, copied: Copied) -> PlannedTree:
 
 
 def tree_at(tx: Transaction, agent: str, base: str, at: int | None) -> tuple[FileTree | None, int | None]:
-    """The tree that had an agent's files at a position, and how many of its layers.
+    """Return the tree with an agent's files at a position, and the number of its layers.
 
     Args:
-        agent: its uuid.
+        agent: the uuid of the agent.
         base: the directory.
-        at: the position; None for now.
+        at: the position; None for the present.
 
     Returns:
-        A tree, or None for the directory itself; and the number, or None where it is not known.
+        The tree, or None for the directory itself; and the number, or None if it is not known.
     """
     tree = _tree_of(tx, agent, base)
     while tree is not None and at is not None and at < tree.since:
@@ -93,7 +97,7 @@ def tree_at(tx: Transaction, agent: str, base: str, at: int | None) -> tuple[Fil
 
 
 def unknown_files(agent: str, at: int | None, base: str) -> BadInput:
-    """The error for files of an earlier position that nobody kept."""
+    """Return the error that the files of an earlier position are not known."""
     return BadInput(
         f"The files in {base} that agent {agent} had at position {at} are not known: it has changed them since, in the "
         "same layer. Open the system with Workspace(…, on_fork='overlay', keep_turns=True) before the agent works: "
@@ -106,14 +110,14 @@ def _tree_of(tx: Transaction, agent: str, base: str) -> FileTree | None:
 
 
 def bear_trees(tx: Transaction, maker: str, planned: Sequence[PlannedTree], since: Mapping[str, int], now: int) -> None:
-    """Write the trees of children that are born, and freeze what they are built on.
+    """Write the trees of children that are born, and freeze the layers beneath them.
 
-    The one that bears them gets a tree, too, if it has none. Another one stays without, and works in the directory
-    itself; but a worktree is built on what somebody has, so that one gets a tree as well, and stays there.
+    The agent that makes the children also gets a tree, if it has none. Another agent whose history they inherit gets
+    none, and goes on working in the directory itself; except for worktrees, which are built on that agent's files.
 
     Args:
-        maker: the agent that bears them, by uuid.
-        planned: what `plan_trees` gave.
+        maker: the uuid of the agent that makes the children.
+        planned: the result of `plan_trees`.
         since: the positions up to which the children inherit, by uuid.
         now: the time of their birth, in milliseconds since 1970.
     """
@@ -142,19 +146,19 @@ def _add_first_tree(tx: Transaction, agent: str, copied: Copied, now: int, froze
 
 
 def trees_of(tx: Transaction, uuid: str, base: str) -> TreeRows:
-    """The tree of an agent over a directory, those on which it is built, and the merges of all of them."""
+    """Return the tree of an agent over a directory, the trees on which it is built, and the merges of all of them."""
     rows = {row[0]: FileTree(*row) for row in tx.run("trees_beneath", agent=uuid, base=base)}
     merges = tx.run("tree_merges_of", agents=sorted(rows), base=base) if rows else []
     return ordered(uuid, rows), tuple(TreeMerge(*row) for row in merges)
 
 
 def pruned_trees(tx: Transaction, machine: str) -> list[FileTree]:
-    """The trees on a machine that nobody needs: their agents are pruned, and so are all that descend from them."""
+    """Return the trees on a machine that are not needed any more: their agents and all their descendants are pruned."""
     return [FileTree(*row) for row in tx.run("pruned_trees", machine=machine)]
 
 
 def trees_of_agents(tx: Transaction, agents: Sequence[str], machine: str) -> list[FileTree]:
-    """The trees of agents on a machine."""
+    """Return the trees of agents on a machine."""
     return [FileTree(*row) for row in tx.run("trees_of_agents", agents=agents, machine=machine)]
 
 
@@ -166,22 +170,25 @@ def forget_trees(tx: Transaction, agents: Sequence[str], machine: str) -> None:
 
 
 def every_tree(tx: Transaction) -> list[FileTree]:
-    """All trees."""
+    """Return all trees."""
     return [FileTree(*row) for row in tx.run("all_trees")]
 
 
 def every_tree_merge(tx: Transaction) -> list[TreeMerge]:
-    """All merges of files."""
+    """Return all merges of files."""
     return [TreeMerge(*row) for row in tx.run("all_tree_merges")]
 
 
 def every_tree_write(tx: Transaction) -> list[TreeWrite]:
-    """When each layer was written to."""
+    """Return all writes to layers."""
     return [TreeWrite(*row) for row in tx.run("all_tree_writes")]
 
 
 class BeginWrite(Unit):
-    """Calls of a reply are about to write; see `TreeStore.begin_write`. Raises `AgentNotFound`, `AgentDead`."""
+    """Record that calls of a reply are about to write; see `TreeStore.begin_write`.
+
+    Raises `AgentNotFound`, `AgentDead`.
+    """
 
     __slots__ = ("_agent", "_copied", "_keep_turns", "_now", "_position")
 
@@ -208,9 +215,9 @@ class BeginWrite(Unit):
 
 
 class MergeTrees(Unit):
-    """A merge of files, whose layer is written: both agents write to other layers from now on.
+    """Record a merge of files whose layer is written. From now on both agents write to new layers.
 
-    Raises `AgentNotFound`, `AgentDead`; `StoreConflict` when one of them has other layers now.
+    Raises `AgentNotFound`, `AgentDead`; `StoreConflict` when the layers of one of them have changed.
     """
 
     __slots__ = ("_agent", "_child", "_merge", "_upper")
@@ -218,7 +225,7 @@ class MergeTrees(Unit):
     locks = ("_agent", "_child")
 
     def __init__(self, merge: TreeMerge, upper: int) -> None:
-        """Make the unit: the row, and the layer that the agent has written to until now."""
+        """Make the unit from the row of the merge, and the layer to which the agent has written until now."""
         self._agent, self._child, self._merge, self._upper = merge.agent, merge.child, merge, upper
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:
@@ -238,7 +245,7 @@ class MergeTrees(Unit):
 
 
 class MarkApplied(Unit):
-    """Note that what an agent sees was written to the directory. Raises `AgentNotFound`."""
+    """Record that an agent's files were written to the directory. Raises `AgentNotFound`."""
 
     __slots__ = ("_agent", "_base", "_now")
 

@@ -5,9 +5,9 @@
     beginnings("brave-otter")        # ("e3qA", "e3qB", "e3qC", "e3qD")
     beginnings("brave-otter-Bx5")    # ("e3qBx5",)
 
-Each word is 11 bits. Nothing is stored and nothing is drawn, so the words are as unique as the beginning of a uuid is.
-Where that is not enough, letters of the uuid follow, from the fourth on: the words say the first three, and the fourth
-but for two of its bits.
+Each word encodes 11 bits. The words are computed, so they are as unique as the beginning of a uuid. If that is not
+enough, letters of the uuid follow, from the fourth on: the words encode the first three letters, and four of the six
+bits of the fourth.
 
 The lists never change, since words that somebody has noted must find the same agent in the next version. The first
 letter of a uuid is never ``-`` or ``_``, so the last 64 adjectives are not used.
@@ -29,16 +29,16 @@ _KNOWN = 3
 """The letters of a uuid that two words say as a whole."""
 
 LONGEST = 19
-"""The most letters that follow two words: all that the words do not say as a whole."""
+"""The most letters that may follow two words."""
 
 _SPELLED = re.compile(r"([a-z]{3,8})-([a-z]{3,8})(?:-([A-Za-z0-9_-]{1,19}))?")
 
 
 def words_of(uuid: str, letters: int = 0) -> str:
-    """The two words of a uuid, and as many of its letters as are asked for.
+    """Return the two words of a uuid, and optionally this many of its letters.
 
-    One letter more follows where the text would have the length of a uuid and be taken for one. What a damaged row has
-    for a uuid is left as it is.
+    If the text would have the length of a uuid, one more letter follows. An invalid uuid of a damaged row is returned
+    unchanged.
     """
     try:
         first, second, third, fourth = (_VALUES[letter] for letter in uuid[: _KNOWN + 1])
@@ -54,7 +54,7 @@ def words_of(uuid: str, letters: int = 0) -> str:
 
 
 def beginnings(text: str) -> tuple[str, ...]:
-    """The beginnings of uuids that two words, and maybe letters, mean, all of one length; other text has none."""
+    """Return the beginnings of uuids, all of one length, for two words with optional letters; none for other text."""
     found = _SPELLED.fullmatch(text)
     adjectives, nouns = _places()
     if found is None or found[1] not in adjectives or found[2] not in nouns:
@@ -68,18 +68,18 @@ def beginnings(text: str) -> tuple[str, ...]:
 
 
 EVEN = tuple(_ALPHABET[::2])
-"""The second letters of uuids with a noun from the first half of the list."""
+"""The possible second letters of uuids whose noun is in the first half of the list."""
 
 
 def words_having(text: str) -> tuple[list[str], list[str], bool]:
-    """The letters of the uuids in whose two words a text is, for a database that looks for them.
+    """Return the letters of uuids whose two words contain a text, for a database query.
 
     Args:
-        text: small letters, and perhaps the hyphen.
+        text: lower-case letters, and perhaps the hyphen.
 
     Returns:
-        Of its adjectives the first two letters of such uuids; of its nouns their third and fourth letters, and then
-        ``0`` where the second one is in `EVEN`, else ``1``; and whether both are wanted, or one is enough.
+        For matching adjectives, the first two letters of the uuids. For matching nouns, the third and fourth letters,
+        and then ``0`` if the second letter is in `EVEN`, else ``1``. And whether both must match, or one is enough.
     """
     adjectives, nouns = _lists()
     before, hyphen, after = text.partition("-")
@@ -101,12 +101,12 @@ def words_having(text: str) -> tuple[list[str], list[str], bool]:
 
 
 def called(uuid: str, name: str | None) -> str:
-    """The short name of an agent: its name, or its two words."""
+    """Return the short name of an agent: its name, or its two words."""
     return name or words_of(uuid)
 
 
 def letters_apart(uuid: str, other: str) -> int:
-    """How many letters must follow the words of a uuid to distinguish it from another one with the same words."""
+    """Return how many letters must follow the two words of a uuid to distinguish it from another uuid."""
     pairs = enumerate(zip(uuid[_KNOWN:], other[_KNOWN:], strict=False), 1)
     return next((letters for letters, (one, another) in pairs if one != another), LONGEST)
 

@@ -1,1 +1,1 @@
-"""Events from outside: endpoints, and what has arrived at each."""
+"""Events from outside: endpoints, and their arrivals."""

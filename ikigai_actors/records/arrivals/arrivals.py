@@ -1,12 +1,12 @@
-"""Table ``arrivals``: each delivery of an endpoint once, with what became of it.
+"""Table ``arrivals``: each delivery to an endpoint, once, with its outcome.
 
     taken      its act is committed: a prompt, a mail, or a request for a child
     filtered   its endpoint does not want it
     held       its endpoint is paused, or as many of its children live as may: taken later, in the order of arrival
     dead       it cannot be taken: no JSON where fields are wanted, the agent is dead, its mailbox is full
 
-The row and the act are one transaction, so a sender that was not answered sends again, and gets the answer of before.
-A crash before the commit leaves neither of them, a crash after it leaves both.
+The row and the act are one transaction, so a sender that got no answer can send again, and gets the first answer. A
+crash before the commit leaves neither of them, a crash after it leaves both.
 """
 
 import hashlib
@@ -22,28 +22,28 @@ from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 
 BODIES_KEPT_MS = 7 * 24 * 3600 * 1000
-"""Milliseconds after which a prune deletes the body of an arrival."""
+"""The milliseconds after which a prune deletes the body of an arrival."""
 
 ARRIVALS_KEPT_MS = 30 * 24 * 3600 * 1000
-"""Milliseconds after which a prune deletes an arrival, with its id: the delivery would count as a new one."""
+"""The milliseconds after which a prune deletes an arrival. A repeated delivery would then count as new."""
 
 TAKEN, FILTERED, HELD, DEAD = "taken", "filtered", "held", "dead"
 
 
 class ArrivalRecord(NamedTuple):
-    """A delivery that has arrived. A row of the query ``arrival``."""
+    """A delivery that has arrived: a row of the query ``arrival``."""
 
     endpoint: str
     id: str
     number: int
-    """The place in the order of commits at its endpoint, from 1."""
+    """The number in the order of commits at its endpoint, from 1."""
     at: int
-    """When, in milliseconds since 1970 (UTC)."""
+    """The time of the arrival, in milliseconds since 1970 (UTC)."""
     again_of: str | None
-    """The arrival that it repeats, as somebody asked for; None for one that came."""
+    """The id of the arrival that this one repeats on request; None for an original one."""
     status: str
     gave: Mapping[str, Any]
-    """The agent, and ``mail``, or ``request`` and ``child``; or ``why`` it was not taken."""
+    """The result: the agent, and ``mail``, or ``request`` and ``child``; or ``why`` it was not taken."""
 
 
 class Received(NamedTuple):
@@ -53,14 +53,14 @@ class Received(NamedTuple):
     status: str
     gave: Mapping[str, Any]
     repeated: bool = False
-    """Whether it had arrived before, and nothing was done now."""
+    """Whether the delivery had arrived before, so nothing was done."""
     done: object = None
-    """The answer of its act's unit, if it was done now."""
+    """The answer of the act's unit, if it was carried out now."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewArrival:
-    """A delivery that comes in."""
+    """A delivery that has just come in."""
 
     endpoint: str
     id: str
@@ -71,27 +71,28 @@ class NewArrival:
 
     @property
     def sha256(self) -> str:
-        """The hash of the body."""
+        """The SHA-256 of the body."""
         return hashlib.sha256(self.body).hexdigest()
 
 
 class ArrivalAct(NamedTuple):
-    """The act of a delivery, as its endpoint wants it."""
+    """The prompt, mail or child that a delivery becomes."""
 
     unit: Unit
-    """One that runs beside others, and checks before it writes."""
+    """The unit that carries it out. It checks before it writes."""
     gave: Mapping[str, Any]
-    """Facts of the answer that are known before: the agent, and the child of a fork."""
+    """The facts of the result that are known beforehand: the agent, and the child of a fork."""
     answer: str
-    """The name of the unit's answer among those facts: ``mail`` or ``request``."""
+    """The key in the result for the unit's answer: ``mail`` or ``request``."""
     most: int | None = None
-    """The most children of the endpoint that may live; None where it makes none."""
+    """The most living children of the endpoint; None if it makes none."""
 
 
 class Arrive(Unit):
-    """Take a delivery once, with its act; answered with `Received`. Raises `EndpointNotFound`.
+    """Record a delivery once, and carry out its act; answered with `Received`. Raises `EndpointNotFound`.
 
-    A refusal of the act is no error: the sender could do nothing about it, and a person finds the arrival as dead.
+    If the act is refused, that is no error, because the sender can do nothing about it. The arrival is recorded as
+    dead.
     """
 
     concerns_others = True
@@ -111,10 +112,10 @@ class Arrive(Unit):
 
         Args:
             arrival: the delivery.
-            act: what it becomes; None where nothing is done.
-            status: ``filtered`` or ``dead`` without an act.
-            why: why it is dead.
-            by_body: whether one with the same body is the same delivery.
+            act: the act that the delivery becomes; None if nothing is done.
+            status: ``filtered`` or ``dead``, if there is no act.
+            why: the reason why it is dead.
+            by_body: whether deliveries with equal bodies count as one.
         """
         self._arrival, self._act, self._status, self._why, self._by_body = arrival, act, status, why, by_body
 
@@ -167,9 +168,9 @@ class Arrive(Unit):
 
 
 class TakeHeld(Unit):
-    """Take a delivery that is held, with its act.
+    """Carry out the act of a delivery that is held.
 
-    Answered with `Received`; its status is still ``held`` where as many children live as may.
+    Answered with `Received`; the status is still ``held`` if the endpoint has its most living children.
     """
 
     concerns_others = True
@@ -204,7 +205,10 @@ class TakeHeld(Unit):
 
 
 def carried_out(tx: Transaction, locked: LockedRows, act: ArrivalAct) -> tuple[str, dict[str, Any], object]:
-    """Do the act of a delivery: its status, what it gave, and its answer. A refusal has written nothing."""
+    """Carry out the act of a delivery. Return its status, its result, and the unit's answer.
+
+    A refused act writes nothing.
+    """
     try:
         answer = act.unit.write(tx, locked)
     except IkigaiError as refusal:
@@ -218,7 +222,7 @@ def _post_dead(tx: Transaction, locked: LockedRows, agent: str, endpoint: str, d
 
 
 def is_full(tx: Transaction, endpoint: str, act: ArrivalAct) -> bool:
-    """Whether as many children of an endpoint live, or are about to, as may."""
+    """Return whether the endpoint has its most children that live or are about to be born."""
     if act.most is None:
         return False
     [(living,)] = tx.run("children_of_endpoint", endpoint=endpoint, agent=act.gave["agent"])
@@ -227,39 +231,39 @@ def is_full(tx: Transaction, endpoint: str, act: ArrivalAct) -> bool:
 
 
 def arrival_called(tx: Transaction, endpoint: str, delivery: str) -> ArrivalRecord:
-    """An arrival by its id. Raises `BadInput`."""
+    """Return an arrival by its id. Raises `BadInput`."""
     for row in tx.run("arrival", endpoint=endpoint, id=delivery):
         return _arrival(row)
     raise BadInput(f"Endpoint {endpoint!r} has no arrival {delivery!r}. See ikigai endpoint show {endpoint}.")
 
 
 def latest_arrivals(tx: Transaction, endpoint: str, most: int) -> list[ArrivalRecord]:
-    """The latest arrivals of an endpoint, the latest first."""
+    """Return the latest arrivals of an endpoint, newest first."""
     return [_arrival(row) for row in tx.run("arrivals", endpoint=endpoint, most=most)]
 
 
 def arrivals_with(tx: Transaction, endpoint: str, status: str, most: int) -> list[ArrivalRecord]:
-    """The oldest arrivals of an endpoint with a status, in the order in which they came."""
+    """Return the oldest arrivals of an endpoint with a status, in the order of their arrival."""
     return [_arrival(row) for row in tx.run("arrivals_with", endpoint=endpoint, status=status, most=most)]
 
 
 def endpoints_that_hold(tx: Transaction) -> list[str]:
-    """The endpoints that hold something and are not paused, by name."""
+    """Return the endpoints that hold arrivals and are not paused, by name."""
     return [name for (name,) in tx.run("endpoints_that_hold")]
 
 
 def unrepeated_dead(tx: Transaction, endpoint: str, most: int) -> list[ArrivalRecord]:
-    """The oldest arrivals of an endpoint that are dead, were not repeated, and have their bodies still."""
+    """Return the oldest dead arrivals of an endpoint that were not repeated and still have their bodies."""
     return [_arrival(row) for row in tx.run("unrepeated_dead", endpoint=endpoint, most=most)]
 
 
 def counted_arrivals(tx: Transaction, endpoint: str) -> dict[str, int]:
-    """The numbers of arrivals, by status."""
+    """Return the number of arrivals by status."""
     return {status: int(count) for status, count in tx.run("count_arrivals", endpoint=endpoint)}
 
 
 def body_of_arrival(tx: Transaction, endpoint: str, delivery: str) -> tuple[bytes, Mapping[str, str]]:
-    """The bytes of an arrival, and its headers. Raises `BadInput` for one that is not there, or whose body is gone."""
+    """Return the body and the headers of an arrival. Raises `BadInput` if there is none, or its body was deleted."""
     arrival_called(tx, endpoint, delivery)
     [(body, headers)] = tx.run("arrival_body", endpoint=endpoint, id=delivery)
     if body is None:
@@ -268,7 +272,7 @@ def body_of_arrival(tx: Transaction, endpoint: str, delivery: str) -> tuple[byte
 
 
 def again_id(tx: Transaction, endpoint: str, delivery: str) -> str:
-    """The id of the next repetition of an arrival: ``ID~2``, ``ID~3``, and so on."""
+    """Return the id of the next repetition of an arrival: ``ID~2``, ``ID~3``, and so on."""
     first = delivery.split("~", 1)[0] if arrival_called(tx, endpoint, delivery).again_of is not None else delivery
     number = 2
     while tx.run("arrival", endpoint=endpoint, id=f"{first}~{number}"):
@@ -277,7 +281,7 @@ def again_id(tx: Transaction, endpoint: str, delivery: str) -> str:
 
 
 def prune_arrivals(tx: Transaction, now: int) -> None:
-    """Delete bodies after 7 days and rows after 30; not of those that are held."""
+    """Delete bodies after 7 days and rows after 30 days, except those of held arrivals."""
     tx.run("prune_arrival_bodies", before=now - BODIES_KEPT_MS)
     tx.run("prune_arrivals", before=now - ARRIVALS_KEPT_MS)
 

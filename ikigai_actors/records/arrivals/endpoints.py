@@ -1,7 +1,7 @@
-"""Table ``endpoints``: doors by which senders outside reach agents, each with its agent, its signature and its text.
+"""Table ``endpoints``: where outside senders reach agents. Each has an agent, a signature scheme and a template.
 
-An endpoint that is removed keeps its row, since its arrivals name it; its name can be given again. Secrets are never in
-the row: it has references to them, which the process that receives looks up.
+A removed endpoint keeps its row, because its arrivals refer to it; the name can be used again. Secrets are not in the
+row, only references to them, which the receiving process resolves.
 """
 
 import json
@@ -18,31 +18,31 @@ from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 
 WAYS_IN = ("prompt", "mail", "fork")
-"""The acts that a delivery becomes: it wakes the agent, waits in its mailbox, or has a child of it begin."""
+"""The ways of a delivery: it prompts the agent, becomes mail, or makes a child."""
 
 MOST_LIVING = 50
-"""The most children of an endpoint that live at once, unless it says otherwise; further deliveries are held."""
+"""The default limit of living children of an endpoint. Further deliveries are held."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointSpec:
-    """The terms of an endpoint. Raises `BadInput` for terms that cannot be."""
+    """The settings of an endpoint. Raises `BadInput` for invalid ones."""
 
     scheme: str
-    """A word of `SCHEMES`."""
+    """The signature scheme, a key of `SCHEMES`."""
     secrets: tuple[str, ...]
-    """References to the secrets: each may have signed."""
+    """References to the secrets. A signature with any of them is valid."""
     way: str = "prompt"
-    """A word of `WAYS_IN`."""
+    """The way of its deliveries, one of `WAYS_IN`."""
     template: str = WHOLE_BODY
     where: Mapping[str, Sequence[str]] | None = None
-    """The values that fields must have, by path; None lets everything pass."""
+    """The values that fields must have, by path; None accepts all deliveries."""
     most: int = MOST_LIVING
-    """The most children of it that live at once."""
+    """The most living children of the endpoint."""
     once_by_body: bool = False
-    """Whether a delivery with the body of an earlier one is the same, whatever its id: some senders do not sign ids."""
+    """Whether deliveries with equal bodies count as one, whatever their ids. Some senders do not sign ids."""
 
     def __post_init__(self) -> None:
         check_scheme(self.scheme)
@@ -56,50 +56,50 @@ class EndpointSpec:
 
     @property
     def needs_json(self) -> bool:
-        """Whether a body that is no JSON is of no use."""
+        """Return whether the body must be JSON."""
         return bool(self.where) or needs_json(self.template)
 
     def encode(self) -> str:
-        """The text under which it is stored."""
+        """Return the settings as text for the database."""
         return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
 
     @classmethod
     def decode(cls, text: str) -> "EndpointSpec":
-        """The terms that were stored."""
+        """Return the settings from the text in the database."""
         stored = json.loads(text)
         return cls(**{**stored, "secrets": tuple(stored["secrets"])})
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An endpoint, as it is."""
+    """An endpoint, as it is stored."""
 
     name: str
     agent: str
     """The uuid of its agent."""
     spec: EndpointSpec
     created_at: int
-    """When, in milliseconds since 1970 (UTC)."""
+    """The time when it was made, in milliseconds since 1970 (UTC)."""
     paused_at: int | None
-    """Since when it holds what comes; None while it does not."""
+    """The time since when it is paused, in milliseconds since 1970; None if it is not."""
 
 
 def check_endpoint_name(name: str) -> str:
-    """Return the name of an endpoint, or raise `BadInput`: it is a part of its URL."""
+    """Return the name of an endpoint, or raise `BadInput`. The name is part of its URL."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise BadInput(f"Expected a name of small letters, digits, - and _, 64 at most; got {shown(name)}.")
     return name
 
 
 def endpoint_called(tx: Transaction, name: str) -> Endpoint:
-    """The endpoint with a name. Raises `EndpointNotFound`."""
+    """Return the endpoint with a name. Raises `EndpointNotFound`."""
     for row in tx.run("endpoint", name=name):
         return _endpoint(row)
     raise EndpointNotFound(f"There is no endpoint {name!r}. See ikigai endpoint list.", name)
 
 
 def all_endpoints(tx: Transaction) -> list[Endpoint]:
-    """The endpoints that are not removed, by name."""
+    """Return the endpoints that are not removed, by name."""
     return [_endpoint(row) for row in tx.run("endpoints")]
 
 
@@ -110,9 +110,9 @@ def _endpoint(row: Row) -> Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class AddEndpoint(Unit):
-    """Make an endpoint, or change the terms of one.
+    """Add an endpoint, or change the settings of one.
 
-    Answered with whether there was none. Raises `AgentNotFound`, `AgentDead`.
+    Answered with True if it is new. Raises `AgentNotFound`, `AgentDead`.
     """
 
     name: str
@@ -131,7 +131,7 @@ class AddEndpoint(Unit):
 
 @dataclass(frozen=True, slots=True)
 class SetEndpoint(Unit):
-    """Pause an endpoint, let it go on, or remove it. Raises `EndpointNotFound`."""
+    """Pause an endpoint, resume it, or remove it. Raises `EndpointNotFound`."""
 
     name: str
     paused_at: int | None = None

@@ -1,10 +1,10 @@
-"""Signatures of deliveries: whether a request from outside is its sender's, and which delivery it is. Pure.
+"""Signatures of deliveries: checks that a request comes from its sender, and finds the id of the delivery. Pure.
 
     delivery = verified_delivery("github", headers, raw, [secret], now=time())
     delivery.id                         # the same for each try of the sender
 
-The signature is over the bytes that came, so it is checked before they are parsed. A scheme with a time in its
-signature refuses one that is more than five minutes away from now: a request that was overheard does not stay good.
+The signature covers the received bytes, so it is checked before they are parsed. Schemes with a time in the signature
+refuse a time that is more than five minutes off, so that an intercepted request cannot be used later.
 
     scheme     what is signed          id of the delivery                         time
     standard   id.timestamp.body       webhook-id                                 signed
@@ -26,39 +26,39 @@ from typing import Any, NamedTuple
 from ikigai_actors.errors import BadInput, Forged
 
 TOLERANCE = 300.0
-"""Seconds by which the time of a signature may differ from now."""
+"""The most seconds by which the time of a signature may differ from now."""
 
 LONGEST_ID = 200
-"""The most characters of a delivery's id; a longer one counts by its hash."""
+"""The most characters of a delivery's id. A longer one is replaced by its hash."""
 
 Headers = Mapping[str, str]
-"""The headers of a request, by their names in small letters."""
+"""The headers of a request, by name in lower case."""
 
 
 class SignedDelivery(NamedTuple):
-    """A delivery whose signature is good."""
+    """A delivery whose signature is valid."""
 
     id: str
-    """The sender's name for it, the same at each of its tries."""
+    """The sender's id for the delivery, the same in each attempt."""
     value: Any
-    """The body as JSON; None where it is none."""
+    """The body as JSON; None if it is not JSON."""
     is_json: bool
     challenge: str | None = None
-    """The text that the sender wants back at once, as a proof that somebody is here; None for a delivery."""
+    """The text that the sender wants back at once as a test of the URL; None for a delivery."""
 
 
 def verified_delivery(scheme: str, headers: Headers, raw: bytes, secrets: Sequence[str], now: float) -> SignedDelivery:
-    """Check the signature of a request, and say which delivery it is.
+    """Check the signature of a request, and return its delivery.
 
     Args:
-        scheme: a word of `SCHEMES`.
-        headers: of the request, by names in small letters.
-        raw: the body, as it came.
-        secrets: each may have signed: two while one is changed for another.
-        now: seconds since 1970.
+        scheme: a key of `SCHEMES`.
+        headers: the headers of the request, by name in lower case.
+        raw: the body as received.
+        secrets: the secrets, any of which may have been used: there are two while one is being replaced.
+        now: the time, in seconds since 1970.
 
     Raises:
-        Forged: no signature, none that one of the secrets makes, or one of another time.
+        Forged: there is no signature, no secret fits it, or its time is too far off.
     """
     if not secrets:
         raise Forged("This endpoint has no secret, so nothing can be its sender's.")
@@ -72,7 +72,7 @@ def verified_delivery(scheme: str, headers: Headers, raw: bytes, secrets: Sequen
 
 
 def parsed_body(raw: bytes) -> tuple[Any, bool]:
-    """The body as JSON, and whether it is JSON at all."""
+    """Return the body as JSON, and whether it is JSON at all."""
     try:
         return json.loads(raw), True
     except (ValueError, RecursionError):
@@ -193,12 +193,12 @@ def _hash(raw: bytes) -> str:
 
 
 class Scheme(NamedTuple):
-    """A way in which senders sign."""
+    """A scheme by which senders sign."""
 
     check: Callable[[Headers, bytes, Sequence[str], float], None]
-    """Raises `Forged` unless the signature is good."""
+    """Raises `Forged` unless the signature is valid."""
     name: Callable[[Headers, bytes, Any], str]
-    """Says which delivery it is, by headers, body and its JSON."""
+    """Returns the id of the delivery, from headers, body and the body as JSON."""
 
 
 SCHEMES: Mapping[str, Scheme] = {
@@ -209,7 +209,7 @@ SCHEMES: Mapping[str, Scheme] = {
     "hmac": Scheme(_hmac, _named_anyhow),
     "bearer": Scheme(_bearer, _named_anyhow),
 }
-"""The schemes, by the words of ``ikigai endpoint add --scheme``."""
+"""The schemes, by the values of ``ikigai endpoint add --scheme``."""
 
 SECRET_HEADERS = frozenset(
     {
@@ -225,11 +225,11 @@ SECRET_HEADERS = frozenset(
         "x-slack-signature",
     }
 )
-"""Headers that are not kept with an arrival."""
+"""Headers that are not stored with an arrival."""
 
 
 def check_scheme(word: str) -> str:
-    """Return a scheme's word, or raise `BadInput`."""
+    """Return the name of a scheme, or raise `BadInput`."""
     if word not in SCHEMES:
         raise BadInput(f"Expected a scheme, one of {', '.join(SCHEMES)}; got {word!r}.")
     return word

@@ -1,10 +1,10 @@
-"""Templates and filters: which deliveries count, and the text that an agent gets of one. Pure.
+"""Templates and filters: the text that an agent gets of a delivery, and which deliveries count. Pure.
 
     filled("Issue {issue.number}: {issue.title}", value, body)
     matches({"action": ["opened", "reopened"]}, value)
 
-``{a.b.0}`` is a field of the JSON, by keys and places; ``{@}`` is the whole body. Nothing else is replaced, and nothing
-is carried out: the text comes from a stranger, whoever has signed it. ``{{`` and ``}}`` are braces.
+``{a.b.0}`` is a field of the JSON, by keys and places; ``{@}`` is the whole body. Nothing else is replaced, and no code
+runs, because the text is not trusted. ``{{`` and ``}}`` are braces.
 """
 
 import json
@@ -16,20 +16,20 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.text import check_text, storable
 
 MOST_OF_A_FIELD = 4_000
-"""The most characters of a field; more is cut, and the cut is said."""
+"""The most characters of a field. A longer one is cut, with a note."""
 
 MOST_OF_A_BODY = 65_536
 """The most characters of a whole body in a text."""
 
 WHOLE_BODY = "{@}"
-"""The template that is the body alone."""
+"""The template that consists of the whole body."""
 
 _PART = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _MISSING = object()
 
 
 def check_template(template: str) -> str:
-    """Return a template, or raise `BadInput` for one without text, or with a brace that closes nothing."""
+    """Return a template, or raise `BadInput` if it is blank, or has an unmatched brace."""
     if not check_text(template, "template").strip():
         raise BadInput("Expected a template with text, such as 'Issue {issue.number}: {issue.title}'.")
     for part in _PART.finditer(template):
@@ -43,12 +43,12 @@ def check_template(template: str) -> str:
 
 
 def needs_json(template: str) -> bool:
-    """Whether a template has a field."""
+    """Return whether a template uses fields."""
     return any(part.group(1) not in (None, "@") for part in _PART.finditer(template))
 
 
 def filled(template: str, value: Any, body: str) -> str:
-    """The text of a delivery, with its fields. A field that is not there is empty."""
+    """Return the text for a delivery, with its fields. Missing fields are empty."""
 
     def of(part: re.Match[str]) -> str:
         path = part.group(1)
@@ -62,7 +62,7 @@ def filled(template: str, value: Any, body: str) -> str:
 
 
 def field(value: Any, path: str) -> Any:
-    """The field at a path of keys and places; None where there is none."""
+    """Return the field at a path of keys and indexes; None if there is none."""
     for name in path.strip().split("."):
         if isinstance(value, Mapping):
             value = value.get(name, _MISSING)
@@ -76,19 +76,19 @@ def field(value: Any, path: str) -> Any:
 
 
 def field_text(value: Any) -> str:
-    """A value of JSON as a person writes it: a text is itself, nothing is empty."""
+    """Return a JSON value as text: a string as it is, null as an empty text, other values as JSON."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def matches(where: Mapping[str, Sequence[str]], value: Any) -> bool:
-    """Whether each field that is named has one of its values."""
+    """Return whether each named field has one of its values."""
     return all(field_text(field(value, path)) in values for path, values in where.items())
 
 
 def parsed_where(texts: Sequence[str]) -> dict[str, list[str]]:
-    """Filters as a person writes them, ``path=value,value``. Raises `BadInput`."""
+    """Parse filters as a person writes them, ``path=value,value``. Raises `BadInput`."""
     found: dict[str, list[str]] = {}
     for text in texts:
         path, equals, values = text.partition("=")

@@ -1,4 +1,4 @@
-"""Budgets: ceilings on what an agent and all that descend from it may spend.
+"""Budgets: limits on what an agent and all its descendants may spend.
 
     budget.py    what a person grants, and what people read of it
     amounts.py   what a request needs, holds and costs
@@ -12,9 +12,9 @@
     status.py    what a person reads
     spendings.py what each request has cost, and on whose account
 
-A budget belongs to an agent, its owner, and holds the owner and every agent that descends from it (for births: those
-below the owner). So an agent has a chain of budgets above it, from its nearest one to agent 0's, and each of them holds
-all that the agent spends. Nothing is carved out of one for another, so no death gives anything back.
+A budget belongs to an agent, its owner, and limits the owner and all its descendants (for births: the agents below the
+owner). So an agent has a chain of budgets above it, from its nearest one to agent 0's. Each counts everything that the
+agent spends. No budget is split off from another one, so a death gives nothing back.
 
 A request to a model leaves only when what it may cost is held at every budget of the chain, in the agent's own row and
 in a portion of each limit. What it did cost is settled by the unit that writes its end. Both are part of units that

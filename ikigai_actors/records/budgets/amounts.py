@@ -1,65 +1,62 @@
-"""The amounts of a request to a model: its need, its hold, its cost. Pure.
-
-Dollars are micro-dollars, prices are micro-dollars for a million tokens.
-"""
+"""The amounts of a request to a model: its need, its reserved amount, its cost. Pure."""
 
 import json
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 LEAST_OUTPUT = 1_024
-"""A strict budget makes a request wait rather than cut its reply below this many tokens."""
+"""A strict budget lets a request wait rather than cut its reply below this many tokens."""
 
 
 class Amount(NamedTuple):
     """The possible cost of a request."""
 
     input: int
-    """Tokens of the request."""
+    """The tokens of the request."""
     output: int
-    """Tokens of the reply."""
+    """The tokens of the reply."""
     input_usd: int = 0
     output_price: int = 0
     least: int = 1
-    """How many tokens must be left, at least, so that it may leave."""
+    """The least tokens that must be left in a budget for the request to be sent."""
 
     @property
     def tokens(self) -> int:
-        """Tokens of both."""
+        """Return the tokens of the request and the reply."""
         return self.input + self.output
 
     @property
     def usd(self) -> int:
-        """The price of both."""
+        """Return the price of both in micro-dollars."""
         return self.input_usd + price_of(self.output, self.output_price)
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """The need of an agent's next request, by the budgets above it."""
+    """The need of an agent's next request."""
 
     at: int
-    """Position of the message that it answers."""
+    """The position of the message that the request answers."""
     turn: int
-    """Position of the message that opened the turn."""
+    """The position of the message that opened the turn."""
     expected: Amount
-    """The hold, where every budget above allows more than expected."""
+    """The amount to reserve, if every budget above allows more than expected."""
     strict: Amount
-    """The most that it can cost."""
+    """The highest possible cost, which strict budgets reserve."""
     priced: bool = True
-    """Whether its model has a price, or costs nothing."""
+    """Whether the model has a price, or costs nothing."""
     thinking: int = 0
-    """Tokens of the reply that the settings reserve for thinking: it is never cut below that."""
+    """The tokens that the settings reserve for thinking. The reply is never cut below this."""
     model: str = ""
-    """The model, for the notice that it has no price."""
+    """The name of the model, for a notice that it has no price."""
 
     @property
     def is_nothing(self) -> bool:
-        """Whether no model can be asked: the request fails before it leaves, so no budget can hold it up."""
+        """Return whether no model can be asked. The request then fails before it is sent, so no budget delays it."""
         return self.strict.tokens == 0
 
     def encode(self) -> str:
-        """The form in which it is stored."""
+        """Return the need as text for the database."""
         return json.dumps(
             [self.at, self.turn, self.expected, self.strict, self.priced, self.thinking, self.model],
             separators=(",", ":"),
@@ -67,24 +64,24 @@ class Need:
 
     @staticmethod
     def decode(stored: str) -> "Need":
-        """The need that a text stores. Raises `ValueError` and `TypeError` for any other text."""
+        """Return the need from its text. Raises `ValueError` and `TypeError` for any other text."""
         at, turn, expected, strict, priced, thinking, model = json.loads(stored)
         return Need(at, turn, Amount(*expected), Amount(*strict), priced, thinking, model)
 
 
 class Held(NamedTuple):
-    """The hold of a request, which may leave."""
+    """The reserved cost of a request, which may be sent."""
 
     at: int
-    """Position of the message that it answers."""
+    """The position of the message that the request answers."""
     tokens: int
     usd: int
     output: int
-    """The tokens of its reply, of those held."""
+    """The tokens of the reply that are reserved."""
     max_tokens: int | None = None
-    """Where a budget above is strict: the most tokens that the reply may have."""
+    """The most tokens of the reply, if a budget above is strict; else None."""
     risk_tokens: int = 0
-    """The possible cost beyond that, at worst."""
+    """The possible cost beyond the reserved amount, in tokens, at worst."""
     risk_usd: int = 0
     freed: tuple[str, ...] = ()
     """As `Settled.freed`."""
@@ -93,7 +90,7 @@ class Held(NamedTuple):
 
     @property
     def strict(self) -> bool:
-        """Whether a budget above is strict."""
+        """Return whether a budget above is strict."""
         return self.max_tokens is not None
 
 
@@ -101,17 +98,19 @@ class Paused(NamedTuple):
     """A request that waits for a budget."""
 
     budget: str
-    """The budget, by its owner."""
+    """The uuid of the owner of that budget."""
     unit: str
-    """The unit that is short."""
+    """The unit of which too little is left."""
     text: str
-    """The same for people, and what to do."""
+    """A text for people about the wait, with what to do."""
     due: int | None = None
-    """When it may go on by itself, in milliseconds since 1970; None when it waits for a grant."""
+    """The time when it may go on by itself, in milliseconds since 1970; None when it waits for a grant."""
     at: int = 0
-    """Position of the message that it answers."""
+    """The position of the message that the request answers."""
     again_at: int | None = None
-    """When the budget is looked at again, even if nobody grants anything; None when only a grant helps."""
+    """The time when the budget is checked again, in milliseconds since 1970, even without a grant; None when only a
+    grant helps.
+    """
     freed: tuple[str, ...] = ()
     """As `Settled.freed`."""
     notified: tuple[tuple[str, str], ...] = ()
@@ -119,53 +118,53 @@ class Paused(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """The answer of a unit that settled a request and placed none."""
+    """The answer of a unit that has settled a request and reserved nothing for another."""
 
     freed: tuple[str, ...]
-    """The budgets, by their owners, to be looked at again: an agent waits for them, or a notice is due."""
+    """The owners of budgets to be checked again, because an agent waits for them or a notice is due."""
     notified: tuple[tuple[str, str], ...] = ()
-    """The notices that were sent: recipient, and the agent that it is about."""
+    """The notices that were sent: the recipient, and the agent that each is about."""
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """The cost of a finished request."""
+    """The cost of a request that has ended."""
 
     tokens: int = 0
     usd: int = 0
     risk_tokens: int = 0
-    """How much more it may have cost, since nobody has told."""
+    """The tokens that it may have cost in addition, because no service reported them."""
     risk_usd: int = 0
 
 
 NO_CHARGE = Charge()
-"""The charge of a request that never left."""
+"""The cost of a request that was never sent."""
 
 
 def price_of(tokens: int, price: int) -> int:
-    """The price of tokens, rounded up."""
+    """Return the price of tokens, rounded up."""
     return -(-tokens * price // 1_000_000)
 
 
 def affordable(usd: int, price: int, most: int) -> int:
-    """How many tokens this buys, at most ``most``."""
+    """Return how many tokens this amount buys, at most ``most``."""
     return most if price == 0 else max(0, min(most, usd * 1_000_000 // price))
 
 
 def whole_hold(row: Any) -> Charge:
-    """The charge of a request of which nothing is known but what was held: all of that. ``row`` is a locked agent."""
+    """Return the cost of a request of which only the reserved amount is known: all of it. ``row`` is a locked agent."""
     return Charge(row.held_tokens, row.held_usd, row.held_risk_tokens, row.held_risk_usd)
 
 
 class SpendingRow(NamedTuple):
-    """A row of table ``spendings``."""
+    """A row of table ``spendings``: the cost of a request."""
 
     agent_uuid: str
     id: int
-    """Position of the message that reports the request."""
+    """The position of the message that reports the request."""
     labels: str
-    """The id of the labels that were in force (`set_id`)."""
+    """The id of the labels in force (`set_id`)."""
     created_at: int
     tokens: int
     usd: int
-    """In micro-dollars."""
+    """The cost in micro-dollars."""

@@ -1,4 +1,4 @@
-"""Budgets: the amounts, as people write them, and the status that they read."""
+"""Budgets: the limits as people write them, and the status that they read."""
 
 import json
 import re
@@ -25,31 +25,31 @@ UNITS = {
     "seconds": "ms",
     "requests_per_minute": "requests",
 }
-"""The units of a `Budget`, and how table ``limits`` names them."""
+"""The units of a `Budget`, and their names in table ``limits``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most that an agent and all that descend from it may spend. None is no limit, 0 is nothing at all.
+    """The most that an agent and all its descendants may spend. None is no limit, and 0 allows nothing.
 
-    Raises `BadInput` for a value that is no amount.
+    Raises `BadInput` for an invalid value.
     """
 
     tokens: int | None = None
-    """All tokens that the models' services count: input, written to a cache, read from a cache, output."""
+    """The tokens that models' services count: input, cache writes, cache reads, output."""
     usd: float | None = None
-    """Dollars, to six places."""
+    """The dollars, with six decimal places."""
     agents: int | None = None
-    """Agents that live at once below the owner."""
+    """The number of agents that live at the same time below the owner."""
     agents_ever: int | None = None
-    """Agents that are ever born below the owner."""
+    """The number of agents that are ever born below the owner."""
     seconds: float | None = None
-    """Since the budget was made. Then no further request is made."""
+    """The seconds since the budget was made in which requests may be made."""
     requests_per_minute: int | None = None
-    """Requests to models, within any 60 seconds; at most 10,000."""
+    """The requests to models within any 60 seconds; at most 10,000."""
     strict: bool = False
-    """Whether it is never exceeded: replies are cut to what is left. Otherwise a request is expected to cost about what
-    the earlier ones did, and may cost more.
+    """Whether the budget is never exceeded, because replies are cut to what is left. Otherwise the cost of a request is
+    estimated from earlier ones, and may be higher.
     """
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ class Budget:
         check_flag(self.strict, "strict")
 
     def limits(self) -> dict[str, int]:
-        """The limits, by the units of table ``limits``."""
+        """Return the limits, by the units of table ``limits``."""
         given = {
             "tokens": self.tokens,
             "usd": None if self.usd is None else micro_dollars(self.usd),
@@ -78,7 +78,7 @@ class Budget:
 
 
 def as_budget(given: object) -> Budget | None:
-    """A budget from a `Budget`, a dict of its arguments, or None. Raises `BadInput`."""
+    """Return a budget from a `Budget`, a dict of its arguments, or None. Raises `BadInput`."""
     if given is None or isinstance(given, Budget):
         return given
     known = [one.name for one in fields(Budget)]
@@ -90,7 +90,7 @@ def as_budget(given: object) -> Budget | None:
 
 
 def tighter(one: Budget, other: Budget | None) -> Budget:
-    """The budget that two budgets mean together: the less of each limit, and strict where one of them is."""
+    """Return the combination of two budgets: the lower of each limit, and strict if one of them is."""
     if other is None:
         return one
     given: dict[str, Any] = {}
@@ -101,12 +101,12 @@ def tighter(one: Budget, other: Budget | None) -> Budget:
 
 
 def encode_budget(budget: Budget | None) -> str | None:
-    """A budget as a text, for a request of another process."""
+    """Return a budget as text, for a command to another process."""
     return None if budget is None else json.dumps(asdict(budget))
 
 
 def decode_budget(text: str | None) -> Budget | None:
-    """The budget that a text describes. Raises `BadInput`."""
+    """Return the budget from its text. Raises `BadInput`."""
     try:
         return None if text is None else as_budget(json.loads(text))
     except ValueError as error:
@@ -140,7 +140,7 @@ EXAMPLES = "usd=5,tokens=1M,agents=20,seconds=3600,strict"
 
 
 def parse_budget(text: str) -> Budget:
-    """A budget as a person writes it: ``usd=5,tokens=1M,strict``. Raises `BadInput`."""
+    """Parse a budget as a person writes it: ``usd=5,tokens=1M,strict``. Raises `BadInput`."""
     given: dict[str, Any] = {}
     for part in filter(None, map(str.strip, text.split(","))):
         name, equals, value = part.partition("=")
@@ -156,7 +156,7 @@ def parse_budget(text: str) -> Budget:
 
 
 def parse_grant(text: str) -> dict[str, Any]:
-    """A further grant, as a person writes it: ``+5usd``, ``+100ktokens``, ``+1h``. Raises `BadInput`.
+    """Parse a grant as a person writes it: ``+5usd``, ``+100ktokens``, ``+1h``. Raises `BadInput`.
 
     Returns:
         The argument of `AgentRef.grant`, by its name.
@@ -168,7 +168,7 @@ def parse_grant(text: str) -> dict[str, Any]:
 
 
 def checked_limits(budget: Budget | None) -> Budget:
-    """A budget that is to be set. Raises `BadInput` when it limits nothing."""
+    """Check that a budget limits something, and return it. Raises `BadInput`."""
     if budget is None or not budget.limits():
         raise BadInput(f"Expected budget to be one or more limits, e.g. usd=5; got {shown(budget)}.")
     return budget
@@ -180,7 +180,7 @@ def _number(digits: str, thousands: str, factor: int = 1) -> int | float:
 
 
 def micro_dollars(dollars: object) -> int:
-    """Dollars as micro-dollars. Raises `BadInput` for what is no sum of dollars."""
+    """Convert dollars to micro-dollars. Raises `BadInput` for an invalid amount."""
     try:
         if isinstance(dollars, bool) or not isinstance(dollars, int | float | Decimal):
             raise InvalidOperation
@@ -193,7 +193,7 @@ def micro_dollars(dollars: object) -> int:
 
 
 def amount_text(unit: str, amount: int) -> str:
-    """An amount of a unit of table ``limits``, as people read it."""
+    """Return an amount of a unit of table ``limits`` as text for people."""
     match unit:
         case "usd":
             return f"${amount / MICRO:,.2f}" if amount % 10_000 == 0 or amount >= MICRO else f"${amount / MICRO:.6f}"
@@ -207,33 +207,38 @@ def amount_text(unit: str, amount: int) -> str:
 
 
 def shown_amount(unit: str, amount: int) -> float:
-    """An amount of a unit of table ``limits`` as a number that people use: dollars, seconds, and all else as it is."""
+    """Return an amount of a unit of table ``limits`` as people count it: in dollars or seconds, else unchanged."""
     return amount / {"usd": MICRO, "ms": 1000}.get(unit, 1) if unit in ("usd", "ms") else amount
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetStatus:
-    """The amounts of a budget, and how much of each is used: by unit, as `Budget` names them; no entry is no limit."""
+    """The limits of a budget, and how much of each is used, by the units of `Budget`.
+
+    A unit without an entry has no limit.
+    """
 
     owner: str
-    """The agent whose budget it is, by uuid."""
+    """The uuid of the agent that owns the budget."""
     strict: bool
-    """Whether it is never exceeded, as `Budget.strict` says, but by what providers report `beyond` what they may."""
+    """Whether the budget is strict (`Budget.strict`). Only usage that providers report `beyond` what was allowed
+    exceeds it.
+    """
     granted: Mapping[str, float]
     held: Mapping[str, float]
-    """For requests that are under way."""
+    """The amounts reserved for requests under way."""
     spent: Mapping[str, float]
-    """Tokens and dollars that are spent, agents that live or were born, seconds that are over, and requests of the
-    last minute.
+    """The used amounts: tokens and dollars spent, agents that live or were born, seconds that have passed, and requests
+    of the last minute.
     """
     risk: Mapping[str, float] = field(default_factory=dict)
-    """How much more may have been spent, or may yet be by what is under way: of tokens and dollars."""
+    """The tokens and dollars that may have been spent in addition, or that requests under way may still spend."""
     waiting: int = 0
-    """How many agents wait for it."""
+    """The number of agents that wait for the budget."""
     beyond: Mapping[str, float] = field(default_factory=dict)
-    """How much of what is spent providers reported beyond what they were allowed, of a strict budget."""
+    """For a strict budget, the spent amounts that providers reported beyond what was allowed."""
 
 
 def by_unit(amounts: Mapping[str, int]) -> dict[str, Any]:
-    """Amounts by the units of table ``limits``, as amounts by those of `Budget`."""
+    """Convert amounts by the units of table ``limits`` to those by the units of `Budget`."""
     return {name: shown_amount(unit, amounts[unit]) for name, unit in UNITS.items() if unit in amounts}

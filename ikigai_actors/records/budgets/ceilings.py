@@ -1,4 +1,4 @@
-"""The arithmetic of budgets: what is left, what a request gets, which notices are due. Pure, but for the objects given.
+"""The arithmetic of budgets: what is left, what a request may reserve, which notices are due. Pure.
 
 A `Level` is one budget of a chain, with its limits and the portions of hosts that are known of it. A limit's free part
 is what it grants, without what is spent or held in any portion. A portion's free part is what it is allotted, without
@@ -13,21 +13,21 @@ from ikigai_actors.records.budgets.amounts import LEAST_OUTPUT, Amount, Held, Ne
 from ikigai_actors.records.budgets.budget import amount_text
 
 MONEY = ("tokens", "usd")
-"""The units of which hosts have portions."""
+"""The units of which each host has a portion."""
 
 LINE = 80
-"""At how many percent the owner of a budget gets a notice."""
+"""The percentage of a limit at which the owner of the budget gets a notice."""
 
 NOTIFIED_NEARLY, NOTIFIED_PAUSE = 1, 2
-"""The notices that the owner got, of a limit."""
+"""The notices about a limit that the owner has got."""
 
 SLOT_TIME = 60_000
-"""Milliseconds after which a request counts no more; the same before its own time, where a clock was set back."""
+"""The milliseconds after which a request does not count for the rate any more; also if the clock was set back."""
 
 
 @dataclass(slots=True)
 class BudgetLimit:
-    """A row of table ``limits``."""
+    """A row of table ``limits``: one limit of a budget."""
 
     granted: int
     used: int = 0
@@ -38,23 +38,25 @@ class BudgetLimit:
 
 @dataclass(slots=True)
 class Portion:
-    """A row of table ``portions``."""
+    """A row of table ``portions``: the part of a limit that one host may spend."""
 
     allotted: int = 0
     held: int = 0
     spent: int = 0
     risk: int = 0
-    """How much more may have been spent; of a strict budget, how much of it is beyond what was held."""
+    """The amount that may have been spent in addition; for a strict budget, how much of it exceeds the reserved
+    amount.
+    """
     wanted: int = 0
     changed: bool = False
 
     @property
     def taken(self) -> int:
-        """The part that is held or spent."""
+        """Return the amount that is reserved or spent."""
         return self.held + self.spent
 
     def book(self, held: int = 0, spent: int = 0, risk: int = 0) -> None:
-        """Add to it."""
+        """Add to the amounts of the portion."""
         if held or spent or risk:
             self.held, self.spent, self.risk, self.changed = (
                 self.held + held,
@@ -66,7 +68,7 @@ class Portion:
 
 @dataclass(slots=True)
 class Level:
-    """A budget of a chain."""
+    """A budget of a chain, with its limits and portions."""
 
     owner: str
     above: str | None = None
@@ -74,53 +76,61 @@ class Level:
     created_at: int = 0
     limits: dict[str, BudgetLimit] = field(default_factory=dict)
     portions: dict[tuple[str, str], Portion] = field(default_factory=dict)
-    """By unit and host."""
+    """The portions, by unit and host."""
     slot_due: int | None = None
-    """When the next request is allowed, of a budget that limits them; None for now, or no such limit."""
+    """The time when the next request is allowed, for a budget that limits requests a minute; None for now, or no such
+    limit.
+    """
 
     def of(self, unit: str) -> Iterable[Portion]:
-        """The portions of a limit."""
+        """Return the portions of a limit."""
         return (portion for (of, _), portion in self.portions.items() if of == unit)
 
     def portion(self, unit: str, host: str) -> Portion:
-        """The portion of a host, made if it is missing."""
+        """Return the portion of a host, which is made if it is missing."""
         if (unit, host) not in self.portions:
             wanted = max((portion.wanted for portion in self.portions.values()), default=0)
             self.portions[unit, host] = Portion(wanted=wanted, changed=True)
         return self.portions[unit, host]
 
     def spent(self, unit: str) -> int:
-        """The amount spent of a limit."""
+        """Return the amount spent of a limit."""
         return self.limits[unit].used + sum(portion.spent for portion in self.of(unit))
 
     def free(self, unit: str) -> int:
-        """The rest of a limit; less than 0 when more was spent than it grants."""
+        """Return the rest of a limit; negative when more was spent than it grants."""
         limit = self.limits[unit]
         return limit.granted - limit.used - sum(portion.taken for portion in self.of(unit))
 
     def beyond(self, held: int, told: int) -> int:
-        """By how much a request has cost more than was held for it, of a strict budget: a provider told too much."""
+        """Return by how much a request has cost more than was reserved, under a strict budget.
+
+        That is a provider's error.
+        """
         return max(0, told - held) if self.strict else 0
 
     @property
     def money(self) -> list[str]:
-        """The limits of tokens and dollars."""
+        """Return the limits of tokens and dollars."""
         return [unit for unit in MONEY if unit in self.limits]
 
     def nearly_used(self, unit: str) -> bool:
-        """Whether what is spent and held of a limit is past the line of which the owner was not told."""
+        """Return whether the used part of a limit has passed the line at which the owner gets a notice.
+
+        False after the notice.
+        """
         limit = self.limits[unit]
         return not limit.notified and (limit.granted - self.free(unit)) * 100 >= limit.granted * LINE
 
     def want(self, wanted: bool) -> None:
-        """Let the unit that frees something here look at the budget again, or not."""
+        """Set whether the unit that frees an amount here must have the budget checked again."""
         for portion in self.portions.values():
             if portion.wanted != wanted:
                 portion.wanted, portion.changed = int(wanted), True
 
 
 def time_line(created_at: int, granted: int) -> int:
-    """When the owner of a limit of time gets the notice that it is nearly over, in milliseconds since 1970."""
+    """Return when the owner gets the notice that a limit of time is nearly over, in milliseconds since 1970."""
     return created_at + granted * LINE // 100
 
 
@@ -129,27 +139,29 @@ Chain = Sequence[Level]
 
 
 def is_strict(chain: Chain) -> bool:
-    """Whether a request of this chain must never cost more than is held for it."""
+    """Return whether a request under this chain must never cost more than is reserved for it."""
     return bool(chain) and any(level.strict for level in chain)
 
 
 def whole(chain: Chain, need: Need) -> Held:
-    """The hold of a request where nothing is short."""
+    """Return the amount to reserve for a request when all budgets have enough left."""
     strict = is_strict(chain)
     wanted = need.strict if strict else need.expected
     return _held(need, wanted, wanted.tokens, wanted.usd, wanted.output, strict)
 
 
 def decide_hold(chain: Chain, need: Need, now: int) -> Held | tuple[Level, str]:
-    """The hold of a request, whichever host has what is left; or the first budget in which too little is left.
+    """Decide the amount to reserve for a request, whichever host has the rest.
+
+    Or find the first budget with too little.
 
     Args:
         chain: the budgets above the agent, with the portions of all hosts.
-        need: what the request needs.
-        now: milliseconds since 1970.
+        need: the need of the request.
+        now: the time, in milliseconds since 1970.
 
     Returns:
-        What is held; or the budget, and the unit that is short.
+        The reserved amount; or the budget, and the unit of which too little is left.
     """
     if need.is_nothing:
         return whole(chain, need)
@@ -212,7 +224,7 @@ def _short(level: Level, need: Need, wanted: Amount, strict: bool, now: int) -> 
 
 
 def allot(level: Level, unit: str, host: str, amount: int, hosts: int) -> None:
-    """See that a host's portion has room for an amount of which the limit has as much left.
+    """Make room in a host's portion for an amount that the limit still has.
 
     Up to the line at which the owner gets a notice, more than is needed is allotted, so that the next requests ask
     nobody. Where that is nearly all allotted, what other hosts do not use is taken back first, without their help: they
@@ -246,16 +258,16 @@ class Owner(NamedTuple):
     """The owner of a budget, as a notice names it."""
 
     name: str
-    """The name for people, which they type."""
+    """The name of the owner, as people type it."""
     is_root: bool
-    """Whether it is agent 0, whose budget is everybody's."""
+    """Whether the owner is agent 0, whose budget limits all agents."""
 
     def __str__(self) -> str:
         return "everybody" if self.is_root else self.name
 
 
 def nearly_notice(level: Level, unit: str, owner: Owner) -> str:
-    """The notice that a limit is nearly used."""
+    """Return the text of the notice that a limit is nearly used."""
     granted = amount_text(unit, level.limits[unit].granted)
     if unit == "ms":
         return f"{LINE} % of the {granted} of {owner} are over."
@@ -263,9 +275,9 @@ def nearly_notice(level: Level, unit: str, owner: Owner) -> str:
 
 
 def pause_notice(level: Level, unit: str, need: Need, owner: Owner, strict: bool, waits: bool = True) -> str:
-    """Why a request waits, or is refused, and what to do.
+    """Return the text of the notice that a request waits or is refused, with what to do.
 
-    ``strict`` is whether any budget of the chain is: then the request needs the most that it can cost.
+    ``strict``: whether any budget of the chain is strict, so the request needs its highest possible cost.
     """
     told = _shortage(level, unit, need, owner, strict, waits)
     return f"{told} INT (Ctrl-C) ends the turn free of charge." if waits else told

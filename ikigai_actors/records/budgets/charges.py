@@ -1,4 +1,4 @@
-"""Charges: what an agent's tools have cost, on the same budgets as its requests."""
+"""Charges for the costs of an agent's tools, on the same budgets as its requests."""
 
 from ikigai_actors.errors import BudgetExceeded
 from ikigai_actors.records.budgets.amounts import Settled
@@ -12,7 +12,8 @@ from ikigai_actors.store.unit import Addressed, LockedRows, RunAlone
 class ChargeAgent(Addressed):
     """Charge an agent for what its tool is about to cost; answered with `Settled`.
 
-    Under a strict budget that must fit; else it is recorded whatever is left, and the next request waits.
+    A strict budget must have room for the charge. Any other budget records it even if too little is left, and the next
+    request waits.
 
     Raises:
         AgentNotFound, AgentDead: there is no such living agent.
@@ -23,7 +24,7 @@ class ChargeAgent(Addressed):
     concerns_others = True
 
     def __init__(self, agent: str, tokens: int, usd: int) -> None:
-        """Make the unit; ``usd`` in micro-dollars."""
+        """Make the unit; ``usd`` is in micro-dollars."""
         self._agent, self._amounts = agent, {"tokens": tokens, "usd": usd}
         self._hearers: Hearers = {}
 

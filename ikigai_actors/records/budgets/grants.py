@@ -1,4 +1,4 @@
-"""Units that let agents go on who wait for a budget: grants, and looks at a budget in which something was freed.
+"""Units by which agents go on that wait for a budget: grants, and checks of a budget in which an amount was freed.
 
 Waiting agents are served in the order in which they began to wait, up to the first for which too little is left. If
 that one needs a grant, so do those after it, even if they could go on by themselves. One that now needs another budget
@@ -27,34 +27,34 @@ SERVED_AT_ONCE = 100
 
 
 class Served(NamedTuple):
-    """The agents that a unit has let go on."""
+    """The result of a unit that has let agents go on."""
 
     budget: str
-    """The budget that was looked at, by its owner."""
+    """The uuid of the owner of the budget that was checked."""
     held: tuple[tuple[str, Held], ...] = ()
-    """The agents that go on, and what is held for each."""
+    """The agents that go on, and the reserved amount of each."""
     moved: tuple[tuple[str, Paused], ...] = ()
-    """The agents that now wait for something else, and for what."""
+    """The agents that now wait for another budget or unit, and for which."""
     notified: tuple[tuple[str, str], ...] = ()
-    """The notices that were sent: recipient, and the agent that it is about."""
+    """The notices that were sent: the recipient, and the agent that each is about."""
     again: bool = False
-    """Whether more may wait that can go on."""
+    """Whether further waiting agents may be able to go on."""
     due: int | None = None
-    """When to look again, in milliseconds since 1970, as `Paused.again_at`."""
+    """The time of the next check, in milliseconds since 1970, as `Paused.again_at`."""
 
     granted: tuple[tuple[str, int], ...] = ()
     """The new totals of the granted units, by the units of table ``limits``."""
     status: BudgetStatus | None = None
-    """The budget as it is now, after a grant."""
+    """The status of the budget after a grant."""
 
     @property
     def freed(self) -> tuple[str, ...]:
-        """The budgets that are to be looked at again, by their owners."""
+        """Return the owners of the budgets to be checked again."""
         return (self.budget,) if self.again else ()
 
 
 class Serve(Addressed):
-    """Look at a budget: let waiting agents go on as far as it allows; send its owner the notices that are due.
+    """Check a budget: let waiting agents go on as far as it allows, and send its owner the notices that are due.
 
     Answered with `Served`.
     """
@@ -63,7 +63,7 @@ class Serve(Addressed):
     concerns_others = True
 
     def __init__(self, budget: str) -> None:
-        """Make the unit for a budget, by its owner."""
+        """Make the unit for the budget of an owner."""
         self.budget = budget
         self._touched: tuple[str, ...] = ()
         self._hearers: Hearers = {}
@@ -98,16 +98,16 @@ class Serve(Addressed):
 
     @property
     def changed(self) -> Iterable[str]:
-        """The units of which it changes how much is granted; none here."""
+        """Return the units whose limits this unit changes; none here."""
         return ()
 
     def check_hearers(self, locked: LockedRows) -> None:
-        """Run again, before anything is written, when an agent that was to get a notice has died since the look-up."""
+        """Run the unit again, before anything is written, if an agent that was to get a notice has died meanwhile."""
         if any(locked[hearer.uuid].status == "dead" for hearer in self._hearers.values()):
             raise RunAlone(self)
 
     def change(self, tx: Transaction, level: Level, now: int) -> None:
-        """Change what the budget grants, before those who wait are served. Does nothing here."""
+        """Change the limits of the budget before waiting agents go on. Does nothing here."""
 
     def _serve(self, tx: Transaction, locked: LockedRows, ledger: BudgetLedger, level: Level) -> Served:
         held: list[tuple[str, Held]] = []
@@ -145,9 +145,11 @@ def _held_up(tx: Transaction, locked: LockedRows, behind: Sequence[Row], first: 
 
 
 class Grant(Serve):
-    """Grant more of what a budget limits, or set it; those who wait for it go on in the same transaction.
+    """Raise or set the limits of a budget. Agents that wait for it go on in the same transaction.
 
-    Of tokens and dollars no less can be set than what is spent and held: then that is granted. Answered with `Served`.
+    Answered with `Served`.
+
+    Limits of tokens and dollars are never set below the amounts that are spent and reserved.
 
     Raises:
         AgentNotFound: there is no such agent.
@@ -158,9 +160,9 @@ class Grant(Serve):
         """Make the unit.
 
         Args:
-            agent: the agent whose nearest budget grants more, by uuid.
-            more: how much more, by the units of table ``limits``.
-            sets: whether that is how much is granted in all.
+            agent: the uuid of the agent whose nearest budget grants more.
+            more: the amounts, by the units of table ``limits``.
+            sets: whether the amounts are the new totals, rather than additions.
         """
         super().__init__("")
         self._agent, self._more, self._sets = agent, more, sets
@@ -203,16 +205,16 @@ class Grant(Serve):
 
 
 class GrantByAgent(Grant):
-    """An agent grants more of the nearest budget of another one, which it names. Answered as `Grant` is.
+    """A grant by an agent for the nearest budget of another agent. Answered as `Grant` is.
 
-    The budget must be of an agent that descends from it. So it grants nothing to itself, and what it grants is bounded
-    by its own budgets.
+    The owner of the budget must be a descendant of the granting agent. So an agent cannot grant anything to itself, and
+    its own budgets limit what it grants.
 
     Raises what `Grant` does, `AmbiguousAgent`, and `BadInput` for any other budget.
     """
 
     def __init__(self, target: str, sender: str, more: Mapping[str, int]) -> None:
-        """Make the unit: ``sender`` by uuid."""
+        """Make the unit; ``sender`` is the uuid of the granting agent."""
         super().__init__("", more)
         self._target, self._sender = target, sender
         self._refusal: IkigaiError | None = None
@@ -237,5 +239,5 @@ class GrantByAgent(Grant):
 
 
 def time_lines(tx: Transaction, host: str) -> dict[str, int]:
-    """When owners of budgets whose time is nearly over get their notices, by owner: of agents of a host."""
+    """Return when owners of budgets of time get their notices, by owner, for the agents of a host."""
     return {budget: time_line(since, granted) for budget, since, granted in tx.run("time_limits", host=host)}

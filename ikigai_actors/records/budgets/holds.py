@@ -1,4 +1,4 @@
-"""The open request of an agent, in the agent's row: how it is written, and the end of one that a dead host left."""
+"""The open request in an agent's row: how it is written, and the end of a request that a dead host has left."""
 
 from collections.abc import Collection, Iterable
 
@@ -11,7 +11,7 @@ from ikigai_actors.store.unit import Locked, LockedRows
 def keep_hold(
     tx: Transaction, row: Locked, charge: Charge | None, held: Held | None, host: str, turn: int | None = None
 ) -> None:
-    """Write what an agent's request has cost, and what is held for the next one, into its row."""
+    """Write the cost of an agent's request, and the amount reserved for the next one, into the agent's row."""
     tx.defer(
         "keep_hold",
         uuid=row.uuid,
@@ -29,16 +29,16 @@ def keep_hold(
 
 
 def bury_holds(tx: Transaction, locked: LockedRows, dead: Collection[str], pausing: Collection[str]) -> tuple[str, ...]:
-    """Spend what is held for the requests of agents that die, forget that they wait, and count them no more.
+    """Spend the reserved amounts of agents that die, end their waits for budgets, and do not count them any more.
 
     Args:
         tx: a transaction of its own.
         locked: the locked rows; those of the dead that have no entry count at agent 0's budget, and hold nothing.
         dead: the agents that die.
-        pausing: those of them that may wait for a budget.
+        pausing: the dying agents that may wait for a budget.
 
     Returns:
-        The budgets that are to be looked at again.
+        The owners of the budgets to be checked again.
     """
     rows = [row for uuid in dead if (row := locked.get(uuid)) is not None]
     ledger = BudgetLedger(tx, locked, {row.budget for row in rows}, {})
@@ -52,7 +52,7 @@ def bury_holds(tx: Transaction, locked: LockedRows, dead: Collection[str], pausi
 
 
 def _spend(tx: Transaction, ledger: BudgetLedger, rows: Iterable[Locked]) -> None:
-    """Spend what is held for requests whose cost nobody will report."""
+    """Spend the reserved amounts of requests that earlier hosts of these shards have left open."""
     for row in rows:
         if row.held_at:
             charge = whole_hold(row)
@@ -61,11 +61,7 @@ def _spend(tx: Transaction, ledger: BudgetLedger, rows: Iterable[Locked]) -> Non
 
 
 def settle_left_behind(tx: Transaction, host: str, shards: Collection[int]) -> None:
-    """Spend what is held for requests that the earlier hosts of these shards have left.
-
-    Whether they left the process nobody knows. Called before an agent of these shards acts on this host. What ended
-    hosts have spent is added to the limits, and their portions are gone.
-    """
+    """Return the reserved amounts for the open requests of some agents, by uuid."""
     held, portions = tx.ask("held_in", host=host, shards=[str(shard) for shard in shards]), tx.ask("portions_of_ended")
     uuids = [uuid for (uuid,) in held()]
     locked = LockedRows(tx.run("lock_agents", uuids=sorted(uuids), writers=[]) if uuids else ())
@@ -81,7 +77,7 @@ def settle_left_behind(tx: Transaction, host: str, shards: Collection[int]) -> N
 
 
 def holds_of(tx: Transaction, agents: Collection[str]) -> dict[str, Held]:
-    """The holds of the open requests of some agents, by uuid."""
+    """Return the budgets for which the requests of some agents wait, by uuid."""
     rows = tx.run("holds_of", uuids=list(agents)) if agents else ()
     return {
         uuid: Held(at, tokens, usd, most or 0, most, risk_tokens, risk_usd)

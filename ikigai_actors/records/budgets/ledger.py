@@ -1,4 +1,4 @@
-"""Whole budgets, locked with the portions of all hosts: for a unit that has a transaction of its own.
+"""Whole budgets, locked with the portions of all hosts, for a unit that has its own transaction.
 
 The rows of the agents are locked before (`lock`), also of those that may get a notice (`Hearers`): these are found
 before any lock, and a hearer that has died meanwhile makes the unit run again.
@@ -34,27 +34,29 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Locked, LockedRows
 
 LOOK_AT_TIME = 60_000
-"""Milliseconds after which a budget is looked at again whose time is over: the clock may have been set back."""
+"""The milliseconds after which a budget whose time is over is checked again, because the clock may have been set
+back.
+"""
 
 
 class Hearer(NamedTuple):
-    """The agents that get the notices of a budget."""
+    """The agent that gets the notices of a budget."""
 
     owner: Owner
     uuid: str
-    """The owner, or else its nearest living supervisor."""
+    """The uuid of the owner, or else of its nearest living supervisor."""
 
 
 Hearers = Mapping[str, Hearer]
-"""The agent that gets the notices of each budget, by its owner."""
+"""The agent that gets the notices of each budget, by the owner of the budget."""
 
 
 class HearerDied(Exception):
-    """An agent that was to get a notice has died since. Nothing is written, and the unit runs again."""
+    """An agent that was to get a notice has died. Nothing is written, and the unit runs again."""
 
 
 def hearers(tx: Transaction, agents: Iterable[str]) -> Hearers:
-    """The agents that get the notices of the budgets above some agents. Found without locks."""
+    """Find the agents that get the notices of the budgets above some agents, without locks."""
     rows = tx.run("look_at_budgets", uuids=sorted(set(agents)))
     found: dict[str, Hearer] = {}
     for owner, level in read_levels(tx, {budget for _, budget in rows}).items():
@@ -64,7 +66,7 @@ def hearers(tx: Transaction, agents: Iterable[str]) -> Hearers:
 
 
 def hearer_of(tx: Transaction, owner: str) -> Hearer:
-    """The agent that gets the notices of the budget of an agent."""
+    """Return the agent that gets the notices of an agent's budget."""
     above = [registry.get(tx, owner), *registry.ancestors(tx, owner)]
     called = Owner(above[0].short, above[0].parent_uuid is None)
     return Hearer(called, next((one for one in above if one.living), above[-1]).uuid)
@@ -74,13 +76,13 @@ class BudgetLedger:
     """The budgets above some agents, with all their portions, locked."""
 
     def __init__(self, tx: Transaction, locked: LockedRows, budgets: Iterable[str | None], hearers: Hearers) -> None:
-        """Lock the chains of agents whose nearest budgets are given.
+        """Lock the chains of budgets above agents.
 
         Args:
-            tx: a transaction of one unit.
-            locked: the rows of the agents and hearers, which are locked before.
-            budgets: the nearest budgets.
-            hearers: who hears of what.
+            tx: a transaction of this unit alone.
+            locked: the rows of the agents and of those that get notices, locked before.
+            budgets: the owners of the agents' nearest budgets.
+            hearers: the agents that get the notices.
         """
         self._tx, self._locked, self._hearers = tx, locked, hearers
         owners = sorted(read_levels(tx, budgets))
@@ -98,13 +100,13 @@ class BudgetLedger:
         """The notices that were sent: recipient, and the agent that it is about."""
 
     def chain(self, budget: str | None) -> Chain:
-        """The budgets above an agent that limit something."""
+        """Return the budgets above an agent that have limits."""
         if budget not in self._chains:
             self._chains[budget] = budget_chain(self.levels, budget)
         return self._chains[budget]
 
     def settle_request(self, row: Locked, charge: Charge) -> None:
-        """Settle the open request of an agent, whichever host holds it."""
+        """Settle the open request of an agent, on whatever host it is."""
         assert row.held_host is not None  # as the request is open
         for level in self.chain(row.budget):
             for unit in level.money:
@@ -116,13 +118,13 @@ class BudgetLedger:
     def place(
         self, row: Locked, need: Need, host: str, served: str | None = None, may_wait: bool = True
     ) -> Held | Paused:
-        """Hold what a request of an agent needs in the portions of a host; or let it wait, and send the notice of that.
+        """Reserve the need of an agent's request in the portions of a host; or let it wait, and send the notice.
 
         Args:
-            need: what its request needs.
-            host: the host that runs it.
-            served: the budget for which it waits already, by its owner; None when it waits for none.
-            may_wait: whether it may wait. Else this raises `BudgetExceeded`, and nothing is written.
+            need: the need of its request.
+            host: the host that runs the agent.
+            served: the owner of the budget for which it waits already; None if it does not wait.
+            may_wait: whether it may wait. Otherwise this raises `BudgetExceeded`, and writes nothing.
         """
         chain = self.chain(row.budget)
         slots = {level.owner: self._slot(level) for level in chain if "requests" in level.limits}
@@ -182,7 +184,7 @@ class BudgetLedger:
         return Paused(level.owner, unit, text, due, need.at, self.now + LOOK_AT_TIME if is_over else due)
 
     def look_at(self, level: Level) -> None:
-        """Send the notice that a budget is nearly used, and say whether it is to be looked at again."""
+        """Send the notice that a budget is nearly used, and note whether it must be checked again."""
         self._note_nearly_used(level)
         level.want(
             bool(self._tx.run("waiting_for", budgets=[level.owner]))
@@ -214,13 +216,13 @@ class BudgetLedger:
 
     @property
     def freed(self) -> tuple[str, ...]:
-        """The budgets that are to be looked at again when something in them is freed."""
+        """Return the owners of budgets that must be checked again when an amount in them is freed."""
         return tuple(
             owner for owner, level in self.levels.items() if any(portion.wanted for portion in level.portions.values())
         )
 
     def spend(self, level: Level, host: str | None, amounts: Mapping[str, int]) -> None:
-        """Spend amounts of tokens and dollars, by unit, that were never held; send the notices that are due."""
+        """Spend tokens and dollars, by unit, that were never reserved; send the notices that are due."""
         for unit in level.money:
             if host is None:  # nobody runs the agent
                 limit = level.limits[unit]
@@ -251,14 +253,14 @@ class BudgetLedger:
                     limit.used, limit.changed = limit.used + births, True
 
     def bury(self, budget: str | None, deaths: int = 1, of: str | None = None) -> None:
-        """Count deaths of agents at every budget above them, but for that which the one that dies (``of``) owns."""
+        """Count deaths of agents at every budget above them, except the budget that the dying agent ``of`` owns."""
         for level in self.chain(budget) if deaths else ():
             limit = level.limits.get("agents")
             if limit is not None and level.owner != of:
                 limit.used, limit.changed = limit.used - deaths, True
 
     def fold(self, host: str) -> None:
-        """Add what a host that has ended has spent to the limits, once nothing is held in its portions."""
+        """Add the amounts that an ended host has spent to the limits, once nothing is reserved in its portions."""
         for level in self.levels.values():
             for (unit, of), portion in [*level.portions.items()]:
                 if of == host and portion.held == 0 and unit in level.limits:
@@ -268,7 +270,7 @@ class BudgetLedger:
                     self._tx.run("end_portion", budget=level.owner, unit=unit, host=of)
 
     def write(self) -> None:
-        """Write what has changed."""
+        """Write all changes."""
         for owner, level in self.levels.items():
             if self._paused[owner] != self._pauses_before[owner]:
                 self._tx.run("set_paused", budget=owner, paused=self._paused[owner])

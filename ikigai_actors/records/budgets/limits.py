@@ -1,4 +1,4 @@
-"""Which limits there are: what a budget is made with, and what is set of it later.
+"""The limits of budgets: those with which a budget is made, and later changes.
 
 A budget that is made for a living agent, or a limit that is new, begins as if it had always been there, but for what
 was spent before (``base``): what is held for open requests is held in it, too. So the rows of all living agents that it
@@ -20,7 +20,7 @@ from ikigai_actors.store.unit import Locked, LockedRows, TreeLock, write_alone
 
 
 def add_budget(tx: Transaction, owner: str, parent: str, budget: Budget, now: int) -> None:
-    """Give an agent that is being born a budget of its own, below those of its parent, whose row is locked."""
+    """Give an agent that is being born its own budget, below the budgets of its parent. The parent's row is locked."""
     tx.run("add_budget", owner=owner, parent=parent, strict=int(budget.strict), now=now)
     for unit, granted in budget.limits().items():
         _add_limit(tx, owner, unit, granted)
@@ -42,7 +42,7 @@ class _Member(NamedTuple):
 
 
 class SetBudget(Grant):
-    """Set what an agent's own budget grants, and make it where the agent has none. Answered as `Grant` is.
+    """Set the limits of an agent's own budget; make the budget if there is none. Answered as `Grant` is.
 
     Limits that are new do not count what was spent before.
 
@@ -55,7 +55,7 @@ class SetBudget(Grant):
     tree = TreeLock.WHOLE
 
     def __init__(self, agent: str, budget: Budget) -> None:
-        """Make the unit for an agent, by uuid."""
+        """Make the unit for the agent with a uuid."""
         super().__init__(agent, budget.limits(), sets=True)
         self._wanted = budget
 
@@ -76,7 +76,7 @@ class SetBudget(Grant):
         return super().write(tx, locked)
 
     def make(self, tx: Transaction, locked: LockedRows) -> None:
-        """Make the budget, or what it does not limit yet."""
+        """Make the budget, or its new limits."""
         members = _members(tx, self._agent)
         ledger = BudgetLedger(tx, locked, [self._agent, *(row.budget for row in locked.values())], {})
         level = ledger.levels.get(self._agent)
@@ -122,7 +122,7 @@ class SetBudget(Grant):
 
 
 class SetFirstLimits(SetBudget):
-    """Limit agent 0, and so everybody, unless it is limited already; answered with whether it was not.
+    """Limit agent 0, and so all agents, unless it has limits already; answered with whether it had none.
 
     What was spent before does not count.
     """
@@ -143,9 +143,9 @@ class SetFirstLimits(SetBudget):
 
 
 def limit_everybody(store: Store, budget: Budget) -> bool:
-    """Limit agent 0, unless it is limited already, from a process whose host does not run yet.
+    """Limit agent 0, unless it has limits already, in a process whose host does not run yet.
 
-    Returns whether it was not limited. Raises what `Store.write` raises.
+    Returns whether it had no limits. Raises what `Store.write` raises.
     """
     return bool(write_alone(store, SetFirstLimits(budget)))
 

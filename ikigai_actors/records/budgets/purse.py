@@ -1,4 +1,4 @@
-"""The portions of this host in a transaction that the units of many agents share.
+"""The portions of this host, in a transaction that the units of many agents share.
 
 They are read, and locked, for all agents of the transaction at once, together with the rows of these agents where a
 unit is to spend. What does not fit in them raises `RunAlone`, before anything is written: that unit runs again with a
@@ -15,7 +15,7 @@ from ikigai_actors.store.unit import Locked
 
 
 def read_levels(tx: Transaction, budgets: Iterable[str | None]) -> dict[str, Level]:
-    """Some budgets and all above them, without portions, by their owners. None is agent 0's, which is always there."""
+    """Return budgets and all budgets above them, without portions, by their owners. None means agent 0's budget."""
     return _levels(tx.run("budget_levels", budgets=sorted({budget for budget in budgets if budget is not None})))
 
 
@@ -30,7 +30,7 @@ def _levels(rows: Iterable[Row]) -> dict[str, Level]:
 
 
 def budget_chain(levels: Mapping[str, Level], budget: str | None) -> Chain:
-    """The budgets above an agent whose nearest one is given, agent 0's first; without those that limit nothing."""
+    """Return the budgets with limits above an agent, agent 0's first, from the owner of its nearest budget."""
     found: list[Level] = []
     current: str | None = budget or next(owner for owner, level in levels.items() if level.above is None)
     while current is not None and current in levels and levels[current] not in found:
@@ -40,7 +40,7 @@ def budget_chain(levels: Mapping[str, Level], budget: str | None) -> Chain:
 
 
 class Booking(NamedTuple):
-    """The amounts that are added to a portion."""
+    """The amounts to add to a portion."""
 
     level: Level
     portion: Portion
@@ -50,14 +50,14 @@ class Booking(NamedTuple):
 
 
 class Short(Exception):
-    """The portions of this host do not suffice, or do not decide: the whole chain must be looked at."""
+    """The portions of this host are not enough to decide, so the whole chain must be read."""
 
 
 class Purse:
     """The amounts that a host may spend by itself. Made once for a transaction."""
 
     def __init__(self, tx: Transaction, host: str, agents: Collection[str]) -> None:
-        """Ask for the budgets above these agents, and lock the portions; the agents' rows are locked just before."""
+        """Read the budgets above these agents, and lock the portions. The agents' rows are locked just before."""
         self._host = host
         self._rows = tx.ask("own_budgets", host=host, uuids=sorted(agents))
         self._chains: dict[str | None, Chain] = {}
@@ -77,23 +77,23 @@ class Purse:
         return levels
 
     def chain(self, budget: str | None) -> Chain:
-        """The budgets above an agent that limit something."""
+        """Return the budgets above an agent that have limits."""
         if budget not in self._chains:
             self._chains[budget] = budget_chain(self._levels(), budget)
         return self._chains[budget]
 
     def plan(self, row: Locked, charge: Charge | None, need: Need | None) -> tuple[Held | None, list[Booking]]:
-        """The changes that settle the request of an agent, and hold what its next one needs. Makes none of them.
+        """Plan the changes that settle an agent's request and reserve the need of its next one. Changes nothing.
 
         Args:
-            charge: what its open request has cost; None when there is none, or it stays open.
-            need: what its next request needs; None for none.
+            charge: the cost of its open request; None when there is none, or it stays open.
+            need: the need of its next request; None for none.
 
         Returns:
-            What is held, and what is to be added to each portion.
+            The reserved amount, and what to add to each portion.
 
         Raises:
-            Short: the portions of this host do not suffice, or do not decide.
+            Short: the portions of this host are not enough to decide.
         """
         chain = self.chain(row.budget)
         held = None if need is None else whole(chain, need)
@@ -123,18 +123,18 @@ class Purse:
         return held, booked
 
     def book(self, planned: Sequence[Booking], charge: Charge | None) -> tuple[str, ...]:
-        """Do what `plan` has said in this transaction; return the budgets to be looked at again."""
+        """Carry out a plan in this transaction; return the owners of the budgets to be checked again."""
         for _, portion, more, spent, risk in planned:
             portion.book(more, spent, risk)
         return tuple({each.level.owner: None for each in planned if charge is not None and each.portion.wanted})
 
     def bear(self, budget: str | None) -> None:
-        """Count a birth below an agent. Raises `Short` where births are limited."""
+        """Count a birth below an agent. Raises `Short` if births are limited."""
         if any("agents" in level.limits or "agents_ever" in level.limits for level in self.chain(budget)):
             raise Short
 
     def settle(self, tx: Transaction) -> None:
-        """Write what has changed, before COMMIT."""
+        """Write all changes, before COMMIT."""
         for level in self._levels().values():
             for (unit, host), portion in level.portions.items():
                 if portion.changed:

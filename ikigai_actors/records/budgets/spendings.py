@@ -1,4 +1,4 @@
-"""The costs of requests, by account: tables ``spendings`` and ``label_values``.
+"""The costs of requests by account: tables ``spendings`` and ``label_values``.
 
 The row of a request is written with the message that reports it, in one unit, so the sums are exact over every crash.
 There are no counters, which hosts would have to share: a sum is made when somebody asks for it. What no service has
@@ -15,24 +15,24 @@ from ikigai_actors.store.base import Store, Transaction
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """The total cost of requests to models."""
+    """The total cost of some requests to models."""
 
     tokens: int
-    """The tokens that the services have counted: read, written, and of caches."""
+    """The tokens that the services have counted, including caches."""
     usd: float
-    """Dollars, as far as the models had a price when they answered."""
+    """The cost in dollars, as far as the models had a price when they answered."""
     requests: int
-    """How many requests it were."""
+    """The number of requests."""
 
 
 def keep_labels(tx: Transaction, text: str) -> None:
-    """Write what a set of labels has, unless it is known."""
+    """Write the labels of a set, unless they are written already."""
     for key, value in labels_in(text).items():
         tx.defer("keep_label", labels=set_id(text), key=key, value=value)
 
 
 def label_root(store: Store, shards: Collection[int], labels: Mapping[str, str]) -> None:
-    """Give agent 0 labels, if this process is to run it, which has not begun: the host of these shards."""
+    """Give agent 0 labels, if this process is to run agent 0. It has not begun to run agents yet."""
 
     def write(tx: Transaction) -> None:
         text = set_of(labels)
@@ -43,7 +43,7 @@ def label_root(store: Store, shards: Collection[int], labels: Mapping[str, str])
 
 
 def kept_labels(tx: Transaction) -> dict[str, dict[str, str]]:
-    """The labels of every set, by its id."""
+    """Return the labels of every set, by its id."""
     sets: dict[str, dict[str, str]] = {}
     for labels, key, value in tx.run("all_labels"):
         sets.setdefault(labels, {})[key] = value
@@ -51,12 +51,12 @@ def kept_labels(tx: Transaction) -> dict[str, dict[str, str]]:
 
 
 def spendings_of(tx: Transaction, agent: str) -> list[SpendingRow]:
-    """The rows of an agent, in order."""
+    """Return the rows of an agent, in order."""
     return [SpendingRow._make(row) for row in tx.run("spendings_of", uuid=agent)]
 
 
 def spending(tx: Transaction, by: str, since: int) -> dict[str, Spending]:
-    """The amounts spent, by the value of a label; ``""`` has those without such a label.
+    """Return the amounts spent, by the value of a label. The key ``""`` has the amount without such a label.
 
     Args:
         tx: a transaction.

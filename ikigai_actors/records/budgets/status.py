@@ -1,11 +1,11 @@
-"""The figures of a budget for a person."""
+"""The status of a budget for people."""
 
 from ikigai_actors.records.budgets.budget import BudgetStatus, by_unit
 from ikigai_actors.store.base import Transaction
 
 
 def budget_of(tx: Transaction, agent: str) -> BudgetStatus | None:
-    """The nearest budget above an agent that limits something; None when nothing is limited."""
+    """Return the nearest budget with limits above an agent; None if there is none."""
     rows = tx.run("budget_of", uuid=agent)
     if not rows:
         return None
@@ -38,7 +38,7 @@ def budget_of(tx: Transaction, agent: str) -> BudgetStatus | None:
 
 
 def budgets_that_limit(tx: Transaction, most: int) -> list[BudgetStatus]:
-    """The budgets that limit something, agent 0's first; at most this many."""
+    """Return the budgets with limits, agent 0's first; at most this many."""
     [(root,)] = tx.run("root_budget") or [("",)]
     owners = sorted({owner for owner, *_ in tx.run("all_limits")}, key=lambda owner: (owner != root, owner))
     return [found for owner in owners[:most] if (found := budget_of(tx, owner)) is not None]

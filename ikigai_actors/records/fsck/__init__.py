@@ -1,1 +1,1 @@
-"""fsck: what must hold of a database, checked."""
+"""fsck: checks the invariants of a database."""

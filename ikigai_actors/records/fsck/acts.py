@@ -1,4 +1,4 @@
-"""The part of fsck that looks at the acts of programs: each call is named by its digest and its count. Pure."""
+"""The checks of fsck for programs: each act's call is named by its digest and its count. Pure."""
 
 from collections.abc import Iterator
 
@@ -7,14 +7,14 @@ from ikigai_actors.records.messages.messages import Kind, Message
 
 
 class ActCheck:
-    """Takes the messages of all logs in order; what it gives is wrong with them."""
+    """Takes the messages of all logs in order, and returns their faults."""
 
     def __init__(self) -> None:
         self._agent = ""
         self._known: set[str] | None = None  # the acts of the turn; None where it began in another log
 
     def read(self, message: Message) -> Iterator[str]:
-        """The faults of a message, given those before it."""
+        """Return the faults of a message, after the messages before it."""
         if message.agent_uuid != self._agent:
             self._agent, self._known = message.agent_uuid, None
         if message.kind == Kind.USER:

@@ -1,4 +1,4 @@
-"""The part of fsck that looks at endpoints, and at what has arrived at each."""
+"""The checks of fsck for endpoints and their arrivals."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_arrivals(tx: Transaction) -> Iterator[Violation]:
-    """The faults of endpoints and arrivals."""
+    """Return the faults of endpoints and arrivals."""
     for name, agent, spec in tx.run("every_endpoint"):
         try:
             EndpointSpec.decode(spec)

@@ -1,4 +1,4 @@
-"""The part of fsck that looks at what programs have asked."""
+"""The checks of fsck for requests of programs to other agents."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_asked(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """The faults of what programs have asked; ``records`` are all agents, by uuid."""
+    """Return the faults of requests of programs; ``records`` are all agents, by uuid."""
     ends = Counter[str]()
     for agent, prompt, asker, ended in tx.run("every_asked"):
         ends[asker] += ended is not None
@@ -26,7 +26,7 @@ def check_asked(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator
 
 
 def check_parked(tx: Transaction) -> Iterator[Violation]:
-    """The faults of agents that are parked, and of ends that count for agents."""
+    """Return the faults of parked agents, and of the ends of turns for which they wait."""
     for agent, parked, turn, awake, wake_at, ends, counted in tx.run("every_parked"):
         text = ""
         if not parked:

@@ -1,4 +1,4 @@
-"""The part of fsck that looks at requests which wait for batches."""
+"""The checks of fsck for requests that wait for batches."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_batches(tx: Transaction) -> Iterator[Violation]:
-    """The faults of batches and of their members."""
+    """Return the faults of batches and their members."""
     for agent, position, attempt, state, batch, is_gone, is_mute, ended_at in tx.run("every_member"):
         named = f"attempt {attempt} of the request at {position}"
         if state == "waiting" and is_gone:

@@ -1,4 +1,4 @@
-"""The part of fsck that looks at blobs: each has the hash under which it is stored, and each reference leads to one."""
+"""The checks of fsck for blobs: each has the hash under which it is stored, and each reference leads to a blob."""
 
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
@@ -9,10 +9,10 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_blobs(tx: Transaction, referenced: Mapping[str, tuple[str, int]]) -> Iterator[Violation]:
-    """Look at all blobs, one at a time.
+    """Check all blobs, one at a time.
 
     Args:
-        referenced: for each blob to which a message refers one such message: its agent and its position.
+        referenced: for each blob to which messages refer, one such message: its agent and its position.
     """
     stored = [name for (name,) in tx.run("all_blobs")]
     for name in stored:

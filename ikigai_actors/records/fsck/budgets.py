@@ -1,4 +1,4 @@
-"""The part of fsck that looks at budgets: a budget's sums are those of its agents, and of the portions of hosts."""
+"""The checks of fsck for budgets: the sums of a budget are those of its agents, and of the portions of hosts."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -44,7 +44,7 @@ class _Portion(NamedTuple):
 
 
 def check_budgets(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """The faults of budgets, by all of their rows."""
+    """Return the faults of budgets, from all of their rows."""
     above = {owner: (over, bool(strict)) for owner, over, strict in tx.run("all_budgets")}
     roots = [record.uuid for record in records.values() if record.parent_uuid is None]
     if len(roots) != 1:
@@ -156,7 +156,7 @@ def _strict(
 
 
 def note_budgets(tx: Transaction) -> Iterator[Note]:
-    """The amounts of strict budgets that providers have reported beyond what they were allowed."""
+    """Return remarks on amounts of strict budgets that providers have reported beyond what was allowed."""
     found: Counter[tuple[str, str]] = Counter()
     for limit in map(_Limit._make, tx.run("all_limits")):
         found[limit.budget, limit.unit] += limit.risk

@@ -1,4 +1,4 @@
-"""Fsck: whether a database keeps what every program of ours relies on. Reads only, all of it in one snapshot.
+"""fsck: checks whether a database keeps all invariants on which programs rely. Reads only, in one snapshot.
 
     type               every value is of the type that its column has in ``schema.sql``; else nothing more is judged
     agent-0            one agent has no parent; it lives, and its fork point is 0
@@ -123,7 +123,7 @@ _BATCH = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of a check: its extent, the violations, and remarks."""
+    """The result of a check: the counts, the violations, and remarks."""
 
     agents: int
     messages: int
@@ -132,7 +132,7 @@ class Report:
 
 
 class CheckedHost(NamedTuple):
-    """The checked columns of a host: a row of the query ``hosts``."""
+    """The columns of a host that are checked: a row of the query ``hosts``."""
 
     id: str
     epoch: int
@@ -141,15 +141,15 @@ class CheckedHost(NamedTuple):
 
 
 def check(store: Store, *, types: bool = True) -> list[Violation]:
-    """Every violation in a database; empty when all is well. Raises `StoreError` when it cannot be read.
+    """Return every violation in a database; empty when it is sound. Raises `StoreError` when it cannot be read.
 
-    ``types``: whether to look at the type of every value first, since somebody else may have written it.
+    ``types``: whether to check the type of every value first, because other programs may have written to the database.
     """
     return inspect(store, types=types).violations
 
 
 def inspect(store: Store, batch: int = _BATCH, *, types: bool = True) -> Report:
-    """Check as `check` does, and say what was looked at; ``batch`` messages are read at once."""
+    """Check as `check` does, and report what was checked; ``batch`` messages are read at once."""
     return store.read(lambda tx: _inspect(tx, batch, types))
 
 
@@ -159,13 +159,13 @@ def judge(
     under: AgentRecord,
     passing: Callable[[Iterator[list[Row]]], Iterator[list[Row]]] = lambda batches: batches,
 ) -> list[Violation]:
-    """The faults of agents that were just written, and of their logs; all others are taken for sound.
+    """Return the faults of agents that were just written, and of their logs. All others are assumed to be sound.
 
     Args:
         tx: the transaction that wrote them.
         agents: their uuids.
-        under: the agent below which they came; what they inherit from it is not looked at.
-        passing: is given the rows of their logs, some at a time, and gives the same to the caller that reads them.
+        under: the agent below which they were imported. Their inheritance from it is not checked.
+        passing: gets the rows of their logs in batches, and passes them on.
     """
     new = {row.uuid: row for row in registry.some(tx, agents)}
     records = new | {under.uuid: under}
@@ -251,7 +251,10 @@ def _misfits(problems: Iterator[Problem]) -> Iterator[Violation]:
 
 
 def climb(above: Mapping[str, str | None]) -> tuple[list[list[str]], set[str]]:
-    """Follow everybody upwards; returns the circles, each once, and who gets to somebody with None above."""
+    """Follow all agents upwards.
+
+    Return the circles, each once, and the agents from which an agent with None above is reached.
+    """
     circles: list[list[str]] = []
     rooted: set[str] = set()
     done: set[str] = set()

@@ -1,4 +1,4 @@
-"""The part of fsck that looks at where histories are cut: by summaries, and by forks at an earlier position.
+"""The checks of fsck for the cuts of histories: by summaries, and by forks at an earlier position.
 
 It folds the control messages of each agent that has a summary of its own, and reads the messages where a history is
 cut.
@@ -17,7 +17,7 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_lenses(tx: Transaction, agents: Iterable[str]) -> Iterator[Violation]:
-    """The faults of the summaries that these agents have written, whose logs are sound."""
+    """Return the faults of the summaries of these agents, whose logs are sound."""
     for uuid in agents:
         history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
         view = EMPTY
@@ -36,7 +36,7 @@ def check_lenses(tx: Transaction, agents: Iterable[str]) -> Iterator[Violation]:
 
 
 def check_fork_points(tx: Transaction, agents: Iterable[AgentRecord]) -> Iterator[Violation]:
-    """The agents among these, all of them forked at an earlier position, that were forked within a step."""
+    """Return those of these agents, all forked at an earlier position, that were forked within a step."""
     for one in agents:
         parent = StoredHistory(tx, read_lineage(tx, one.parent_uuid or "", whole=True))
         if not is_boundary(parent.between, one.fork_message_id):

@@ -1,4 +1,4 @@
-"""The part of fsck that looks at definitions of tools: each has its digest, and those of builds and hosts are there."""
+"""The checks of fsck for definitions of tools: each has its digest, and those of builds and hosts exist."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -9,9 +9,9 @@ from ikigai_actors.tools.definitions import digest_of_definition
 
 
 def check_definitions(tx: Transaction, questions: Mapping[str, tuple[str, int]]) -> Iterator[Violation]:
-    """Look at all definitions, and at those who name them.
+    """Check all definitions, and the references to them.
 
-    ``questions``: a message of an agent that was born here, by the definition that it asks about.
+    ``questions``: for each definition, a message of an agent born here that asks about it.
     """
     kept = set()
     for digest, body in tx.run("all_definitions"):

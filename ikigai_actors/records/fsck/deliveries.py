@@ -1,4 +1,4 @@
-"""The part of fsck that looks at subscriptions, and at what each is to get."""
+"""The checks of fsck for subscriptions and deliveries."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ _MESSAGES = {
 
 
 def check_deliveries(tx: Transaction) -> Iterator[Violation]:
-    """The faults of subscriptions and deliveries."""
+    """Return the faults of subscriptions and deliveries."""
     for name, kinds, spec, _ in tx.run("every_subscription"):
         try:
             SubscriptionSpec.decode(spec)

@@ -1,4 +1,4 @@
-"""The part of fsck that looks at the books of experiments: the notes and births in their logs. Pure.
+"""The checks of fsck for the books of experiments: the notes and births in their logs. Pure.
 
 Births are numbered 1, 2, 3 … in the order of the log, and so are verdicts; each trial has one verdict at most, after
 its birth.
@@ -11,14 +11,14 @@ from ikigai_actors.records.messages.messages import Kind, Message
 
 
 class BookCheck:
-    """Takes the messages of all logs in order."""
+    """Takes the messages of all logs in order, and returns their faults."""
 
     def __init__(self) -> None:
         self._births: dict[str, int] = {}
         self._verdicts: dict[str, int] = {}
 
     def read(self, message: Message) -> Iterator[str]:
-        """The faults of a message."""
+        """Return the faults of a message, after the messages before it."""
         agent, data = message.agent_uuid, message.data
         if message.kind == Kind.FORK and "number" in data and "child" in data:
             due = self._births.get(agent, 0) + 1

@@ -1,4 +1,4 @@
-"""The part of fsck that looks at groups and monitors."""
+"""The checks of fsck for groups and monitors."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,7 +8,7 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_groups(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """The faults of groups and monitors; ``records`` are all agents, by uuid."""
+    """Return the faults of groups and monitors; ``records`` are all agents, by uuid."""
     living = {uuid for uuid, record in records.items() if record.living}
     for name, agent in tx.run("all_members"):
         if agent not in living:

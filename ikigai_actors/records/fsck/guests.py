@@ -1,4 +1,4 @@
-"""The part of fsck that looks at what other libraries keep in the database."""
+"""The checks of fsck for the data of other libraries."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,7 +8,7 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_guests(tx: Transaction) -> Iterator[Violation]:
-    """The faults of guest logs and their entries."""
+    """Return the faults of guest logs and their entries."""
     logs = {log.id: log for log in map(GuestLog._make, tx.run("every_guest_log"))}
     begun = {log.parent for log in logs.values()}
     for log in logs.values():

@@ -1,11 +1,11 @@
-"""Violations: what may be wrong with a database, by name and in words."""
+"""Violations of the invariants of a database, by name and in words."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Invariant(StrEnum):
-    """The invariants, by name; `ikigai_actors.records.fsck.check` says what each means."""
+    """The names of the invariants; `ikigai_actors.records.fsck.check` explains each."""
 
     TYPE = "type"
     AGENT_0 = "agent-0"
@@ -78,20 +78,20 @@ class Invariant(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """An invariant that does not hold."""
+    """A violation of an invariant."""
 
     invariant: Invariant
     agent: str | None
-    """The uuid of the agent whose rows are wrong; None when they belong to no agent."""
+    """The uuid of the agent with the faulty rows; None when they belong to no agent."""
     text: str
-    """The expectation, and the value that is there."""
+    """The expected and the actual value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A remark on a database that is no violation."""
+    """A remark on a database, which is no violation."""
 
     agent: str
-    """The uuid of the agent that it is about."""
+    """The uuid of the agent that the remark is about."""
     text: str
-    """The remark."""
+    """The text of the remark."""

@@ -1,4 +1,4 @@
-"""The part of fsck that looks at the calls that were made under keys."""
+"""The checks of fsck for calls with keys."""
 
 import json
 import re
@@ -13,7 +13,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def check_keyed_calls(tx: Transaction, agents: Container[str]) -> Iterator[Violation]:
-    """The faults of keyed calls; ``agents`` are the uuids of all that exist."""
+    """Return the faults of keyed calls; ``agents`` are the uuids of all agents."""
     for scope, key, agent, verb, asked, gave in tx.run("calls"):
         wrong = _wrong_with(key, asked, gave)
         if scope and scope not in agents:

@@ -1,4 +1,4 @@
-"""The part of fsck that looks at lives: statuses, deaths, signals and restarts."""
+"""The checks of fsck for statuses, deaths, signals and restarts."""
 
 from collections.abc import Iterator, Mapping
 
@@ -20,7 +20,7 @@ _WORDS = {
 
 
 def check_life(record: AgentRecord, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """The faults of the status of an agent, or of its death."""
+    """Return the faults of the status or the death of an agent."""
     words = (record.status, record.restart, record.strategy, record.on_orphan)
     for (what, known), word in zip(_WORDS.items(), words, strict=True):
         if word not in known:
@@ -62,7 +62,7 @@ def _wrong_with_dead(record: AgentRecord, records: Mapping[str, AgentRecord]) ->
 
 
 def check_awake(tx: Transaction) -> Iterator[Violation]:
-    """The agents at which a boot would not look though it must, and the dead at which it would."""
+    """Return the agents that a boot would wrongly miss, and the dead that it would wrongly look at."""
     for agent, status, turn, held_at in tx.run("wrongly_asleep"):
         text = f"expected column awake to be 1, since it has an open turn ({turn}) or request ({held_at}); got 0"
         if status == Status.DEAD:
@@ -71,7 +71,7 @@ def check_awake(tx: Transaction) -> Iterator[Violation]:
 
 
 def check_ways(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """The dead that are not marked, though one that they left as an orphan lives below them."""
+    """Return the dead agents that are not marked although a living agent is below them."""
     dead = {uuid: one for uuid, one in records.items() if not one.living}
     orphans = [
         one.uuid
@@ -84,7 +84,7 @@ def check_ways(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[
 
 
 def check_signals(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """The faults of the signals that were sent."""
+    """Return the faults of signals."""
     yield from _numbers(tx, "signal_numbers", Invariant.SIGNAL, records)
     for agent, number, sender in tx.run("signals_of_strangers"):
         text = f"expected signal {number} to be of an agent or of a person; it is of "
@@ -92,7 +92,7 @@ def check_signals(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterat
 
 
 def check_restarts(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """The faults of the restarts that are counted."""
+    """Return the faults of restarts."""
     yield from _numbers(tx, "restart_numbers", Invariant.RESTART, records)
     for agent, number, supervisor in tx.run("restarts_by_strangers"):
         text = f"expected restart {number} to be by an agent; it is by {supervisor!r}, and there is no such agent"

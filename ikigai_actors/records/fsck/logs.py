@@ -1,4 +1,4 @@
-"""The part of fsck that looks at logs: it takes messages one by one, and says what is wrong with them. Pure.
+"""The checks of fsck for logs: takes messages one by one, and returns their faults. Pure.
 
 A result mostly belongs to a call of the latest reply of its own log, and a rewind to a mark of its own log: these are
 checked in passing. A reference further back (above all of a child into its parent's log) waits for a second reading.
@@ -22,7 +22,7 @@ from ikigai_actors.records.messages.settings import misfits
 from ikigai_actors.store.base import Row
 
 UNREADABLE = (HistoryError, AttributeError, RecursionError, TypeError, ValueError)
-"""The errors that wrong data may cause."""
+"""The exceptions that invalid data may cause."""
 
 
 class _Reference(NamedTuple):
@@ -35,14 +35,14 @@ class _Reference(NamedTuple):
 
 
 class LogCheck:
-    """Takes the messages of all logs in order, and keeps what can be judged only when everything was read.
+    """Takes the messages of all logs in order, and keeps what can be checked only at the end.
 
         for row in …: logs.read(row)              every message
         if logs.conclude():                       a reference is left whose place was not just read
             for row in …: logs.resolve(row)       every message again
             logs.report_unresolved()
 
-    It knows the registry, which it is given at the beginning.
+    It gets the registry at the beginning.
     """
 
     def __init__(self, records: Mapping[str, AgentRecord], rooted: set[str]) -> None:
@@ -88,7 +88,7 @@ class LogCheck:
         self.found.append(Violation(invariant, agent, text))
 
     def read(self, row: Row) -> None:
-        """One message, in the order of logs and positions."""
+        """Check one message, in the order of logs and positions."""
         uuid, position, kind = row[:3]
         self.messages += 1
         record = self._records.get(uuid)
@@ -199,7 +199,7 @@ class LogCheck:
             self._references.append(_Reference(message.agent_uuid, message.id, message.kind, target))
 
     def conclude(self) -> bool:
-        """Judge what can be judged after one reading; returns whether the logs must be read again."""
+        """Check what can be checked after one reading. Return whether the logs must be read again."""
         self._check_fork_points()
         self._check_fork_messages()
         self._check_births()
@@ -211,7 +211,7 @@ class LogCheck:
         return bool(self._wanted)
 
     def resolve(self, row: Row) -> None:
-        """Settle the references to this message, if it is a reply, a mark or a prompt."""
+        """Resolve references to this message, if it is a reply, a mark or a prompt."""
         uuid, position, kind = row[:3]
         if uuid not in self._ancestors or kind not in (Kind.ASSISTANT, Kind.MARK, Kind.USER):
             return
@@ -238,15 +238,15 @@ class LogCheck:
 
     @property
     def heads(self) -> Mapping[str, int]:
-        """The position of the latest message of each agent."""
+        """Return the position of the latest message of each agent."""
         return self._heads
 
     def with_lenses(self) -> list[str]:
-        """The agents whose summaries can be judged: everything before their heads could be read."""
+        """Return the agents whose summaries can be checked, because all their messages could be read."""
         return [uuid for uuid in self._lenses if self._is_sound(uuid)]
 
     def forked_earlier(self) -> list[AgentRecord]:
-        """The agents that were forked at an earlier position of their parent, whose history could be read."""
+        """Return the agents forked at an earlier position of their parent, whose history could be read."""
         return [
             one
             for uuid, one in self._records.items()
@@ -329,17 +329,17 @@ class LogCheck:
                 self._report(Invariant.TURN, uuid, text)
 
     def is_pruned(self, uuid: str) -> bool:
-        """Whether the messages of an agent were deleted."""
+        """Return whether the messages of an agent were pruned."""
         record = self._records.get(uuid)
         return record is not None and record.pruned_at is not None
 
     @property
     def unknown(self) -> Collection[str]:
-        """The agents of whose messages not all is known."""
+        """Return the agents of which some messages are not known."""
         return self._holes.keys()
 
     def is_unknown(self, uuid: str, position: int) -> bool:
-        """Whether the message at a position of an agent's own log is not known."""
+        """Return whether the message at a position of an agent's own log is not known."""
         return any(position in hole for hole in self._holes.get(uuid, ()))
 
     def _is_sound(self, uuid: str) -> bool:
@@ -363,7 +363,10 @@ class LogCheck:
 
 
 def anchors(message: Message) -> set[str]:
-    """The things in this one that later messages may refer to: the position of a mark or a prompt, a reply's calls."""
+    """Return what later messages may refer to in this one.
+
+    That is the position of a mark or prompt, or the calls of a reply.
+    """
     if message.kind == Kind.MARK:
         return {f"mark {message.id!r}"}
     if message.kind == Kind.USER:

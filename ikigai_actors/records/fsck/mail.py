@@ -1,4 +1,4 @@
-"""The part of fsck that looks at mail and documents; see `ikigai_actors.records.fsck.check`."""
+"""The checks of fsck for mail and documents; see `ikigai_actors.records.fsck.check`."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,7 +8,7 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_mailboxes(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """The faults of mailboxes, and of their counts in the registry."""
+    """Return the faults of mailboxes, and of their counts in the registry."""
     boxes = {row[0]: row[1:] for row in tx.run("mailboxes")}
     for uuid in sorted(boxes.keys() - records.keys()):
         yield Violation(Invariant.MAIL, uuid, "expected it to exist, since it has mail; there is no such agent")
@@ -28,7 +28,7 @@ def check_mailboxes(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iter
 
 
 def check_documents(tx: Transaction) -> Iterator[Violation]:
-    """The faults of documents."""
+    """Return the faults of documents."""
     for path, count, lowest, highest in tx.run("document_versions"):
         if (lowest, highest) != (1, count):
             text = (

@@ -1,4 +1,4 @@
-"""The part of fsck that looks at merges: each row has its message, each message its row, and both name the past."""
+"""The checks of fsck for merges: each row has its message, and each message its row."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import NamedTuple
@@ -7,15 +7,15 @@ from ikigai_actors.records.fsck.invariants import Invariant, Violation
 
 
 class MergeRow(NamedTuple):
-    """A merge, as a row or a message reports it."""
+    """A merge, as a row or a message records it."""
 
     into: str
     child: object
-    """The merged agent's uuid."""
+    """The uuid of the merged agent."""
     head: object
     """The position up to which it was merged."""
     message: int
-    """Position of the message ``merge`` in the log of the agent that merged."""
+    """The position of the ``merge`` message in the log of the merging agent."""
 
 
 def check_merges(
@@ -26,11 +26,11 @@ def check_merges(
     is_unknown: Callable[[str, int], bool],
     is_pruned: Callable[[str], bool],
 ) -> Iterator[Violation]:
-    """The faults of merges.
+    """Return the faults of merges.
 
     Args:
-        told: the merges that messages name.
-        elsewhere: those among them that came from a file, and may have no row here.
+        told: the merges in messages.
+        elsewhere: those of them that were imported, which may have no row here.
         heads: the position of the latest message of each agent.
         is_unknown: whether the message at a position of an agent's log is not known.
         is_pruned: whether an agent's messages were deleted.

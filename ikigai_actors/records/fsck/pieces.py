@@ -1,4 +1,4 @@
-"""The part of fsck that looks at pieces of replies on their way. What hosts that have ended have left is legal."""
+"""The checks of fsck for pieces of replies in progress. Rows that ended hosts have left are allowed."""
 
 from collections.abc import Collection, Iterator
 
@@ -8,7 +8,7 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_pieces(tx: Transaction, agents: Collection[str], hosts: Collection[str]) -> Iterator[Violation]:
-    """The faults of the rows of replies on their way; ``agents`` and ``hosts`` are those that exist."""
+    """Return the faults of the rows of replies in progress; ``agents`` and ``hosts`` are those that exist."""
     for host, number, agent, body in tx.run("pieces"):
         row = f"expected row {number} of host {host}"
         if agent not in agents:

@@ -1,4 +1,4 @@
-"""The part of fsck that looks at questions: a row is open exactly while its call waits."""
+"""The checks of fsck for questions: a row is open exactly while its call waits."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from ikigai_actors.store.base import Row, Transaction
 
 
 def check_questions(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """The faults of questions; ``records`` are all agents, by uuid."""
+    """Return the faults of questions; ``records`` are all agents, by uuid."""
     opened: dict[str, set[int]] = {}
     for row in every_question(tx):
         agent, position, is_open = str(row[1]), int(row[2]), row[14] is None

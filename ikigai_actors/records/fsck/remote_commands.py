@@ -1,4 +1,4 @@
-"""The part of fsck that looks at remote commands."""
+"""The checks of fsck for remote commands."""
 
 import json
 from collections.abc import Collection, Iterator
@@ -8,7 +8,7 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_remote_commands(tx: Transaction, agents: Collection[str]) -> Iterator[Violation]:
-    """The faults of the remote commands of other processes; ``agents`` are those that exist, by uuid."""
+    """Return the faults of remote commands; ``agents`` are the uuids of those that exist."""
     numbers: dict[str, list[int]] = {}
     for agent, number, body, answer in tx.run("remote_commands"):
         numbers.setdefault(agent, []).append(number)

@@ -1,4 +1,4 @@
-"""The part of fsck that looks at rules."""
+"""The checks of fsck for rules."""
 
 from collections.abc import Collection, Iterator
 from itertools import groupby
@@ -11,7 +11,7 @@ from ikigai_actors.tools.rules.rule import check_rule
 
 
 def check_rule_rows(tx: Transaction, agents: Collection[str]) -> Iterator[Violation]:
-    """The faults of rules; ``agents`` are all agents, by uuid."""
+    """Return the faults of rules; ``agents`` are the uuids of all agents."""
     for agent, rows in groupby(every_rule(tx), key=lambda row: row.agent):
         if agent not in agents:
             yield Violation(Invariant.RULE, agent, "expected an agent that has a rule, and there is none")

@@ -1,4 +1,4 @@
-"""The part of fsck that looks at labels, and at what requests have cost."""
+"""The checks of fsck for labels, and for the costs of requests."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from ikigai_actors.store.base import Transaction
 
 
 class Counted(NamedTuple):
-    """The requests of an agent in its messages, or in its rows of table ``spendings``."""
+    """The number and sum of an agent's requests, from its messages or from table ``spendings``."""
 
     requests: int
     positions: int
@@ -29,12 +29,12 @@ def check_spendings(
     unknown: Collection[str],
     among: Collection[str] | None = None,
 ) -> Iterator[Violation]:
-    """Every violation.
+    """Return every violation of labels and costs.
 
     Args:
         told: the requests in the messages of each agent.
-        unknown: the agents of which some message cannot be read.
-        among: the agents that are looked at; None for all.
+        unknown: the agents of which some messages cannot be read.
+        among: the agents to check; None for all.
     """
     rows = tx.run("sums_of_spendings", all=int(among is None), uuids=list(among or ()))
     kept = {row[0]: Counted(*row[1:]) for row in rows}
@@ -53,7 +53,7 @@ def check_spendings(
 
 
 def check_label_sets(tx: Transaction) -> Iterator[Violation]:
-    """Every violation in the labels of agents, and in the sets that are kept."""
+    """Return every violation in the labels of agents, and in the stored sets of labels."""
     kept = kept_labels(tx)
     for labels, found in sorted(kept.items()):
         if set_id(set_of(found)) != labels:

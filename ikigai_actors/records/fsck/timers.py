@@ -1,4 +1,4 @@
-"""The part of fsck that looks at timers."""
+"""The checks of fsck for timers."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,7 +12,7 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_timers(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """The faults of timers; ``records`` are all agents, by uuid."""
+    """Return the faults of timers; ``records`` are all agents, by uuid."""
     for timer in every_timer(tx):
         for wrong in _wrong(timer, records):
             yield Violation(Invariant.TIMER, timer.agent_uuid, f"expected timer {timer.id} {wrong}")

@@ -1,4 +1,4 @@
-"""The part of fsck that looks at the trees of agents; what is in their layers is on a disk, and not looked at."""
+"""The checks of fsck for file trees of agents. The contents of their layers, on the disk, are not checked."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
@@ -11,7 +11,7 @@ from ikigai_actors.tools.trees.tree import DIRECTLY, FileTree
 def check_trees(
     tx: Transaction, agents: Collection[str], circles: Callable[[Mapping[str, str | None]], list[list[str]]]
 ) -> Iterator[Violation]:
-    """The faults of trees and merges of files; ``agents`` are all agents, by uuid; ``circles`` finds circles."""
+    """Return the faults of trees and merges of files; ``agents`` are all uuids, ``circles`` finds circles."""
     trees = {(one.agent, one.base): one for one in every_tree(tx)}
     for base in {tree.base for tree in trees.values()}:
         for circle in circles({one.agent: one.parent for one in trees.values() if one.base == base}):

@@ -1,4 +1,4 @@
-"""The part of fsck that looks at words into turns: messages ``steer``, and the mails that they came as. Pure."""
+"""The checks of fsck for steering messages: messages ``steer``, and their mails. Pure."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -11,7 +11,7 @@ from ikigai_actors.store.base import Row
 
 
 class WordCheck:
-    """Takes the messages of all logs in order; what it gives is wrong with them."""
+    """Takes the messages of all logs in order, and returns their faults."""
 
     def __init__(self) -> None:
         self._entered: dict[tuple[str, int], Message] = {}  # by agent and mail
@@ -20,7 +20,7 @@ class WordCheck:
         self._behind = 0  # the word after which no reply has come
 
     def read(self, message: Message) -> Iterator[str]:
-        """The faults of a message, given those before it."""
+        """Return the faults of a message, after the messages before it."""
         if message.agent_uuid != self._agent:
             self._agent, self._latest, self._openings, self._behind = message.agent_uuid, 0, set(), 0
         if message.kind in OPENINGS:
@@ -42,10 +42,12 @@ class WordCheck:
     def conclude(
         self, mails: list[Row], records: Mapping[str, AgentRecord], unknown: Collection[str]
     ) -> Iterator[Violation]:
-        """The violations among mails that are words (recipient, number, body, time of reading, data).
+        """Return the violations among mails that are steering messages.
+
+        Each is (recipient, number, body, read time, data).
 
         Args:
-            unknown: the agents of whose logs not everything is known.
+            unknown: the agents of which some messages are not known.
         """
         rows = {(row[0], row[1]): (row[2], row[3]) for row in mails if _is_word(row[4])}
         for (agent, number), message in self._entered.items():

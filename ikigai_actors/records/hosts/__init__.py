@@ -1,4 +1,4 @@
-"""The notes of hosts and other processes for one another in the database.
+"""Data that hosts and other processes write for one another in the database.
 
     changes             which agents have changed since a look
     builds              which code a host runs, and whether their tools are alike
@@ -7,5 +7,5 @@
     host_waits          which agents wait for which
     host_signs, liveness   heartbeats, and agents without any
 
-All of it is for the living: what a dead process has left costs its readers a look, and no wait.
+All of it is for living processes. Readers ignore the data of a dead process without waiting.
 """

@@ -1,4 +1,4 @@
-"""Table ``builds``, and columns of ``hosts``: which code hosts run, and whether their tools are alike.
+"""Table ``builds``, and columns of ``hosts``: the code that hosts run, and whether their tools are equal.
 
 A host writes its build, and the definitions of its tools, in the transaction in which it begins
 (`ikigai_actors.store.hosts.host`). A build's name holds for the same functions wherever it runs.
@@ -17,13 +17,13 @@ MOST_BUILDS = 100
 
 
 def describe_build(tx: Transaction, host: str, build: Build, offered: tuple[Definition, ...]) -> None:
-    """Write what a host runs.
+    """Write the build and the tools of a host.
 
     Args:
         tx: the transaction in which the host begins.
         host: its id.
         build: its code.
-        offered: the definitions of all of its tools, those of toolsets too, as far as they are known.
+        offered: the known definitions of all of its tools, including those of toolsets.
 
     Raises:
         BadInput: the build has run with other tools of the same names.
@@ -39,13 +39,16 @@ def describe_build(tx: Transaction, host: str, build: Build, offered: tuple[Defi
 
 
 def describe_toolsets(tx: Transaction, host: str, build: Build, offered: tuple[Definition, ...]) -> None:
-    """Write it again for a host that has begun before its toolsets were open. Takes and raises the same."""
+    """Write the same again for a host that began before its toolsets were open.
+
+    Arguments and errors are those of `describe_build`.
+    """
     tx.run("tree_change")  # against a prune
     describe_build(tx, host, build, offered)
 
 
 def host_differences(tx: Transaction) -> tuple[ToolDifference, ...]:
-    """The tools that hosts which live do not have alike. A host of an earlier program, which says nothing, is left out.
+    """Return the tools in which living hosts differ. Hosts of earlier versions, which write nothing here, are left out.
 
     Hosts that have the same tools are compared without reading a definition.
     """
@@ -56,9 +59,9 @@ def host_differences(tx: Transaction) -> tuple[ToolDifference, ...]:
 
 
 def prune_definitions(tx: Transaction) -> None:
-    """Delete the definitions that neither a message, nor a build, nor a living host names.
+    """Delete the definitions to which no message, build or living host refers.
 
-    A question that is committed meanwhile names a definition of its host, which lives.
+    A question that is committed meanwhile refers to a definition of its host, which is living.
     """
     tx.run("tree_change")  # no host begins meanwhile
     tx.run("prune_definitions")

@@ -1,4 +1,4 @@
-"""Changes of the registry since some moment: statuses, ends, names, interrupted turns.
+"""Changes of the registry since a version: statuses, ends, names, interrupted turns.
 
 Every such change locks the row of ``tree``, counts its version up, and writes the new version into the row of each
 agent that it concerns. Transactions that hold that row follow one another, so a reader that has seen version n has seen
@@ -16,31 +16,31 @@ from supervisors.signals import Status
 
 
 class AgentChange(NamedTuple):
-    """An agent in whose row something has changed."""
+    """An agent whose row has changed."""
 
     uuid: str
     status: Status
     reason: str
-    """Why it has this status."""
+    """The reason for its status."""
     end: End | None
-    """Why it died; None while it lives."""
+    """How it died; None while it lives."""
     name: str | None
     interrupted: int
     """The open turn, if another process has interrupted it; else 0."""
     prompt: int
-    """The latest prompt that another process has interrupted before its turn, by the number of its mail; else 0."""
+    """The number of the latest prompt that another process has interrupted before its turn; else 0."""
 
 
 class Changes(NamedTuple):
     """The agents that have changed since a version of the tree."""
 
     version: int
-    """The version up to which this goes."""
+    """The version of the tree up to which changes were read."""
     agents: Sequence[AgentChange] = ()
 
 
 def changes_since(tx: Transaction, version: int) -> Changes:
-    """The agents that have changed after a version of the tree, in no order."""
+    """Return the agents that have changed after a version of the tree, in no order."""
     rows = tx.ask("changes", since=version)
     return Changes(tree_version(tx), [_change(*row) for row in rows()])
 

@@ -18,49 +18,54 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 
 COUNTS_FOR = 5_000
-"""Milliseconds after which the tokens of a text count no more: a host that sees pieces writes it more often."""
+"""The milliseconds after which the token counts of a text are ignored. A host whose agents get pieces writes more
+often.
+"""
 
 MOST_SIGNS = 1_000
-"""The most agents of which a host publishes signs: those first whose replies come fastest, then the latest."""
+"""The most agents whose heartbeats a host publishes: the fastest replies first, then the latest heartbeats."""
 
 
 class PublishedSign(NamedTuple):
-    """The signs of an agent in a turn, as a host publishes them."""
+    """The latest heartbeat of an agent in a turn, as its host publishes it."""
 
     turn: int
-    """The turn."""
+    """The id of the message that opened the turn."""
     at: int
-    """When it sent its latest heartbeat, in milliseconds since 1970."""
+    """The time of the latest heartbeat, in milliseconds since 1970."""
     tokens: int | None
-    """About how many tokens came in the seconds before; None when that was too long ago."""
+    """The approximate number of tokens in the last seconds; None when that was too long ago."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostSigns:
-    """The signs of its agents that a host publishes."""
+    """The heartbeats that a host publishes."""
 
     at: int = 0
-    """When it looked at them, in milliseconds since 1970."""
+    """The time when the host read them, in milliseconds since 1970."""
     signs: Mapping[str, PublishedSign] = field(default_factory=dict)
-    """By the uuid of the agent."""
+    """The heartbeats, by the uuid of the agent."""
 
 
 def first_signs(signs: Mapping[str, PublishedSign]) -> dict[str, PublishedSign]:
-    """The signs that a host publishes: `MOST_SIGNS` at most."""
+    """Return the heartbeats that a host publishes: at most `MOST_SIGNS`."""
     if len(signs) <= MOST_SIGNS:
         return dict(signs)
     return dict(nlargest(MOST_SIGNS, signs.items(), key=lambda each: (each[1].tokens or 0, each[1].at, each[0])))
 
 
 def encode_signs(told: HostSigns) -> str:
-    """The text of the column; empty when there is no sign."""
+    """Return the text for the column; empty when there are no heartbeats."""
     if not told.signs:
         return ""
     return json.dumps({"at": told.at, "signs": [[uuid, *sign] for uuid, sign in told.signs.items()]})
 
 
 def decode_signs(text: str) -> HostSigns:
-    """The value of a text of the column. Nothing, when it cannot be read: another version wrote it, or a hand."""
+    """Return the heartbeats from the text of the column.
+
+    None if it cannot be read, for example from another version.
+    """
     try:
         told = json.loads(text or "{}")
         signs = {str(uuid): PublishedSign(*map(int, sign)) for uuid, *sign in told.get("signs", ())}
@@ -71,7 +76,7 @@ def decode_signs(text: str) -> HostSigns:
 
 @dataclass(frozen=True, slots=True)
 class PublishSigns(Unit):
-    """Write the text of a host's column."""
+    """Write the heartbeats of a host's agents to its row."""
 
     host: str
     text: str
@@ -82,7 +87,7 @@ class PublishSigns(Unit):
 
 
 def published_signs(tx: Transaction) -> dict[tuple[str, int], PublishedSign]:
-    """The signs that hosts which have not ended publish, by agent and turn."""
+    """Return the heartbeats that living hosts publish, by agent and turn."""
     found = dict[tuple[str, int], PublishedSign]()
     for text, now in tx.run("published_signs"):
         told = decode_signs(text)

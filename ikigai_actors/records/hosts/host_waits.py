@@ -1,4 +1,4 @@
-"""The waits that a host publishes in its row: for readers in other processes, and for circles over several hosts.
+"""The waits that a host publishes in its row, for readers in other processes and to find circles over several hosts.
 
     publish(store, host, encode_waits(HostWaits(look, edges, states)))
     decode_waits(row.waits).states                # {uuid: "waits for b"}, or for the service of its model
@@ -23,14 +23,14 @@ class HostWaits:
     """The waits of its agents that a host publishes."""
 
     look: int = 0
-    """Counts its looks at them."""
+    """The number of the host's look at the waits."""
     edges: frozenset[WaitEdge] = frozenset()
     states: Mapping[str, str] = field(default_factory=dict)
-    """The states of those that wait, by uuid."""
+    """The states of the waiting agents, by uuid."""
 
 
 def encode_waits(waits: HostWaits) -> str:
-    """The text of the column; empty when nobody waits."""
+    """Return the text for the column; empty when nobody waits."""
     if not waits.states and not waits.edges:
         return ""
     in_order = sorted(waits.edges, key=lambda one: (one.wait, one.awaited))  # the same text each time
@@ -41,7 +41,7 @@ def encode_waits(waits: HostWaits) -> str:
 
 @lru_cache(maxsize=64)
 def decode_waits(text: str) -> HostWaits:
-    """The value of a text of the column. Nothing, when it cannot be read: another version wrote it, or a hand."""
+    """Return the waits from the text of the column; none if it cannot be read, for example from another version."""
     try:
         told = json.loads(text or "{}")
         host = str(told.get("host", ""))
@@ -56,19 +56,19 @@ def decode_waits(text: str) -> HostWaits:
 
 
 def publish(store: Store, host: str, text: str) -> None:
-    """Write the text of a host's column. Raises `StoreError`."""
+    """Write the text to a host's row. Raises `StoreError`."""
     store.write(lambda tx: tx.run("publish_waits", host=host, waits=text))
 
 
 def published_state(hosts: Iterable[HostRecord], uuid: str) -> str:
-    """The thing that an agent waits for, as a state; empty when no host says that it waits."""
+    """Return the state of a waiting agent, as its host publishes it; empty if no host does."""
     return next((state for row in hosts if (state := decode_waits(row.waits).states.get(uuid))), "")
 
 
 def lasting(before: Mapping[str, HostWaits], now: Mapping[str, HostWaits]) -> frozenset[WaitEdge]:
-    """The edges that were there all at one moment: when the earlier of two readings of the column was made.
+    """Return the edges that all existed at one moment, the moment of the earlier of two readings.
 
-    Each host has looked once more between the two, and found them again. Both are by host.
+    Each host has looked again between the two readings, and has found the edges again. Both arguments are by host.
     """
     return frozenset().union(
         *(told.edges & before[host].edges for host, told in now.items() if told.look > before.get(host, told).look)
@@ -76,9 +76,9 @@ def lasting(before: Mapping[str, HostWaits], now: Mapping[str, HostWaits]) -> fr
 
 
 def circles_of(host: str, edges: Iterable[WaitEdge]) -> list[Circle]:
-    """The circles that this host ends, each by its first edge: those of which its is the latest wait.
+    """Return the circles that this host must break, each by its first edge: those whose latest wait is its own.
 
-    All hosts see the same circles, so one of them ends each; and one wait is enough.
+    All hosts find the same circles, so exactly one host breaks each, by ending one wait.
     """
     out: dict[str, list[WaitEdge]] = {}
     for edge in sorted(edges, key=lambda one: (one.wait, one.awaited)):

@@ -1,6 +1,6 @@
-"""Heartbeats of agents in a turn; and the unit that notifies a supervisor, once a turn, when there are none.
+"""Heartbeats of agents in a turn, and the unit that notifies a supervisor, once a turn, when there are none.
 
-The row names the turn of the notice, so neither a restart nor another host sends it again.
+The row has the turn of the notice, so it is not sent again after a restart or by another host.
 """
 
 from collections.abc import Collection
@@ -13,7 +13,7 @@ from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.unit import Addressed, LockedRows, Unit, write_alone
 
 LATELY = 3
-"""The seconds that `Sign.tokens` covers."""
+"""The number of seconds that `Sign.tokens` covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,27 +21,27 @@ class Sign:
     """The latest heartbeat of an agent in a turn."""
 
     seconds: float
-    """Since its latest heartbeat: a piece of a reply, the start or end of a tool call, a commit. Of an agent of another
-    process, as its host told within the last seconds.
+    """The seconds since its latest heartbeat: a piece of a reply, the start or end of a tool call, or a commit. For an
+    agent of another process, as its host published it within the last seconds.
     """
     tokens: int | None = None
-    """About how many tokens of a reply came within the last `LATELY` seconds; None when the agent's host, another
-    process, has not reported it recently.
+    """The approximate number of tokens of a reply within the last `LATELY` seconds; None when another process runs the
+    agent and has not published it recently.
     """
 
     @property
     def rate(self) -> float:
-        """About how many tokens of a reply came a second; 0 when that is not known."""
+        """Return the approximate number of tokens of a reply a second; 0 when it is not known."""
         return (self.tokens or 0) / LATELY
 
     @property
     def is_silent(self) -> bool:
-        """Whether it has given no heartbeat for longer than `tokens` covers."""
+        """Return whether there was no heartbeat for longer than `tokens` covers."""
         return self.seconds >= LATELY
 
 
 def latest_signs(tx: Transaction) -> dict[str, Sign]:
-    """The signs of those in a turn, by uuid, from rows: what they have written, and what their hosts publish."""
+    """Return the latest heartbeats of agents in a turn, by uuid, from messages and from the rows of hosts."""
     published, signs = published_signs(tx), dict[str, Sign]()
     for uuid, turn, written, now in tx.run("latest_signs"):
         told = published.get((uuid, turn), PublishedSign(turn, written, None))
@@ -50,9 +50,9 @@ def latest_signs(tx: Transaction) -> dict[str, Sign]:
 
 
 class ReportStuck(Addressed):
-    """Notify the supervisor of an agent that it sends no heartbeat; answered with the `Mail`, or None.
+    """Notify the supervisor of an agent that sends no heartbeat; answered with the `Mail`, or None.
 
-    Nothing is written when the turn is over, there was a notice of it before, or no supervisor lives.
+    Nothing is written when the turn is over, there was a notice about it already, or no supervisor is alive.
     """
 
     concerns_others = True
@@ -62,7 +62,7 @@ class ReportStuck(Addressed):
 
         Args:
             agent: the agent, by uuid.
-            turn: the turn in which it is.
+            turn: the id of the message that opened the turn.
             text: the text for its supervisor.
             now: milliseconds since 1970.
         """
@@ -91,7 +91,7 @@ class ReportStuck(Addressed):
 
 @dataclass(frozen=True, slots=True)
 class LeaveCutOff(Unit):
-    """Mark the turns of these agents as cut off: their host does not go on with them.
+    """Mark the turns of these agents as cut off, because their host does not resume them.
 
     Those that belong to another host meanwhile stay as they are.
     """
@@ -111,6 +111,6 @@ class LeaveCutOff(Unit):
 
 
 def leave_cut_off(store: Store, host: str, agents: Collection[str], now: int) -> None:
-    """Mark the turns of these agents of a host as cut off, if there are any, before their actors act."""
+    """Mark the turns of these agents of a host as cut off, before their actors act."""
     if agents:
         write_alone(store, LeaveCutOff(host, agents, now))

@@ -1,4 +1,4 @@
-"""The next steps of questions that nobody has answered: reminders, escalations, and the default of a time limit.
+"""The next steps of unanswered questions: reminders, escalations, and the default at a time limit.
 
 A step is a unit of the host that runs the agent, and changes the row alone. The default is a remote command, written
 with the row: its agent decides it once, unless a person was faster.
@@ -18,7 +18,7 @@ from ikigai_actors.store.unit import LockedRows, Unit
 
 
 class DueQuestion(NamedTuple):
-    """A question as far as a host must know it that takes its next step. A row of the query ``next_questions``."""
+    """A question whose next step is due at a time: a row of the query ``next_questions``."""
 
     agent: str
     id: str
@@ -27,7 +27,7 @@ class DueQuestion(NamedTuple):
 
 
 def next_questions(tx: Transaction, host: str, most: int) -> list[DueQuestion]:
-    """The questions whose next steps come first, of the agents that a host runs."""
+    """Return the questions whose next steps come first, for the agents of a host."""
     return [DueQuestion(*row) for row in tx.run("next_questions", host=host, most=most)]
 
 
@@ -35,14 +35,14 @@ class SteppedQuestion(NamedTuple):
     """The answer of a `StepQuestion`."""
 
     question: QuestionRow
-    """The question as it is now."""
+    """The question after the step."""
     what: str
     mails: tuple[Mail, ...] = ()
-    """The notice to a supervisor."""
+    """The notices to supervisors."""
 
 
 def waits_text(stepped: SteppedQuestion) -> str:
-    """The words for a step of a question that nobody has answered."""
+    """Return the text about a step of an unanswered question."""
     row = stepped.question
     about = f"Question {row.id} of agent {row.agent}"
     match stepped.what:
@@ -56,7 +56,7 @@ def waits_text(stepped: SteppedQuestion) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StepQuestion(Unit):
-    """Take the next step of a question that was seen to be due.
+    """Carry out the next step of a question that was found to be due.
 
     Answered with `SteppedQuestion`, or None when there is nothing to do any more.
     """
@@ -102,7 +102,7 @@ class StepQuestion(Unit):
 
 
 def default_decision(row: QuestionRow, now: int) -> AddRemoteCommand:
-    """The remote command by which the default of a question is decided."""
+    """Return the remote command that decides a question with its default."""
     default = row.terms.default
     approved = default == "allow" if row.kind == APPROVE else default != "deny"
     body = {

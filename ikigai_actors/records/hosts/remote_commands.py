@@ -1,4 +1,4 @@
-"""Remote commands: what other processes ask an agent to do itself, as rows, each with its answer.
+"""Remote commands: commands of other processes to an agent, as rows, each with its answer.
 
     asked      a row with the next id of its agent, under the lock of the agent's row
     answered   by the transaction that did what was asked (`CarryOut`), or by one of its own when nothing was to be
@@ -30,27 +30,27 @@ class RemoteCommandKey(NamedTuple):
     """The primary key of a remote command."""
 
     agent: str
-    """The uuid of the agent that is asked."""
+    """The uuid of the agent that gets the command."""
     id: int
-    """The number among the remote commands of that agent."""
+    """The number of the command among those of the agent."""
 
 
 class NewRemoteCommand(NamedTuple):
-    """A remote command that nobody has answered. A row of the query ``new_remote_commands``."""
+    """A remote command without an answer: a row of the query ``new_remote_commands``."""
 
     agent: str
-    """The uuid of the agent that is asked."""
+    """The uuid of the agent that gets the command."""
     id: int
-    """The number among the remote commands of that agent."""
+    """The number of the command among those of the agent."""
     kind: str
     body: str
     """The arguments, as a JSON object."""
     mailed: int
-    """The number of the agent's latest mail then: prompts up to this one were sent before the command."""
+    """The number of the agent's latest mail when the command was sent. Prompts up to it were sent before."""
 
     @property
     def key(self) -> RemoteCommandKey:
-        """The primary key."""
+        """Return the primary key."""
         return RemoteCommandKey(self.agent, self.id)
 
 
@@ -67,7 +67,7 @@ class RemoteCommandAnswered(AgentError):
 
 @dataclass(frozen=True, slots=True)
 class AddRemoteCommand(Unit):
-    """Ask an agent to do something itself; answered with the number of the remote command.
+    """Send a command to an agent; answered with the number of the remote command.
 
     Raises `AgentNotFound`, `AgentDead`.
     """
@@ -78,7 +78,7 @@ class AddRemoteCommand(Unit):
     """The arguments, as a JSON object."""
     now: int
     blobs: tuple[Attachment, ...] = ()
-    """The blobs that the arguments refer to."""
+    """The attachments to which the arguments refer."""
 
     locks = ("agent",)
 
@@ -92,7 +92,7 @@ class AddRemoteCommand(Unit):
 
 
 class CarryOut(Around):
-    """A unit that does what a remote command asks for, and its answer, in one transaction.
+    """Carry out a remote command and store its answer, in one transaction.
 
     Answered as the unit itself is. Raises what that raises, and `RemoteCommandAnswered`.
     """
@@ -117,12 +117,12 @@ class CarryOut(Around):
 
 
 class AnswerRemoteCommand(Unit):
-    """Answer a remote command for which nothing is written; answered with whether it was unanswered."""
+    """Answer a remote command for which nothing is written; answered with whether it had no answer."""
 
     __slots__ = ("_answer", "_key", "_now")
 
     def __init__(self, key: RemoteCommandKey, value: Any, now: int) -> None:
-        """Make the unit; an `IkigaiError` as the value is raised where the command came from."""
+        """Make the unit. An `IkigaiError` as the value is raised at the caller."""
         self._key, self._answer, self._now = key, encode_answer(value), now
 
     def write(self, tx: Transaction, locked: LockedRows) -> bool:
@@ -132,18 +132,18 @@ class AnswerRemoteCommand(Unit):
 
 
 def new_remote_commands(tx: Transaction, host: str | None = None) -> list[NewRemoteCommand]:
-    """The remote commands of living agents that nobody has answered, of one host or of all; an agent's in order."""
+    """Return the unanswered remote commands of living agents, for one host or all; an agent's in order."""
     return ask_new_remote_commands(tx, host)()
 
 
 def ask_new_remote_commands(tx: Transaction, host: str | None) -> Callable[[], list[NewRemoteCommand]]:
-    """As `new_remote_commands`, in one trip with what is asked beside it."""
+    """Query them as `new_remote_commands` does, in one round trip with other queries."""
     rows = tx.ask("new_remote_commands", host=host)
     return lambda: [NewRemoteCommand._make(row) for row in rows()]
 
 
 def body_of(tx: Transaction, key: RemoteCommandKey) -> dict[str, Any]:
-    """The arguments of a command; empty when there is no such command, or nothing that can be read."""
+    """Return the arguments of a command; empty when there is no such command, or it cannot be read."""
     for (body,) in tx.run("remote_command_body", agent=key.agent, id=key.id):
         with suppress(ValueError, RecursionError):
             found = json.loads(body)
@@ -152,7 +152,7 @@ def body_of(tx: Transaction, key: RemoteCommandKey) -> dict[str, Any]:
 
 
 def answer_of(tx: Transaction, key: RemoteCommandKey) -> Answered | None:
-    """The answer of a command; None while there is none. `AgentDead` for an agent that died before it answered."""
+    """Return the answer of a command; None while there is none. `AgentDead` if the agent died without answering."""
     for answer, status, reason in tx.run("remote_command_answer", agent=key.agent, id=key.id):
         if answer is not None:
             return decode_answer(answer)
@@ -164,7 +164,7 @@ def answer_of(tx: Transaction, key: RemoteCommandKey) -> Answered | None:
 
 
 def encode_answer(value: Any) -> str:
-    """The text under which an answer is stored: a value that JSON knows, or an `IkigaiError`."""
+    """Return the text in which an answer is stored: a JSON value, or an `IkigaiError`."""
     if not isinstance(value, IkigaiError):
         return json.dumps({"value": value})
     kind = next(one for one in type(value).__mro__ if _error(one.__name__) is one)
@@ -174,7 +174,7 @@ def encode_answer(value: Any) -> str:
 
 
 def decode_answer(text: str) -> Answered:
-    """The answer of a stored text. An error of a class that this program does not know is an `IkigaiError`."""
+    """Return the answer from its text. An error of an unknown class becomes an `IkigaiError`."""
     try:
         stored = json.loads(text)
         if "error" not in stored:

@@ -1,4 +1,4 @@
-"""Life and death: what ends agents, what restarts them, and who hears of it.
+"""Life and death of agents: signals, deaths, restarts, groups and moves, and the mail about deaths.
 
     signals, deaths     what ends agents, and what follows from that in one transaction
     exit_mails          the mail that a death sends

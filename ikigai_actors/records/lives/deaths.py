@@ -48,33 +48,33 @@ from supervisors.orphans import Adopt, Kill, OrphanPolicy, Pause, decide, surviv
 from supervisors.signals import Refusal, Rejected, Signal, Status, cascade, deliver
 
 ORPHANED = "its supervisor {} died, and takes those with it that it looks after"
-"""The reason of those who die by the policy ``cascade``; {} is what people call the supervisor."""
+"""The reason of agents that die by the policy ``cascade``; ``{}`` is the name of the supervisor."""
 
 MANY_DEATHS = 100
-"""From this many deaths on, the agents that have anything to end are found first: few have."""
+"""From this many deaths on, the agents that need an end of their own (budgets, timers, requests) are found first."""
 
 
 class Doomed(NamedTuple):
-    """An agent and all its living descendants with the dead between, as far as the death of all of them concerns it."""
+    """An agent and all its living descendants, with the dead between them, for the death of all of them."""
 
     supervisors: Mapping[str, str | None]
-    """The supervisor of each, in order of creation."""
+    """The supervisor of each, in the order of creation."""
     names: Mapping[str, str]
     """The name of each that has one."""
     dead: Set[str]
-    """The agents that are dead already."""
+    """The agents among them that are dead already."""
     counting: Sequence[str]
-    """The living that have a budget of their own or an open request."""
+    """The living that have their own budget or an open request."""
     keys: Sequence[int | str]
-    """Where the rows of the living are, in the order in which they lie."""
+    """The row keys of the living, in the order of storage."""
 
     def called(self, uuid: str) -> str:
-        """The name of one of them, for people."""
+        """Return the name of an agent for people."""
         return called(uuid, self.names.get(uuid))
 
 
 class Relative(NamedTuple):
-    """An agent as far as a death concerns it: a row of the queries ``household``, ``branch`` and ``supervisors_of``."""
+    """A relative of a dying agent: a row of the queries ``household``, ``branch`` and ``supervisors_of``."""
 
     uuid: str
     supervisor: str | None
@@ -87,30 +87,30 @@ class Relative(NamedTuple):
     turn: int
     name: str | None
     way: int = 0
-    """1 for one that is dead, and has a living one below it."""
+    """1 for a dead agent with a living one below it; else 0."""
 
     @property
     def called(self) -> str:
-        """The name for people."""
+        """Return the name of the agent for people."""
         return called(self.uuid, self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class LifecycleChange:
-    """The changes of a unit, for the host that runs the agents."""
+    """The changes of a unit to agents, for the host that runs them."""
 
     dead: Mapping[str, End] = field(default_factory=dict)
-    """The agents that died, leaves first."""
+    """The agents that died, leaves first, with the cause."""
     status: Mapping[str, Status] = field(default_factory=dict)
-    """The agents that live on with another status."""
+    """The living agents that have another status now."""
     ignored: str = ""
     """Why a signal did nothing; empty when it did something."""
     reason: str = ""
-    """Why the agents in `status` have another one."""
+    """The reason of the changes in `status`."""
     notified: tuple[tuple[str, str], ...] = ()
-    """The mails of kind ``exit`` that were sent: recipient, and the agent that died, or the topmost of those."""
+    """The mails of kind ``exit`` that were sent: the recipient, and the agent that died (or the topmost of several)."""
     freed: tuple[str, ...] = ()
-    """The budgets that are to be looked at again, by their owners: what the dead held is settled."""
+    """The owners of budgets to be checked again, because amounts of the dead were settled."""
 
 
 Family = Mapping[str, Relative]
@@ -121,9 +121,9 @@ _CREATION = itemgetter(Relative._fields.index("created_at"), Relative._fields.in
 
 
 def household(tx: Transaction, uuid: str) -> Family:
-    """An agent, the agents that its death would concern, and all its supervisors; in order of creation.
+    """Return an agent, the agents affected by its death, and all its supervisors, in the order of creation.
 
-    Its death concerns the agents that it supervises, and with the policy ``cascade`` all its descendants. Raises
+    Its death affects the agents that it supervises, and with the policy ``cascade`` all its descendants. Raises
     `AgentNotFound`.
     """
     family = _family(tx, "household", uuid)
@@ -133,7 +133,7 @@ def household(tx: Transaction, uuid: str) -> Family:
 
 
 def branch(tx: Transaction, uuid: str) -> Family:
-    """An agent, all its living descendants with the dead between, and all its supervisors; in order of creation.
+    """Return an agent, its living descendants with the dead between, and its supervisors, in order of creation.
 
     Raises `AgentNotFound`.
     """
@@ -144,7 +144,7 @@ def branch(tx: Transaction, uuid: str) -> Family:
 
 
 def way_up(tx: Transaction, uuid: str) -> Family:
-    """An agent and all its supervisors, in order of creation. Raises `AgentNotFound`."""
+    """Return an agent and all its supervisors, in the order of creation. Raises `AgentNotFound`."""
     family = _family(tx, "relative", uuid)
     if uuid not in family:
         raise AgentNotFound(f"There is no agent {uuid}.", uuid)
@@ -152,7 +152,7 @@ def way_up(tx: Transaction, uuid: str) -> Family:
 
 
 def doomed_by(tx: Transaction, uuid: str) -> Doomed | None:
-    """An agent and all its descendants; None where there is no such agent, or damaged rows run in a circle."""
+    """Return an agent and all its descendants; None if there is no such agent, or damaged rows run in a circle."""
     if any(row[0] == uuid for row in tx.run("supervisors_of", uuid=uuid)):
         return None
     [row] = tx.run("doomed", uuid=uuid)
@@ -166,17 +166,17 @@ def doomed_by(tx: Transaction, uuid: str) -> Doomed | None:
 def end_branch(
     tx: Transaction, locked: LockedRows, family: Family, doomed: Doomed, top: str, why: End, now: int
 ) -> LifecycleChange:
-    """Let an agent and all its descendants die: no policy decides, since nobody is left below them.
+    """Let an agent and all its descendants die. No orphan policy applies, because none is left below them.
 
-    It writes what `end_agents` would, and reads no more of each than that needs. Raises what it does.
+    It writes the same as `end_agents`, and reads less. Raises the same.
 
     Args:
-        tx: a transaction that holds the tree.
-        locked: takes the rows that are locked here, as in `end_agents`; that of ``top`` is in it afterwards.
+        tx: a transaction that has locked the tree.
+        locked: gets the rows that are locked here, as in `end_agents`; the row of ``top`` is in it afterwards.
         family: the agent and all its supervisors, as `way_up` finds them.
         doomed: the agent and all its descendants, as `doomed_by` finds them.
         top: the agent, which lives.
-        why: why they die.
+        why: the cause of their deaths.
         now: milliseconds since 1970.
     """
     dead = dict.fromkeys(cascade(top, doomed.supervisors, doomed.dead), why)
@@ -203,14 +203,14 @@ def end_agents(
     now: int,
     kept: Iterable[str] = (),
 ) -> LifecycleChange:
-    """Let agents die, and carry out their orphan policies.
+    """Let agents die, and apply their orphan policies.
 
     Args:
         tx: a transaction that holds the tree.
         locked: takes the rows that are locked here; of the dying, those that have something to settle.
         family: the agents around them, as `household` and `branch` find them.
         dying: the agents that die, leaves first. None of them is agent 0 or dead.
-        why: why they die.
+        why: the cause of their deaths.
         now: milliseconds since 1970.
         kept: agents whose rows are locked with the others, and are in ``locked`` afterwards.
     """
@@ -300,13 +300,7 @@ def _supervisor(family: Family, uuid: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WriteDeath(Unit):
-    """The death of one agent without a signal; answered with its `LifecycleChange`.
-
-    Raises:
-        AgentNotFound, AgentDead: there is no such living agent.
-        RootProtected: agent 0 cannot die.
-        Fenced: another host owns the agent, and decides on it.
-    """
+    """Record the death of one agent without a signal; answered with its `LifecycleChange`."""
 
     uuid: str
     host: str
@@ -331,7 +325,7 @@ class WriteDeath(Unit):
 
 
 def hosts_of(tx: Transaction, agents: Iterable[Relative]) -> dict[int, str | None]:
-    """The host of each shard in which these agents live."""
+    """Return the host of each shard in which these agents live."""
     return dict(tx.run("hosts_of_shards", shards=[str(shard) for shard in {one.shard for one in agents}]))
 
 
@@ -378,7 +372,7 @@ def _tied(tx: Transaction, dead: Collection[str]) -> list[str]:
 
 
 def refusal_of(one: Relative, refusal: Refusal) -> AgentDead | AgentStopped | RootProtected:
-    """The error that says why an agent does not take a signal."""
+    """Return the error that explains why an agent does not take a signal."""
     kinds: Mapping[Refusal, type[AgentDead | AgentStopped | RootProtected]] = {
         Refusal.DEAD: AgentDead,
         Refusal.TERMINATING: AgentStopped,
@@ -388,5 +382,5 @@ def refusal_of(one: Relative, refusal: Refusal) -> AgentDead | AgentStopped | Ro
 
 
 def deadlines(tx: Transaction, host: str) -> dict[str, int | None]:
-    """When each agent of a host that terminates is to be killed, by uuid; milliseconds since 1970, None is at once."""
+    """Return when terminating agents of a host are to be killed, by uuid; milliseconds since 1970, None for at once."""
     return dict(tx.run("deadlines", host=host))

@@ -1,4 +1,4 @@
-"""How a mail is sent: to an agent or a group, now or later."""
+"""Sending a mail: to an agent or a group, now or later."""
 
 from datetime import datetime
 
@@ -23,18 +23,20 @@ def delivery(
     after: float | None = None,
     zone: str | None = None,
 ) -> Unit:
-    """The unit that sends a mail. Its answer has an ``id``: that of the mail or the timer, or how many members got it.
+    """Return the unit that sends a mail.
+
+    Its answer has an ``id``: of the mail or timer, or the number of members reached.
 
     Args:
-        sender: the agent that sends it, by uuid; None is a person outside of any agent.
+        sender: the uuid of the agent that sends it; None for a person.
         recipient: an agent, by its handle or by a text as in `about`; or a group, as ``group:NAME``.
         now: milliseconds since 1970.
-        at: when it is sent, as in `appointment`, and so the next two; with neither it is sent now.
+        at: when it is sent, as in `appointment`, like the next two arguments; without any it is sent now.
         after: seconds from now on.
-        zone: whose clocks are meant.
+        zone: the time zone.
 
     Raises:
-        BadInput: the body cannot be sent, or not at that time, or this is no recipient.
+        BadInput: the body cannot be sent, the time is wrong, or the recipient is none.
     """
     check_letter(body)
     later = at is not None or after is not None

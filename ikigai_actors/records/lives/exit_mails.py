@@ -1,7 +1,7 @@
-"""The mail about deaths: one for each, or, where many die in one transaction, one that sums them up. Pure.
+"""The mail about deaths: one for each death, or a summary when many die in one transaction. Pure.
 
-A wait for an agent looks at its status, so no wait needs a mail. What an agent has found out comes in its own words:
-the mail that sums up is of the topmost agent that died, and begins with what the mail of its death alone would say.
+Waits check the status of an agent, so they do not need this mail. The result of an agent must not be lost: a summary
+comes from the topmost agent that died, and begins with the text of its own mail.
 """
 
 from collections import Counter
@@ -15,25 +15,25 @@ from ikigai_actors.records.mail.mail import preview
 from supervisors.causes import Cause
 
 MOST_SINGLE = 20
-"""Up to this many deaths of one transaction have a mail each; of more a survivor gets one mail."""
+"""The most deaths of one transaction that have a mail each. If there are more, each survivor gets one summary."""
 
 TOPMOST_NAMED = 20
-"""How many agents a mail that sums up names: the topmost."""
+"""The most agents that a summary names: the topmost."""
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Why an agent dies."""
+    """The cause of an agent's death."""
 
     cause: Cause
     reason: str
-    """For people. The result of an agent that exited."""
+    """The reason for people; for an agent that exited, its result."""
     sender: str | None = None
-    """The agent that ended it."""
+    """The agent that ended it; None for a person or the runtime."""
 
     @property
     def text(self) -> str:
-        """The result of an agent that exited, else how it died."""
+        """Return the result of an agent that exited, else a description of its death."""
         return self.reason if self.cause is Cause.EXITED else f"{self.cause}: {self.reason}"
 
 
@@ -45,7 +45,7 @@ class ExitMail(NamedTuple):
 
     recipient: str
     sender: str
-    """The agent that died, or the topmost of those that did."""
+    """The agent that died, or the topmost of several."""
     body: str
 
 
@@ -55,13 +55,13 @@ def exit_mails(
     supervisors: Mapping[str, str | None],
     called: Callable[[str], str],
 ) -> list[ExitMail]:
-    """The mails about the deaths of one transaction.
+    """Return the mails about the deaths of one transaction.
 
     Args:
-        dead: why each agent dies, leaves first.
-        told: of whose deaths each survivor hears, leaves first: the nearest above them, and those that monitor them.
+        dead: the cause of each death, leaves first.
+        told: the deaths of which each survivor gets mail, leaves first: the nearest agents above, and the monitors.
         supervisors: those of the agents that die, and maybe of others.
-        called: gives what people call an agent that dies.
+        called: returns the name of a dying agent for people.
     """
     mails: list[ExitMail] = []
     for hearer, uuids in told.items():

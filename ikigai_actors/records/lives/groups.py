@@ -1,4 +1,4 @@
-"""Groups: siblings that are restarted together. They live in the shard of their supervisor, so on one host at any time.
+"""Groups of siblings that are restarted together. They live in the shard of their supervisor, so on one host.
 
 The host of a child that has failed restarts the whole group, and it can do so for agents of its own only.
 """
@@ -13,7 +13,7 @@ from ikigai_actors.store.unit import LockedRows
 
 
 def gather(tx: Transaction, locked: LockedRows, supervisor: str, children: Iterable[str]) -> None:
-    """Bring children of a group to the shard of their supervisor, with those below them that their host runs.
+    """Bring children that are restarted together to the shard of their supervisor, with those below them on their host.
 
     The tree is locked. Raises `BadInput` when another host than the supervisor's runs one of them.
     """

@@ -1,4 +1,4 @@
-"""Groups that agents join by name, and monitors: who else hears of a death. Tables ``groups`` and ``monitors``.
+"""Groups that agents join by name, and monitors of deaths. Tables ``groups`` and ``monitors``.
 
     member      from the commit of `JoinGroup` to that of `LeaveGroup`, or of its own death
     watcher     from the commit of `MonitorAgent` until either of the two dies; the death of the watched one is mail of
@@ -26,21 +26,21 @@ from ikigai_actors.store.unit import Addressed, LockedRows, TreeLock, Unit
 from supervisors.causes import Cause
 
 GROUP_PREFIX = "group:"
-"""How a recipient begins that is a group."""
+"""The prefix of a recipient that is a group."""
 
 MOST_MEMBERS = 1_000
 """The most members of a group."""
 
 
 def group_in(recipient: object) -> str | None:
-    """The name of the group that a recipient names; None when it is an agent. Raises `BadInput`."""
+    """Return the name of the group that a recipient names; None when it is an agent. Raises `BadInput`."""
     if not isinstance(recipient, str) or not recipient.startswith(GROUP_PREFIX):
         return None
     return check_name(recipient.removeprefix(GROUP_PREFIX))
 
 
 def every_group(tx: Transaction) -> dict[str, list[str]]:
-    """The members of each group that has any, by uuid, in the order in which they have joined."""
+    """Return the members of each group, by uuid, in the order in which they joined."""
     found: dict[str, list[str]] = {}
     for name, agent in tx.run("all_members"):
         found.setdefault(name, []).append(agent)
@@ -66,7 +66,7 @@ class _OfGroup(Addressed):
 
 
 class JoinGroup(_OfGroup):
-    """An agent joins a group; answered with whether it was no member.
+    """Let an agent join a group; answered with whether it was no member.
 
     Raises:
         AgentNotFound, AgentDead: there is no such living agent.
@@ -74,7 +74,7 @@ class JoinGroup(_OfGroup):
     """
 
     def __init__(self, agent: str, group: str, now: int) -> None:
-        """Make the unit. Raises `BadInput` for what is no name of a group."""
+        """Make the unit. Raises `BadInput` for an invalid name."""
         super().__init__(check_name(group), agent)
         self._now = now
 
@@ -94,10 +94,10 @@ class JoinGroup(_OfGroup):
 
 
 class LeaveGroup(_OfGroup):
-    """An agent leaves a group; answered with whether it was a member."""
+    """Let an agent leave a group; answered with whether it was a member."""
 
     def __init__(self, agent: str, group: str, now: int) -> None:
-        """Make the unit. Raises `BadInput` for what is no name of a group."""
+        """Make the unit. Raises `BadInput` for an invalid name."""
         super().__init__(check_name(group), agent)
         self._now = now
 
@@ -111,13 +111,13 @@ class GroupSent(NamedTuple):
     """The outcome of a mail to a group."""
 
     mails: tuple[Mail, ...]
-    """One for each member but the sender."""
+    """The mails: one for each member except the sender."""
     full: tuple[str, ...] = ()
-    """The members, by uuid, whose mailboxes are full: they did not get it."""
+    """The uuids of members with full mailboxes, which did not get the mail."""
 
     @property
     def id(self) -> int:
-        """How many members got it."""
+        """Return the number of members that got the mail."""
         return len(self.mails)
 
 
@@ -127,7 +127,7 @@ class SendToGroup(_OfGroup):
     Raises:
         GroupEmpty: nobody else is a member.
         AgentNotFound, AgentDead: the sender does not live.
-        MailboxFull: so are the mailboxes of all.
+        MailboxFull: the mailboxes of all members are full.
     """
 
     concerns_others = True
@@ -161,10 +161,10 @@ class SendToGroup(_OfGroup):
 
 @dataclass(frozen=True, slots=True)
 class MonitorAgent(Unit):
-    """Let an agent hear of the death of another one.
+    """Let an agent get mail when another one dies.
 
-    Answered with the mail that says so if that is dead already, else with None. Raises `AgentNotFound`, `AgentDead`,
-    and `BadInput` for an agent that would watch itself.
+    If the other agent is dead already, the answer is the mail about it, else None. Raises `AgentNotFound`, `AgentDead`,
+    and `BadInput` for an agent that would monitor itself.
     """
 
     watched: str
@@ -175,7 +175,7 @@ class MonitorAgent(Unit):
     concerns_others = True
 
     def __post_init__(self) -> None:
-        """Raises `BadInput`."""
+        """Raise `BadInput` if an agent would monitor itself."""
         if self.watched == self.watcher:
             raise BadInput("An agent cannot monitor itself: the dead read no mail.")
 
@@ -198,7 +198,7 @@ class MonitorAgent(Unit):
 
 @dataclass(frozen=True, slots=True)
 class Demonitor(Unit):
-    """Let an agent hear no more of the death of another one; answered with whether it would have."""
+    """End a monitor; answered with whether there was one."""
 
     watched: str
     watcher: str
@@ -212,12 +212,12 @@ class Demonitor(Unit):
 
 
 def watchers_of(tx: Transaction, agents: Iterable[str]) -> list[tuple[str, str]]:
-    """The watchers that hear of the deaths of agents, beside their supervisors: pairs of an agent and a watcher."""
+    """Return the monitors of agents: pairs of an agent and the agent that monitors it."""
     return [(agent, watcher) for agent, watcher in tx.run("watchers_of", agents=list(agents))]
 
 
 def forget_dead(tx: Transaction, agents: Iterable[str]) -> None:
-    """Let the dying leave their groups, and neither watch nor be watched any more."""
+    """Remove dying agents from groups and from monitors."""
     dead = list(agents)
     tx.run("leave_groups", agents=dead)
     tx.run("end_monitors", agents=dead)

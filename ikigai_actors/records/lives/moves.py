@@ -1,4 +1,4 @@
-"""Moves: a branch of the tree goes to live on another host."""
+"""Moves of a branch of the tree to another host."""
 
 from dataclasses import dataclass
 from zlib import crc32
@@ -14,16 +14,16 @@ UNSHARED = (
     "The process that runs these agents shares them with nobody. Hosts share agents on PostgreSQL: start them by "
     "ikigai host --name NAME, or by ActorSystem.open(join=True)."
 )
-"""Why agents cannot leave their host."""
+"""The reason why agents cannot leave a host that does not share them."""
 
 
 def branch_here(tx: Transaction, uuid: str, host: str) -> list[str]:
-    """An agent and its living descendants, as far as a host runs them."""
+    """Return an agent and its living descendants, as far as a host runs them."""
     return [one.uuid for one in _movable(tx, uuid, host)]
 
 
 def check_movable(tx: Transaction, uuid: str, host: str) -> None:
-    """Raise what `MoveBranch` does for an agent that this host cannot move."""
+    """Raise what `MoveBranch` raises for an agent that this host cannot move."""
     record = registry.get(tx, uuid)
     if not record.living:
         raise AgentDead(f"Agent {record.short} is dead.", uuid)
@@ -44,7 +44,7 @@ class MoveBranch(Unit):
 
     Raises:
         AgentNotFound, AgentDead: there is no such living agent.
-        RootProtected: agent 0 goes where its shard goes.
+        RootProtected: agent 0 cannot be moved.
         BadInput: the agent is restarted together with its siblings.
         Fenced: another host runs the agent.
         StoreConflict: the other host does not live, or has no shard.
@@ -52,7 +52,7 @@ class MoveBranch(Unit):
 
     agent: str
     host: str
-    """The host that runs the agent, and commits this."""
+    """The host that runs the agent, and commits this unit."""
     to: str
 
     alone = True

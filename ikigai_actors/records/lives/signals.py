@@ -1,4 +1,4 @@
-"""Signals, as units: a row in ``signals``, and in the same transaction what it does to the agents that it hits.
+"""Signals as units: a row in ``signals`` and, in the same transaction, the effects on agents.
 
 The registry changes first, so any process on the database can send a signal. The host that runs an agent follows: at
 once when it sent the signal itself (the unit's answer names the agents that it hit), else when it looks at what has
@@ -69,14 +69,15 @@ class SendSignal(Unit):
 
         Args:
             target: the uuid of the agent that it hits.
-            signal: what is done to it.
+            signal: the signal.
             now: milliseconds since 1970.
             spread: whether it hits all descendants too.
             sender: the uuid of the agent that sends it; None is a person.
             reason: why; the registry shows it for every agent that dies of the signal.
             grace: milliseconds after which TERM becomes KILL.
-            host: the host that sends it, which interrupts its own agents itself; None is a process that runs none.
-            turn: of INT: only this turn is ended; 0 ends whichever is in progress, or the one of the oldest prompt.
+            host: the host that sends it, which interrupts its own agents itself; None for a process that runs no
+                agents.
+            turn: for INT: the turn to end; 0 for the turn in progress, or the turn of the oldest prompt.
         """
         self._target, self._signal, self._now = target, signal, now
         self._spread, self._sender, self._reason = spread, sender, reason
@@ -192,7 +193,7 @@ class SendSignal(Unit):
 
 
 def milliseconds(grace: float) -> int:
-    """A grace given in seconds, as milliseconds. Raises `BadInput`."""
+    """Convert a grace period in seconds to milliseconds. Raises `BadInput`."""
     return int(check_seconds(grace, "grace") * 1000)
 
 

@@ -18,26 +18,26 @@ from supervisors.signals import Status
 from supervisors.strategies import Strategy
 
 GAVE_UP = "gave up"
-"""The reason for which an agent is stopped when its supervisor gives up."""
+"""The reason of agents that are stopped because their supervisor gave up."""
 
 
 class Recorded(NamedTuple):
-    """The answer of a restart."""
+    """The answer of a recorded restart."""
 
     turn: int
-    """The turn in progress, by the message that opened it; 0 when idle."""
+    """The id of the message that opened the turn in progress; 0 when no turn is open."""
     status: Status
     crashes: int
-    """How often that turn has crashed the agent, this time included."""
+    """How many times that turn has crashed the agent, this time included."""
 
 
 class KnownRestarts(NamedTuple):
-    """The restarts that a supervisor has counted, when it was decided that there may be one more."""
+    """The restarts that a supervisor had counted when another restart was allowed."""
 
     since: int
-    """From when on they count, in milliseconds since 1970."""
+    """The time from which on they count, in milliseconds since 1970."""
     times: tuple[int, ...]
-    """As `restarts_of` gives them."""
+    """The times of restarts, as `restarts_of` returns them."""
 
 
 class RestartsChanged(AgentError):
@@ -46,7 +46,7 @@ class RestartsChanged(AgentError):
 
 @dataclass(frozen=True, slots=True)
 class RecordRestart(Unit):
-    """Record that an agent is restarted; answered with `Recorded`. A sibling that is taken along is not counted.
+    """Record that an agent is restarted; answered with `Recorded`. A sibling that is restarted with it is not counted.
 
     Raises `AgentDead`, `AgentNotFound`, `RestartsChanged`.
     """
@@ -54,17 +54,20 @@ class RecordRestart(Unit):
     agent: str
     supervisor: str
     failed: bool
-    """Whether the agent itself had failed: then the restart is counted."""
+    """Whether the agent itself had failed, so the restart counts."""
     crashed: bool
-    """Whether it failed in its turn. False when it failed before it could go on with the turn."""
+    """Whether it failed in its turn. False when it failed before it could resume the turn."""
     reason: str
     now: int
     known: KnownRestarts | None = None
-    """A value of None restarts the agent in any case."""
+    """The counted restarts at the decision; None restarts the agent in any case."""
 
     @property
     def touches(self) -> tuple[str, ...]:
-        """The agent; and its supervisor if it must not count more: its children may fail on several hosts at once."""
+        """Return the agent, and also its supervisor if the count is limited.
+
+        Its children may fail on several hosts at once.
+        """
         return (self.agent,) if self.known is None else (self.agent, self.supervisor)
 
     def write(self, tx: Transaction, locked: LockedRows) -> Recorded:
@@ -87,7 +90,7 @@ class RecordRestart(Unit):
 
 @dataclass(frozen=True, slots=True)
 class StopChildren(Unit):
-    """Stop the children of a supervisor that has given up, the last one first.
+    """Stop the children of a supervisor that gave up, the last one first.
 
     Answered with the `LifecycleChange`.
     """
@@ -111,7 +114,7 @@ class StopChildren(Unit):
 
 @dataclass(frozen=True, slots=True)
 class Revive(Unit):
-    """Resume every agent that was stopped because this supervisor, or one below it, gave up.
+    """Continue all agents that were stopped because this supervisor, or one below it, gave up.
 
     Runs when the supervisor was restarted. Answered with the `LifecycleChange`.
     """
@@ -129,7 +132,7 @@ class Revive(Unit):
 
 @dataclass(frozen=True, slots=True)
 class ReviveAll(Unit):
-    """Resume the agents of a host's shards that were stopped because a supervisor gave up that lives.
+    """Continue the agents of a host's shards that were stopped because a supervisor gave up that is running again.
 
     Runs when a host has taken shards: the one before may have ended between giving up and the restart. Answered with
     the `LifecycleChange`.
@@ -158,9 +161,9 @@ class SetSupervision(Unit):
     strategy: str | None = None
     intensity: int | None = None
     period: int | None = None
-    """Milliseconds."""
+    """The period in milliseconds."""
     policy: str | None = None
-    """The fate of its children when it dies."""
+    """The orphan policy."""
 
     locks = ("agent",)
 
@@ -178,7 +181,7 @@ class SetSupervision(Unit):
 
 
 class SetGroupSupervision(SetSupervision):
-    """Let an agent restart its children together, which brings them to its shard.
+    """Make an agent restart its children together, and bring them to its shard.
 
     Raises `AgentDead`, `AgentNotFound`, and `BadInput` when a child lives on another host.
     """
@@ -196,7 +199,7 @@ class SetGroupSupervision(SetSupervision):
 
 @dataclass(frozen=True, slots=True)
 class AdoptChild(Unit):
-    """A living agent adopts another one. Lineage stays.
+    """Make a living agent the supervisor of another one. Lineage does not change.
 
     The adopted agent goes on if the death of its supervisor had paused it.
 
@@ -248,16 +251,16 @@ def _continue(tx: Transaction, locked: LockedRows, rows: Sequence[Row], now: int
 
 
 def restarts_of(tx: Transaction, supervisor: str, since: int) -> tuple[int, ...]:
-    """When a supervisor restarted children, in milliseconds: after ``since``, and after its own latest restart."""
+    """Return when a supervisor restarted children, in milliseconds; after ``since`` and its own latest restart."""
     return tuple(time for (time,) in tx.run("restarts_of", supervisor=supervisor, since=since))
 
 
 def times_restarted(tx: Transaction, agent: str) -> int:
-    """How often an agent was restarted, ever."""
+    """Return how many times an agent was ever restarted."""
     [(times,)] = tx.run("restarts_of_agent", agent=agent)
     return int(times)
 
 
 def restart_counts(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
-    """How often each of these agents was restarted, by uuid. Agents that never were are left out."""
+    """Return how many times each of these agents was restarted, by uuid. Agents without restarts are left out."""
     return dict(tx.run("restart_counts", uuids=list(uuids)))

@@ -1,4 +1,4 @@
-"""The writes of an agent about itself, under the fence of the host that runs it: its log, its turn, its children."""
+"""The writes of an agent about itself, fenced by the host that runs it: its log, its turn, its children."""
 
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
@@ -43,11 +43,11 @@ from ikigai_actors.store.unit import Addressed, Around, Locked, LockedRows, RunA
 from ikigai_actors.tools.rules.rule import Rules
 
 FIRST_EPOCH = 1
-"""The epoch in which an agent is born."""
+"""The epoch of an agent at its birth."""
 
 
 class FencingToken(NamedTuple):
-    """The writer: the host that has the agent's shard, in this epoch of the agent."""
+    """The writer's token: the host that has the agent's shard, and the epoch of the agent. Stale tokens are refused."""
 
     host: str
     epoch: int
@@ -63,16 +63,16 @@ class CallAppended(NamedTuple):
 
 
 class AppendCompleted(NamedTuple):
-    """The answer of an `Append` that has completed its messages."""
+    """The answer of an `Append` whose messages were completed in the transaction."""
 
     unit: LogUnit
     """The unit as it was written."""
     answer: Held | Paused | Settled | None
-    """The rest of its answer."""
+    """The answer about budgets; see `Append`."""
 
 
 class AppendCall(Around):
-    """The act of an agent itself, mostly for a call of its model, and the message that reports it, in one unit.
+    """The act of an agent, usually for a call of its model, and the message that reports it, in one unit.
 
     Answered with `CallAppended`. It raises what the act raises.
     """
@@ -97,7 +97,7 @@ class AppendCall(Around):
 
     @property
     def touches(self) -> tuple[str, ...]:
-        """The agent itself, and the agents that the act touches.
+        """Return the agent itself, and the agents that the act affects.
 
         Without the agent itself for an act that locks the whole tree: no other host can take the agent away meanwhile,
         and such an act locks all its rows itself, in one statement.
@@ -123,11 +123,11 @@ class AppendCall(Around):
 
 
 class Append(Unit):
-    """A `LogUnit` with its fence: what the journal commits.
+    """A `LogUnit` with its fencing token, as the journal commits it.
 
-    Answered with what is held for the request that follows (`Held`), or why that waits (`Paused`); with `Settled` when
-    somebody else's request may go on now; mostly with None. Where the messages of births were completed, with
-    `AppendCompleted`. Refused with `BudgetExceeded` where a request would have to wait that may not
+    Answered with the amount reserved for the next request (`Held`), or why that request waits (`Paused`); with
+    `Settled` when another agent's request may go on now; usually with None. Where the messages of births were
+    completed, with `AppendCompleted`. Refused with `BudgetExceeded` where a request would have to wait that may not
     (`LogUnit.may_wait`).
     """
 
@@ -140,7 +140,7 @@ class Append(Unit):
     writer: str
 
     def __init__(self, unit: LogUnit, fence: FencingToken) -> None:
-        """Encode the rows, here on the agent's worker: all agents share the journal's one thread."""
+        """Encode the rows on the agent's worker, because all agents share the one thread of the journal."""
         self._unit = unit
         self._fence = fence
         self._rows = [message.row() for message in unit.messages]
@@ -260,7 +260,7 @@ class Append(Unit):
 
 
 class AppendAlone(Append, Addressed):
-    """An `Append` for which the portions of this host do not suffice: it locks the budgets above the agent."""
+    """An `Append` for which the portions of this host are not enough, so it locks the budgets above the agent."""
 
     __slots__ = ("_hearers", "_ledger", "_waited")
 
@@ -273,7 +273,7 @@ class AppendAlone(Append, Addressed):
         self.touches = (*_touched(self._unit), *(hearer.uuid for hearer in self._hearers.values()))
 
     def look_ahead(self, tx: Transaction, locked: LockedRows, agents: Collection[str]) -> None:
-        """Ask for nothing: it locks whole budgets, from the top."""
+        """Do nothing, because whole budgets are locked from the top."""
 
     def _prepare(self, tx: Transaction, locked: LockedRows, row: Locked, charge: Charge | None) -> None:
         if any(locked[hearer.uuid].status == "dead" for hearer in self._hearers.values()):

@@ -1,7 +1,7 @@
 """Boundaries: the positions at which a history may be cut. Pure; `StoredHistory` and `Log` read for it.
 
-A history may be cut after a message unless a step is in progress there: a summary keeps what follows a boundary, and
-a fork may begin at one. So no call is parted from its result, and no question from its answer.
+A history may be cut after a message unless a step is in progress there: a summary keeps what follows a boundary, and a
+fork may begin at one. So no call is separated from its result, and no question from its answer.
 
     positions   1   2   3   4   5   6            u = prompt, a = reply, c = tool_call, r = tool_result
     messages    u   a   c   r   u   a            the reply at 2 has one call
@@ -17,8 +17,8 @@ from ikigai_actors.records.messages.messages import DECIDING, Kind, Message
 from ikigai_actors.records.messages.replies import calls_in
 
 Reading = Callable[[int, int], Sequence[Message]]
-"""``(start, end)`` → the messages of a history with ``start < id <= end``, oldest first; clears and rewinds are in it
-as they are.
+"""Reads a history: ``(start, end)`` returns the messages with ``start < id <= end``, oldest first, including clears and
+rewinds.
 """
 
 _AT_ONCE = 16
@@ -26,11 +26,11 @@ _AT_ONCE = 16
 
 
 def is_boundary(read: Reading, position: int, at_once: int = _AT_ONCE) -> bool:
-    """Whether a history may be cut after a position; 0 is before its first message.
+    """Return whether a history may be cut after a position; 0 is before its first message.
 
     Args:
         read: reads the history.
-        at_once: how many messages are read together, back to the latest one that decides.
+        at_once: the number of messages that are read together, backwards until one decides.
     """
     following = next(iter(read(position, position + 1)), None)
     messages: list[Message] = []  # newest first
@@ -45,7 +45,7 @@ def is_boundary(read: Reading, position: int, at_once: int = _AT_ONCE) -> bool:
 
 
 def nearest(read: Reading, position: int, head: int) -> tuple[int | None, int | None]:
-    """The nearest boundaries before and after a position, up to the head; None where there is none."""
+    """Return the nearest boundaries before and after a position, up to the head; None if there is none."""
     before = next((place for place in range(min(position, head + 1) - 1, -1, -1) if is_boundary(read, place)), None)
     after = next((place for place in range(max(position, -1) + 1, head + 1) if is_boundary(read, place)), None)
     return before, after

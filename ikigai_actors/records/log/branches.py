@@ -1,7 +1,7 @@
-"""Branches: a child of agent 0, and all that come from it. A model forks only while few agents live in its branch.
+"""Branches: a child of agent 0 and all its descendants. Models may fork only while few agents live in their branch.
 
-That stops a model that makes agents which make agents. It hurts nobody else: each branch is counted by itself, by an
-index and no further than the limit. Agent 0 belongs to no branch; for its own model all agents count.
+This stops models from making agents without end, and does not affect other branches. An index counts each branch, no
+further than the limit. Agent 0 belongs to no branch; for its own model all agents count.
 
 Births of several hosts at one moment do not count each other.
 """
@@ -14,12 +14,12 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_branch(tx: Transaction, parent: str, births: int, limit: int, is_set: bool) -> None:
-    """Raise `TooManyAgents` where too many agents live in the branch of an agent whose model forks.
+    """Raise `TooManyAgents` if too many agents live in the branch of an agent whose model forks.
 
     Args:
-        births: how many children it is to have.
-        limit: how many may live then.
-        is_set: whether the setting ``max_agents`` says so; else that is the usual limit.
+        births: the number of children to make.
+        limit: the most living agents.
+        is_set: whether the setting ``max_agents`` has set the limit, rather than the default.
     """
     [(branch,)] = tx.run("branch_of", uuid=parent)
     if branch is None:

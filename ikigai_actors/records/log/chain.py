@@ -1,4 +1,4 @@
-"""The hash of a history: of a message, and of all that its agent remembers before it.
+"""The hash of a history: of a message together with everything that its agent remembers before it.
 
     h(0) = SHA-256("ikigai history 1")
     h(n) = SHA-256(h(n-1) + for each of position, created_at, kind, content, data: its length in bytes, as 8 bytes
@@ -22,7 +22,7 @@ _SIZES = tuple(size.to_bytes(8) for size in range(256))
 
 
 def hash_after(before: bytes, row: Row) -> bytes:
-    """The hash of a row of ``messages``, with or without a hash of its own, after the history with hash ``before``."""
+    """Return the hash of a history after one more row of ``messages``; ``before`` is the hash without it."""
     parts = [before]
     for value in (row[1], row[5], row[2], row[3], row[4] or ""):
         text = str(value).encode(errors="surrogatepass")  # half of a character: the database refuses it
@@ -32,21 +32,21 @@ def hash_after(before: bytes, row: Row) -> bytes:
 
 
 class HashChain:
-    """The hashes of the messages that a transaction writes: a `Part` of its rows."""
+    """Computes the hashes of the messages that a transaction writes."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], bytes] = {}  # by agent and position in its history
 
     def settle(self, tx: Transaction) -> None:
-        """Write nothing: the hashes are in the rows."""
+        """Do nothing, because the hashes are in the rows."""
 
     def link(self, tx: Transaction, rows: Sequence[Row], head: bytes | None = None) -> list[Row]:
-        """Rows that follow one another in a log, each with its hash.
+        """Add hashes to consecutive rows of a log.
 
         Args:
             tx: the transaction that writes them.
-            rows: as of `Message.row`.
-            head: the hash of the message before them, where the log of the agent has it.
+            rows: the rows, as `Message.row` makes them.
+            head: the hash of the message before them, if the agent's log in memory has it.
         """
         if not rows:
             return []
@@ -61,11 +61,14 @@ class HashChain:
         return linked
 
     def bear(self, tx: Transaction, parent: str, fork: int, rows: Sequence[Row]) -> list[Row]:
-        """The first rows of a child's log, each with its hash: they follow the fork point in the parent's history."""
+        """Add hashes to the first rows of a child's log, which follow the fork point of the parent's history."""
         return self.link(tx, rows, self.at(tx, parent, fork))
 
     def at(self, tx: Transaction, uuid: str, position: int) -> bytes:
-        """The hash of an agent's history up to a position. Raises `HistoryError` when there is no such message."""
+        """Return the hash of an agent's history up to a position.
+
+        Raises `HistoryError` when there is no such message.
+        """
         if not position:
             return EMPTY_HASH
         if (known := self._known.get((uuid, position))) is None:

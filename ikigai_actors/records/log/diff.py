@@ -1,4 +1,4 @@
-"""Diffs: where the histories of two agents part, and what each of them has that the other has not.
+"""Diffs: where the histories of two agents part, and the messages of each after that.
 
     positions   1   2   3   4   5   6   7
     a           u   a   u   a                 the tail of a: 3 and 4
@@ -22,46 +22,46 @@ from ikigai_actors.store.base import Transaction
 
 
 class MergeBase(NamedTuple):
-    """The last thing that two histories have in common."""
+    """The last position that two histories share."""
 
     common: int
-    """The position; 0 when they have nothing in common."""
+    """The position; 0 when they share nothing."""
     holder: str | None
-    """The agent whose log has it, by uuid; None when there is none."""
+    """The uuid of the agent whose log has that position; None when there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The part of one agent's history that the other one has not."""
+    """The part of an agent's history that the other agent does not have."""
 
     agent: str
-    """The agent's uuid."""
+    """The uuid of the agent."""
     name: str | None
-    """The name, if it has one."""
+    """The name of the agent; None if it has none."""
     head: int
     """The position of its latest message."""
     messages: tuple[Message, ...]
-    """The messages after the position that is in common, as clears and rewinds leave them; oldest first. A summary
-    hides none of them here.
+    """The visible messages after the shared position, oldest first, with clears and rewinds applied. Summaries hide
+    none of them here.
     """
     forgets: bool
-    """Whether it has taken back, by a clear or a rewind, some of what both have in common."""
+    """Whether the agent has cleared or rewound a part of the shared history."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """Where two histories part, and what came then."""
+    """The difference of two histories: where they part, and the messages of each after that."""
 
     common: int
-    """The position of the last message that they have in common; 0 when there is none."""
+    """The position of the last shared message; 0 when there is none."""
     holder: str | None
-    """The agent whose log has that, by uuid; None when there is none."""
+    """The uuid of the agent whose log has that message; None when there is none."""
     a: Tail
     b: Tail
 
 
 def merge_base(a: Sequence[Ancestor], a_head: int, b: Sequence[Ancestor], b_head: int) -> MergeBase:
-    """Where two histories part. Pure.
+    """Return where two histories part. Pure.
 
     Args:
         a: an agent and its ancestors, nearest first.
@@ -84,11 +84,11 @@ def merge_base(a: Sequence[Ancestor], a_head: int, b: Sequence[Ancestor], b_head
 
 
 def read_diff(tx: Transaction, a: str, b: str) -> Diff:
-    """The diff of two agents, by uuid; the dead have one as well.
+    """Return the diff of two agents, by uuid, living or dead.
 
     Raises:
         AgentNotFound: there is no such agent.
-        HistoryError: rows are wrong.
+        HistoryError: rows of a history are wrong.
     """
     lineages = [read_lineage(tx, uuid, whole=True) for uuid in (a, b)]
     first, second = (StoredHistory(tx, lineage) for lineage in lineages)
@@ -99,7 +99,7 @@ def read_diff(tx: Transaction, a: str, b: str) -> Diff:
 
 
 def read_tail(tx: Transaction, uuid: str, history: StoredHistory, common: int) -> Tail:
-    """The history of an agent after the last position in common with another one."""
+    """Return the history of an agent after the last position shared with another one."""
     head, view = history.head, history.view()
     stretches = view.visible(head, above=common)
     messages = [message for start, end in stretches for message in history.between(start, end)]

@@ -1,4 +1,4 @@
-"""Fork points: what a fork at an earlier position must know of it. It stays true, since what is committed stays."""
+"""Fork points: the settings at an earlier position, for a fork there. They never change."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,14 +11,14 @@ from ikigai_actors.store.base import Transaction
 
 
 def settings_at(tx: Transaction, uuid: str, position: int) -> Mapping[str, Any]:
-    """The settings that were in force at a position of an agent's history, at which a fork may begin.
+    """Return the settings that were in force at a position of an agent's history, at which a fork may begin.
 
     Reads back to the latest reply before it, and what else changes a view.
 
     Raises:
         AgentNotFound: there is no such agent.
-        NotABoundary: the position lies within a step, or is none.
-        HistoryError: rows are wrong.
+        NotABoundary: the position lies within a step, or does not exist.
+        HistoryError: rows of the history are wrong.
     """
     history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
     head = history.head

@@ -1,4 +1,4 @@
-"""How far logs have come, and what they have more than before.
+"""How far logs have come, and their new messages.
 
     store.read(lambda tx: heads(tx, since))             # of everybody
     store.read(lambda tx: heads_of(tx, uuids))          # of these
@@ -17,23 +17,23 @@ from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store.base import Transaction
 
 UP_TO_THE_END = 2**62
-"""An ``end`` of a section that no log comes to."""
+"""The ``end`` of a section that reads to the end of the log."""
 
 EVERYBODY = 2**62
-"""More agents than there are."""
+"""A limit that no number of agents reaches."""
 
 
 class Head(NamedTuple):
-    """How far the log of an agent has come."""
+    """The head of an agent's log: how far it has come."""
 
     uuid: str
     status: str
-    """As `AgentRecord.status`."""
+    """The status, as `AgentRecord.status`."""
     turn: int
-    """Id of the message that opened the turn in progress; 0 when idle."""
+    """The id of the message that opened the turn in progress; 0 when no turn is open."""
     fork_message_id: int
     last: int
-    """Id of the latest message of its own; 0 when it has none."""
+    """The id of the agent's own latest message; 0 when it has none."""
     exit_cause: str | None
     exit_reason: str | None
     name: str | None
@@ -41,7 +41,7 @@ class Head(NamedTuple):
 
     @property
     def position(self) -> int:
-        """Id of the latest message of its history, inherited ones too."""
+        """Return the id of the latest message of its history, including inherited ones."""
         return max(self.last, self.fork_message_id)
 
 
@@ -50,11 +50,11 @@ class Section(NamedTuple):
 
     messages: list[Message]
     damage: HistoryError | None = None
-    """Why nothing after these messages was read; None when all was."""
+    """The error after these messages; None when all could be read."""
 
 
 def heads(tx: Transaction, since: int, after: str = "", most: int = EVERYBODY) -> list[Head]:
-    """The heads of the living, and of those who died at ``since`` or later; by uuid.
+    """Return the heads of the living agents, and of those that died at ``since`` or later; by uuid.
 
     Args:
         since: in milliseconds since 1970.
@@ -65,22 +65,25 @@ def heads(tx: Transaction, since: int, after: str = "", most: int = EVERYBODY) -
 
 
 def heads_of(tx: Transaction, uuids: Collection[str]) -> list[Head]:
-    """The heads of those of these agents that exist, the dead too."""
+    """Return the heads of those of these agents that exist, including the dead."""
     return [Head._make(row) for row in tx.run("heads_of", uuids=list(uuids))]
 
 
 def latest_times(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
-    """When each of these agents has written its latest message, in milliseconds since 1970; none for an empty log."""
+    """Return when each of these agents has written its latest message, in milliseconds since 1970.
+
+    An empty log has no entry.
+    """
     return {uuid: time for uuid, time in tx.run("latest_times", uuids=list(uuids)) if time is not None}
 
 
 def latest_at_rest(tx: Transaction, uuids: Collection[str]) -> dict[str, Message]:
-    """The latest message of each of these agents that lives and has no turn open, by uuid."""
+    """Return the latest message of each of these agents that is alive and has no open turn, by uuid."""
     return {row[0]: Message.from_row(row) for row in tx.run("latest_at_rest", uuids=list(uuids))}
 
 
 def first_notes(tx: Transaction, uuids: Collection[str]) -> list[Message]:
-    """The note of each of these agents right after the fork that made it, if there is one to be read."""
+    """Return the note directly after the fork of each of these agents, if there is one and it can be read."""
     found: list[Message] = []
     for row in tx.run("first_notes", uuids=list(uuids)):
         with suppress(HistoryError):
@@ -94,7 +97,7 @@ def section(tx: Transaction, uuid: str, start: int, end: int = UP_TO_THE_END) ->
 
 
 def readable_section(tx: Transaction, uuid: str, start: int, end: int) -> Section:
-    """As `section`, up to the first wrong row."""
+    """Read a section as `section` does, up to the first wrong row."""
     messages: list[Message] = []
     for row in tx.run("log_section", uuid=uuid, start=start, end=end):
         try:

@@ -1,4 +1,4 @@
-"""History: walk backwards, play forwards.
+"""History: find where a history is stored, and compute its view.
 
 `walk` finds where a history is stored, from the agent back to agent 0 or to the latest clear: a list of `ReplayRange`.
 
@@ -11,8 +11,8 @@ before their fork.
     messages    u   a   M   u   a   R   u   a        M = mark, R = rewind to M
     view        (0, 3] and (5, 8]                    what was said at 4 and 5 is gone, the rewind stays to be seen
 
-A summary is a lens over all this: it changes how the past is shown, never what counts. Lenses lie over one another;
-uncompact takes off the latest. What was said since stays, and marks keep their places.
+A summary is a lens on the history: it changes how the past is shown, but not which messages count. Several lenses may
+lie over one another; uncompact removes the latest. Later messages stay, and marks keep their positions.
 
     positions   1   2   3   4   5   6   7
     messages    u   a   u   a   S   u   a            S = summary with keep_from 3
@@ -38,16 +38,16 @@ from ikigai_actors.records.messages.messages import Kind, Message
 
 @dataclass(frozen=True, slots=True)
 class ReplayRange:
-    """The messages of one agent's log with ``start_id < id <= end_id``."""
+    """A stretch of one agent's log: the messages with ``start_id < id <= end_id``."""
 
     agent_uuid: str
     start_id: int
     end_id: int
-    """0 means no limit, and is only in the last range, the agent's own."""
+    """The end of the range; 0 means no limit, which occurs only in the last range, the agent's own."""
 
 
 class Ancestor(NamedTuple):
-    """An agent as `walk` needs it."""
+    """The data of an agent that `walk` needs."""
 
     uuid: str
     parent_uuid: str | None
@@ -89,7 +89,7 @@ def walk(
 
 
 class Segment(NamedTuple):
-    """A closed stretch of visible positions, ``start < id <= end``, linked to the segments before it."""
+    """A closed range of visible positions, ``start < id <= end``, linked to the earlier ones."""
 
     start: int
     end: int
@@ -107,44 +107,47 @@ class Mark(NamedTuple):
 
 
 class Lens(NamedTuple):
-    """A summary in force: how the past is shown."""
+    """A summary in force, which decides how the past is shown."""
 
     agent: str
-    """The agent that wrote it. With `id` it distinguishes this lens from all others."""
+    """The uuid of the agent that wrote the summary. With `id` it identifies the lens."""
     id: int
-    """The position."""
+    """The position of the summary."""
     summary: int
-    """Position of the summary whose text is shown; 0 for none."""
+    """The position of the summary whose text is shown; 0 for none."""
     keep_from: int
-    """All that counts before this position is stood for by the text; from here on it is shown verbatim."""
+    """The position from which on messages are shown verbatim. The text replaces those before it."""
     prompt: int
-    """Position of the prompt, before `keep_from`, that was open and is shown verbatim beside the text; 0 for none."""
+    """The position of the open prompt before `keep_from` that is shown beside the text; 0 for none."""
     elide: int
-    """Long results of calls before this position are shown by reference."""
+    """The position before which long results are replaced by references."""
     earlier: "Lens | None"
 
 
 class View(NamedTuple):
-    """The meaning of a history at one position: which positions are visible, which marks and settings are in force."""
+    """The view of a history at one position: which positions are visible, and which marks and settings are in force."""
 
     start: int
-    """Positions above this one, up to the position of the view, are visible."""
+    """The position after which, up to the view's position, all positions are visible."""
     closed: Segment | None
-    """The segments that are visible before `start`."""
+    """The visible ranges before `start`; None for none."""
     marks: Mark | None
-    """The latest mark."""
+    """The latest mark in force, linked to earlier ones; None for none."""
     settings: Mapping[str, Any]
     """The settings in force."""
     lens: Lens | None = None
-    """The latest summary in force."""
+    """The latest summary in force; None for none."""
 
     @property
     def lens_place(self) -> tuple[str, int] | None:
-        """The agent and the position of the latest summary in force; None for none."""
+        """Return the agent and the position of the latest summary in force; None for none."""
         return None if self.lens is None else (self.lens.agent, self.lens.id)
 
     def visible(self, head: int, above: int = 0) -> list[tuple[int, int]]:
-        """The visible positions up to head, as ``(start, end]`` pairs, oldest first; only those above a position."""
+        """Return the visible positions up to the head, as ``(start, end]`` pairs, oldest first.
+
+        Only those above a position.
+        """
         pairs: list[tuple[int, int]] = []
         segment: Segment | None = Segment(self.start, head, self.closed)
         while segment is not None and segment.end > above:
@@ -156,11 +159,11 @@ class View(NamedTuple):
 
     @property
     def floor(self) -> int:
-        """The position above which all that counts is shown verbatim."""
+        """Return the position after which all visible messages are shown verbatim."""
         return max(0, self.lens.keep_from - 1) if self.lens is not None else 0
 
     def shows(self, position: int, head: int) -> bool:
-        """Whether a position is visible, when head is the latest one."""
+        """Return whether a position is visible, when ``head`` is the latest one."""
         start, end, closed = self.start, head, self.closed
         while not start < position <= end:
             if closed is None:
@@ -169,14 +172,14 @@ class View(NamedTuple):
         return True
 
     def find_mark(self, label: str | None) -> Mark | None:
-        """The latest mark, or the latest with this label; None when there is none."""
+        """Return the latest mark, or the latest with this label; None if there is none."""
         mark = self.marks
         while mark is not None and label is not None and mark.label != label:
             mark = mark.earlier
         return mark
 
     def all_marks(self) -> list[Mark]:
-        """The marks in force, oldest first."""
+        """Return the marks in force, oldest first."""
         marks, mark = [], self.marks
         while mark is not None:
             marks.append(mark)
@@ -190,7 +193,7 @@ EMPTY = View(0, None, None, {})
 
 
 def play(view: View, message: Message) -> View:
-    """The view after one more message."""
+    """Return the view after one more message."""
     match message.kind:
         case Kind.CLEAR:
             return View(message.id, None, None, {})
@@ -209,7 +212,7 @@ def play(view: View, message: Message) -> View:
 
 
 def play_all(view: View, messages: Iterable[Message]) -> View:
-    """The view after these messages, in order."""
+    """Return the view after these messages, in order."""
     for message in messages:
         view = play(view, message)
     return view
@@ -270,5 +273,5 @@ def _before(lens: Lens | None, end: int) -> Lens | None:
 
 
 def merge(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Settings with changes applied; a setting given as None is removed."""
+    """Return the settings with changes applied; None removes a setting."""
     return {key: value for key, value in {**settings, **changes}.items() if value is not None}

@@ -1,4 +1,4 @@
-"""The line about their budgets for a model that forks, and for its child: what is left, as the births are written."""
+"""The notice about their budgets for a model that forks and for its child: the amounts left after the births."""
 
 from ikigai_actors.frozen import replace
 from ikigai_actors.records.agents import registry
@@ -9,11 +9,11 @@ from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.store.base import Transaction
 
 Left = dict[str, tuple[int, str]]
-"""The rest of tokens and dollars: for each unit the amount, and the owner of that budget, by uuid."""
+"""The tokens and dollars that are left: for each unit, the amount and the uuid of the budget's owner."""
 
 
 def with_left(tx: Transaction, unit: LogUnit) -> LogUnit:
-    """A unit of births whose results, the parent's and the children's, end with what is left for their reader."""
+    """Complete a unit of births: the results for parent and children end with the amounts left."""
     left = _left_of(tx, unit.agent)
     names = {owner: registry.get(tx, owner).short for _, owner in left.values()}
     inherited = f" You inherit {unit.inherited:,} tokens." if unit.inherited else ""

@@ -1,4 +1,4 @@
-"""Where an agent's history is stored: the ranges of its own log and of its ancestors', read without a log in memory."""
+"""Finds where an agent's history is stored, in its own log and its ancestors', without a log in memory."""
 
 from datetime import UTC, datetime
 
@@ -8,18 +8,18 @@ from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store.base import Row, Transaction
 
 REMEDY = "Run `ikigai fsck`, which names all that is wrong, and restore a copy."
-"""The remedy for wrong rows."""
+"""The advice about wrong rows."""
 
 AGENT_0_REMEDY = "Agent 0 cannot be given up: run `ikigai fsck`, which names all that is wrong, and restore a copy."
-"""The remedy for wrong rows of agent 0."""
+"""The advice about wrong rows of agent 0."""
 
 
 def read_whole(tx: Transaction, uuid: str) -> list[Message]:
-    """Every message of an agent's history that was ever written, inherited ones first, whatever was cleared since.
+    """Return every message of an agent's history that was ever written, inherited ones first, including cleared ones.
 
     Raises:
         AgentNotFound: there is no such agent.
-        HistoryError: rows are wrong.
+        HistoryError: rows of the history are wrong.
     """
     parts: list[list[Message]] = []
     bound: int | None = None
@@ -38,23 +38,23 @@ def read_whole(tx: Transaction, uuid: str) -> list[Message]:
 
 
 def read_section(tx: Transaction, uuid: str, start: int, end: int) -> list[Message]:
-    """The messages that an agent itself has written after a position and up to another. Raises `HistoryError`."""
+    """Return an agent's own messages after a position and up to another. Raises `HistoryError`."""
     return [Message.from_row(row) for row in tx.run("log_section", uuid=uuid, start=start, end=end)]
 
 
 LAST = 2**63 - 1
-"""No position is greater."""
+"""A number larger than every position."""
 
 
 def check_unpruned(uuid: str, at: int | None) -> None:
-    """Raise `HistoryPruned` when the messages of an agent were deleted, at a time in milliseconds since 1970."""
+    """Raise `HistoryPruned` if the messages of an agent were pruned, at a time in milliseconds since 1970."""
     if at is not None:
         told = f"The history of agent {uuid} was deleted on {datetime.fromtimestamp(at / 1000, UTC).date()}"
         raise HistoryPruned(f"{told} by ikigai prune; only its row in the registry is left.", uuid, at)
 
 
 def read_lineage(tx: Transaction, uuid: str, whole: bool = False) -> list[Ancestor]:
-    """The agent and its ancestors, nearest first; unless ``whole``, no further than the latest clear in its history.
+    """Return the agent and its ancestors, nearest first; unless ``whole``, only back to the latest clear.
 
     Raises:
         AgentNotFound: there is no such agent.
@@ -78,7 +78,7 @@ def read_lineage(tx: Transaction, uuid: str, whole: bool = False) -> list[Ancest
 
 
 def read_ranges(tx: Transaction, uuid: str) -> tuple[ReplayRange, ...]:
-    """Where an agent's history is stored, oldest range first (see `walk`); one query, whatever the depth.
+    """Return where an agent's history is stored, oldest range first (see `walk`). Needs one query at any depth.
 
     Raises:
         AgentNotFound: there is no such agent.

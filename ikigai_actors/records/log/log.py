@@ -1,4 +1,4 @@
-"""A log in memory: a stretch of an agent's own messages, and a bounded look at the log that it was forked from.
+"""A log in memory: a part of an agent's own messages, with a reference to the log from which it was forked.
 
 A fork copies nothing: the child's log refers to its parent's, up to the fork point. A clear begins a new log, which
 refers to nothing. Only agents that were forked before the clear still hold the old log, and they share it. So an agent
@@ -10,8 +10,8 @@ keeps in memory what its history means, and no more, however long it has lived. 
 
 The messages that a summary replaces need not be in memory either. Such a log holds its messages from `start` on, and
 before that those alone that change views, and the prompt that is shown beside the summary. So all its views are true,
-and what a model is shown is there. A caller that asks for more than is held gets `NotHeld`, never less than there is;
-`LogCache` reads the whole for them. The start of a log never changes.
+and what a model is shown is there. A caller that asks for messages that are not in memory gets `NotHeld`; `LogCache`
+then reads the complete log. The start of a log never changes.
 
 Other threads read a log up to a committed position at any time, without a lock: its lists only grow, and the view of a
 control message is stored before the position of that message.
@@ -38,11 +38,11 @@ _growing = threading.Lock()
 
 
 class NotHeld(Exception):
-    """A part of a log was asked for that is before the held one."""
+    """Messages were asked for that are not in memory."""
 
 
 class Log:
-    """A stretch of one agent's log without a clear in it; with the logs of its ancestors, the agent's history."""
+    """A part of one agent's log without a clear in it; with its ancestors' logs, the agent's history."""
 
     __slots__ = (
         "__weakref__",
@@ -80,13 +80,13 @@ class Log:
         """Make a log from its messages, whose ids must be start + 1, start + 2, and so on.
 
         Args:
-            parent: the log in which the fork point is; None when nothing of it counts.
-            messages: those after the start.
-            cleared: position of the clear that the log follows; 0 when it begins at the fork point.
-            ended: the message with which the latest turn of the agent ended before the start, if there was one.
-            start: the position before the first message that is held, when that is not the base.
-            apart: of what lies before the start, all of the log's own that changes a view, and the prompt, perhaps
-                inherited, that is shown beside the summary.
+            parent: the log that has the fork point; None when the history begins with this log.
+            messages: the messages after the start.
+            cleared: the position of the clear that the log follows; 0 when it begins at the fork point.
+            ended: the message with which the agent's latest turn before the start ended; None for none.
+            start: the position before the first message in memory, if that is not the fork point or clear.
+            apart: the own messages before the start that change views, and the prompt, perhaps inherited, shown beside
+                the summary.
         """
         self.agent_uuid = agent_uuid
         self.fork = fork
@@ -122,30 +122,30 @@ class Log:
 
     @property
     def messages(self) -> list[Message]:
-        """The log's own messages, oldest first. Raises `NotHeld` when it does not hold all of them."""
+        """The log's own messages, oldest first. Raises `NotHeld` when some are not in memory."""
         if self.start > self.base:
             raise NotHeld
         return self._messages
 
     @property
     def held(self) -> int:
-        """How many of its own messages it holds."""
+        """The number of its own messages in memory."""
         return len(self._messages) + len(self._apart)
 
     def newest_first(self) -> Iterator[Message]:
-        """The log's own messages, the latest first. Raises `NotHeld` after the last that is held."""
+        """Iterate over the log's own messages, newest first. Raises `NotHeld` after the last one in memory."""
         yield from reversed(self._messages)
         if self.start > self.base:
             raise NotHeld
 
     def back_to_ending(self) -> Iterator[Message]:
-        """The own messages as far as they are held, the latest first, and then `ended`."""
+        """Iterate over the log's own messages in memory, newest first, and then `ended`."""
         yield from reversed(self._messages)
         if self.ended is not None:
             yield self.ended
 
     def holds(self, above: int) -> bool:
-        """Whether it holds all messages of the history after a position, with its ancestors' logs."""
+        """Return whether all messages of the history after a position are in memory, including ancestors' logs."""
         log: Log | None = self
         while log is not None and not log._is_whole:
             if log.start > max(log.base, above):
@@ -156,7 +156,7 @@ class Log:
         return True
 
     def shows(self, position: int) -> bool:
-        """Whether it holds all that a model is shown of the history up to a position."""
+        """Return whether all messages that a model sees of the history up to a position are in memory."""
         if self._is_whole:
             return True
         try:
@@ -166,7 +166,7 @@ class Log:
         return self.holds(self.view(position).floor)
 
     def extend(self, messages: Sequence[Message]) -> None:
-        """Append committed messages, none of them a clear (see `LogCache.grow`). Those that it has are left out.
+        """Append committed messages without a clear (see `LogCache.grow`). Messages that it has already are left out.
 
         Raises `HistoryError` when their ids do not follow the head; the messages before the wrong one stay.
         """
@@ -200,13 +200,13 @@ class Log:
         self._controls.append(control.id)
 
     def since(self, position: int) -> list[Message]:
-        """The log's own messages from a position on; all of them when the position lies before its base."""
+        """Return the log's own messages from a position on; all of them when the position is before its beginning."""
         if position <= self.start and self.start > self.base:
             raise NotHeld
         return self._messages[max(0, position - self.start - 1) :]
 
     def view(self, position: int) -> View:
-        """The view of the history up to a position.
+        """Return the view of the history up to a position.
 
         The position may lie in an ancestor's log, but not before the clear at which the history begins: that raises
         `ValueError`.
@@ -220,14 +220,14 @@ class Log:
         return log._views[index - 1] if index else log._base_view
 
     def holder(self, position: int) -> "Log | None":
-        """The log of the lineage in which the history up to a position ends; None when a clear is between."""
+        """Return the log of the lineage that has a position; None when a clear is between."""
         log = self
         while position <= log.base and log.parent is not None:
             log = log.parent
         return log if position >= log.base else None
 
     def between(self, start: int, end: int) -> Iterator[Message]:
-        """The messages of the history with ``start < id <= end``, oldest first, the ancestors' included."""
+        """Iterate over the messages of the history with ``start < id <= end``, oldest first, including ancestors'."""
         for log, low, high in reversed(list(self._stretches(start, end))):
             if low < log.start:
                 raise NotHeld
@@ -243,10 +243,10 @@ class Log:
             log = log.parent
 
     def conversation(self, position: int, end: int | None = None) -> "Iterator[Spoken]":
-        """The messages of the folded history up to a position that a model may see verbatim, newest first.
+        """Iterate over the visible messages up to a position that a model may see verbatim, newest first.
 
-        All other messages cost nothing here, nor do those that are not asked for. The messages that a summary in force
-        replaces are left out, and so is its text: `opening` has that.
+        Other messages are skipped without cost. Messages that a summary in force replaces are left out, and so is its
+        text: `opening` returns that.
 
         Args:
             end: begin with the latest message that is not after this one; None for the position.
@@ -274,7 +274,7 @@ class Log:
         return new, None
 
     def spoken(self, position: int) -> Iterator[Message]:
-        """The messages of `conversation`, newest first."""
+        """Iterate over the messages of `conversation`, newest first."""
         return (one.message for one in self.conversation(position))
 
     def _conversation(self, view: View, position: int, end: int, floor: int) -> "Iterator[Spoken]":
@@ -290,7 +290,10 @@ class Log:
                     raise NotHeld
 
     def finds(self, position: int) -> Iterator[Message]:
-        """The messages of `spoken` that find tools or load skills, newest first. All others cost nothing."""
+        """Iterate over the messages of `spoken` that find tools or load skills, newest first.
+
+        Others are skipped without cost.
+        """
         view = self.view(position)
         closed: Segment | None = Segment(view.start, position, view.closed)
         while closed is not None and closed.end > view.floor:
@@ -301,21 +304,24 @@ class Log:
                 yield from (one for one in reversed(log._finds) if low < one.id <= upper)
 
     def latest_prompt(self, end: int | None = None) -> Message | None:
-        """The latest prompt of the folded history, an inherited one too; None when there is none.
+        """Return the latest visible prompt of the history, perhaps inherited; None when there is none.
 
-        ``end``: not after this position.
+        ``end``: only prompts up to this position.
         """
         end = self.head if end is None else end
         spoken = (one.message for one in self._conversation(self.view(self.head), self.head, end, 0))
         return next((message for message in spoken if message.kind == Kind.USER), None)
 
     def elided(self, position: int) -> int:
-        """In the folded history up to a position, long results before this one are shown by reference; 0 for none."""
+        """Return the position before which long results are replaced by references; 0 for none.
+
+        ``position`` is the end of the history.
+        """
         lens = self.view(position).lens
         return lens.elide if lens is not None else 0
 
     def is_shown_as(self, position: int, earlier: int) -> bool:
-        """Whether the same summary was in force at an earlier position of the history: so requests then had all this.
+        """Return whether the same summary was in force at an earlier position, so that earlier requests had its text.
 
         False where only the earlier one, or only the later one, had a summary.
         """
@@ -323,7 +329,7 @@ class Log:
         return now is then or (now is not None and then is not None and now[:2] == then[:2])
 
     def was_uncompacted(self, position: int) -> bool:
-        """Whether of all that has changed how its own past is shown the latest was the end of a summary."""
+        """Return whether the latest change to how the log's own past is shown was an uncompact."""
         for place in reversed(self._controls[: bisect_right(self._controls, position)]):
             control = self._one(place)
             if control is not None and control.kind in (Kind.SUMMARY, Kind.UNCOMPACT):
@@ -344,7 +350,7 @@ class Log:
         return None
 
     def opening(self, position: int) -> tuple[Message | None, Message | None]:
-        """The beginning of the folded history up to a position, before the part that is shown verbatim.
+        """Return the beginning of the visible history up to a position, before the part that is shown verbatim.
 
         Returns:
             The summary whose text is shown, and the prompt that was open then; None for none.
@@ -355,7 +361,9 @@ class Log:
         return self._one(lens.summary), self._one(lens.prompt)
 
     def visible(self, position: int | None = None) -> Iterator[Message]:
-        """The folded history up to a position (the head when None): clears, rewinds and summaries applied.
+        """Iterate over the visible history up to a position, the head when None.
+
+        Clears, rewinds and summaries are applied.
 
         A summary in force comes first, and then the prompt that was open: only after them do positions ascend. All
         other summaries are left out.
@@ -368,12 +376,12 @@ class Log:
 
 
 class Passages:
-    """A log's own messages as one model sees them."""
+    """A log's own messages, converted for one model."""
 
     __slots__ = ("chains", "sent")
 
     def __init__(self) -> None:
-        """Make it for a log of which nothing was sent."""
+        """Begin without converted messages."""
         self.chains: list[Passage | None] = []
         """By `Spoken.place`: the conversation up to this message, inherited ones included; None where it is not made,
         or ends within the results of calls.
@@ -383,14 +391,14 @@ class Passages:
 
 
 class Spoken(NamedTuple):
-    """A message of the conversation, and where it is."""
+    """A message of the conversation, with its place in a log."""
 
     log: Log
     place: int
-    """How many of the conversation's messages are in the log before it."""
+    """The number of the conversation's messages before it in the log."""
     message: Message
 
     def kept(self, key: Hashable) -> Passage | None:
-        """The conversation up to this message, as it is kept under a key of `Log.passages`; None where it is not."""
+        """Return the cached conversation up to this message, under a key of `Log.passages`; None if there is none."""
         passages = None if self.log.passages is None else self.log.passages.get(key)
         return passages.chains[self.place] if passages is not None and self.place < len(passages.chains) else None

@@ -1,4 +1,4 @@
-"""The logs that are in use: each is read from the store at most once, and shared by all that need it.
+"""The logs in use: each is read from the store at most once, and shared.
 
 Only its owner adds to a log, after the commit. An actor may write without holding its log: a fork needs only the head.
 Then a log that descendants hold gets out of date, and the cache reads on at its end when one of them needs more. So a
@@ -34,10 +34,13 @@ _LAST = ENDINGS | {Kind.REPAIR.value}
 
 
 class LogCache:
-    """All logs that are in use, each read once."""
+    """All logs that are in use."""
 
     def __init__(self, store: Store, is_here: Callable[[str], bool] = lambda uuid: True) -> None:
-        """Make a cache without logs; ``is_here`` says which ones grow here only: others are read again."""
+        """Begin without logs.
+
+        ``is_here`` returns whether only this process writes to an agent's log; others are read again.
+        """
         self._store, self._is_here = store, is_here
         self._logs: weakref.WeakValueDictionary[LogKey, Log] = weakref.WeakValueDictionary()
         self._latest: weakref.WeakValueDictionary[str, Log] = weakref.WeakValueDictionary()
@@ -50,27 +53,27 @@ class LogCache:
         """How many messages these had."""
 
     def at_hand(self, uuid: str) -> Log | None:
-        """An agent's log with its latest message, if it is in memory."""
+        """Return an agent's log, if it is in memory with its latest message; else None."""
         if not self._is_here(uuid):
             return None
         with self._lock:
             return self._latest.get(uuid)
 
     def in_memory(self) -> int:
-        """How many messages are held by logs that somebody uses."""
+        """The number of messages in logs that are in use."""
         with self._lock:
             return sum(log.held for log in self._logs.values())
 
     def passages(self) -> int:
-        """How many passages of conversations are held beside these logs."""
+        """The number of passages of conversations that these logs cache."""
         with self._lock:
             held = [passages for log in self._logs.values() for passages in tuple((log.passages or {}).values())]
         return sum(len(passages.chains) for passages in held)
 
     def keep(self, log: Log) -> Log:
-        """Add the log of an agent that was just forked, or has just cleared.
+        """Add the log of an agent that was just forked or cleared.
 
-        Returns the log to use: another one if a reader has added that meanwhile.
+        Returns the log to use, which is another one if a reader has added it meanwhile.
         """
         with self._lock:
             kept = self._logs.setdefault((log.agent_uuid, log.base), log)
@@ -80,7 +83,7 @@ class LogCache:
         return kept
 
     def grow(self, log: Log, messages: Sequence[Message]) -> Log:
-        """Append committed messages to an agent's latest log; return the log that holds its head.
+        """Append committed messages to an agent's latest log; return the log that has its head.
 
         After a clear that is a new log: its owner replaces the old one with it.
         """
@@ -98,7 +101,7 @@ class LogCache:
         return self.keep(after)
 
     def forget(self, uuid: str) -> None:
-        """Mark an agent's log as perhaps incomplete: the agent has written, or may have, without a log.
+        """Mark an agent's log as perhaps incomplete, because the agent may have written without it in memory.
 
         The next request for the log asks the store for the missing messages. This call never waits for a read.
         """
@@ -107,21 +110,21 @@ class LogCache:
             self._forgotten += 1
 
     def settings_at(self, uuid: str, position: int) -> Mapping[str, Any]:
-        """The settings in force at a position at which the agent may be forked.
+        """Return the settings in force at a position at which the agent may be forked.
 
         Raises what `records.fork_point.settings_at` does, and `StoreError`.
         """
         return self._store.read(lambda tx: settings_at(tx, uuid, position))
 
     def look_at_child(self, into: str, child: str) -> MergeSource:
-        """The data of an agent for another one that merges it.
+        """Return the data of an agent for another one that merges it.
 
         Raises what `records.merges.look_at_child` does, and `StoreError`.
         """
         return self._store.read(lambda tx: look_at_child(tx, into, child))
 
     def find_in(self, uuid: str, work: Callable[[Log], T]) -> T:
-        """The result of a function of an agent's log, all of which is read if it asks for more than is held.
+        """Return the result of a function of an agent's log. The complete log is read if the function needs it.
 
         Raises what `load` does.
         """
@@ -138,8 +141,9 @@ class LogCache:
 
         Raises:
             AgentNotFound: there is no such agent.
-            HistoryPruned: its messages were deleted.
-            HistoryError: rows are wrong; ``agent`` is the one whose rows they are, which may be an ancestor.
+            HistoryPruned: the agent's messages were pruned.
+            HistoryError: rows of the history are wrong; ``agent`` is the agent with the wrong rows, perhaps an
+                ancestor.
         """
         held = self.at_hand(uuid)
         if not whole and (held is None or self._is_complete(held)):
@@ -156,10 +160,10 @@ class LogCache:
         return all(head.position == log.head for head in self._store.read(lambda tx: heads_of(tx, [log.agent_uuid])))
 
     def load_many(self, uuids: Sequence[str], *, whole: bool = False) -> list[Log | IkigaiError]:
-        """Return the logs of many agents; those that are not in use are read in a few queries.
+        """Return the logs of many agents. Those that are not in memory are read in a few queries.
 
-        An agent that has no log gets the error that `load` would raise. With ``whole`` the owners of these agents ask:
-        they go on with these logs, which hold all that their histories need.
+        In place of a log that cannot be read, the error is returned that `load` would raise. With ``whole``, complete
+        logs are returned, for actors that append to them.
         """
         found: dict[str, Log | IkigaiError] = {
             uuid: _sound(uuid, log)

@@ -1,4 +1,4 @@
-"""Which logs a history needs, and how far back each must be held. It reads little, whatever the logs have.
+"""Plans which logs a history needs, and which part of each must be in memory. Reads little, even for long logs.
 
 A history needs the logs of the agent and of its ancestors, from the latest clear on. The messages that a summary in
 force replaces need not be held: only those that a model is shown, and those that decide where it may be cut, what is
@@ -48,15 +48,15 @@ class Lineages:
                 self._clears.setdefault(row[0], []).append(row[3])
 
     def latest(self, uuid: str) -> LogKey:
-        """The key of the log that holds an agent's head."""
+        """Return the key of the log that has an agent's head."""
         return uuid, self._cleared(uuid, None) or self._agents[uuid].fork_message_id
 
     def line(self, uuid: str, planned: Mapping[LogKey, Stretch]) -> list[Stretch]:
-        """The logs that an agent's history needs, its own first, up to one that is planned already.
+        """Return the logs that an agent's history needs, its own first, up to a log that is planned already.
 
         Raises:
             AgentNotFound: there is no such agent.
-            HistoryPruned: its messages were deleted.
+            HistoryPruned: the agent's messages were pruned.
             HistoryError: an ancestor is missing, the lineage runs in a circle, or a clear is before the fork point.
         """
         if uuid not in self._agents:
@@ -99,22 +99,22 @@ class Lineages:
 
 
 class HeldPart(NamedTuple):
-    """The part of a log that must be held."""
+    """The part of a log that must be in memory."""
 
     above: int = 0
-    """All after this position."""
+    """The position after which all messages are needed."""
     upto: int | None = None
-    """And nothing after this one, which is a fork point; None for all that there is."""
+    """The last position that is needed, which is a fork point; None for the end of the log."""
     apart: Mapping[int, Message] = {}
-    """Earlier messages that are needed all the same, by position: see `Log`."""
+    """Earlier messages that are needed too, by position; see `Log`."""
 
     def start(self, base: int) -> int:
-        """The position before the first message that is to be held, in a log with this base."""
+        """Return the position before the first needed message, in a log with this base."""
         start = max(base, self.above)
         return start if self.upto is None else min(start, self.upto)
 
     def joined(self, other: "HeldPart") -> "HeldPart":
-        """The part of one log that two histories need."""
+        """Return the part of one log that two histories need together."""
         ends = None if self.upto is None or other.upto is None else max(self.upto, other.upto)
         return HeldPart(min(self.above, other.above), ends, {**self.apart, **other.apart})
 
@@ -124,7 +124,7 @@ WHOLE = HeldPart()
 
 
 def needs_of(tx: Transaction, leaves: Iterable[LogKey], planned: Mapping[LogKey, Stretch]) -> Mapping[LogKey, HeldPart]:
-    """The parts of logs that some histories need; a log that is not mentioned is needed whole.
+    """Return the parts of logs that some histories need. Logs that are not in the result are needed completely.
 
     Args:
         leaves: the logs with the heads of these histories.

@@ -1,6 +1,6 @@
 """The writes of an agent about itself, as data: messages of its log, the turn that they open or close, children.
 
-`ikigai_actors.records.log.append` turns it into statements.
+`ikigai_actors.records.log.append` turns them into SQL statements.
 """
 
 from dataclasses import dataclass
@@ -23,82 +23,86 @@ class Birth:
     uuid: str
     name: str | None
     parent_uuid: str
-    """The agent whose history it inherits."""
+    """The uuid of the agent whose history the child inherits."""
     fork_message_id: int
     turn: int
     restart: str
     created_at: int
     messages: tuple[Message, ...]
     born: int
-    """Position of the ``fork`` message in the parent's log."""
+    """The position of the ``fork`` message in the parent's log."""
     limit: int | None = None
-    """The birth is refused when this many agents live in the branch already (`records.branches`); None is no limit."""
+    """The most living agents of the branch, above which the birth is refused (`records.branches`); None for no
+    limit.
+    """
     limit_is_set: bool = False
-    """Whether a setting says so; else it is the usual limit, which a budget of agents replaces."""
+    """Whether a setting has set this limit. Otherwise it is the default, which a budget of agents replaces."""
     on_orphan: str | None = None
-    """The fate of its children when it dies; None inherits."""
+    """The orphan policy of the child; None inherits."""
     supervisor_uuid: str | None = None
-    """The agent that makes it, and supervises it; None for its parent."""
+    """The uuid of the agent that makes and supervises the child; None for its parent."""
     budget: Budget | None = None
-    """A budget of its own, beside those above its parent; None for none."""
+    """The child's own budget, in addition to those above its parent; None for none."""
     labels: str = ""
-    """The labels, as one text (`records.agents.labels`)."""
+    """The labels, encoded as one text (`records.agents.labels`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogUnit:
-    """The writes of an agent about itself: messages of its log, the turn it opens or closes, children."""
+    """The writes of an agent about itself: messages of its log, the turn that it opens or closes, and children."""
 
     agent: str
     messages: tuple[Message, ...]
     turn: int | None = None
-    """The new value of ``agents.turn``; None leaves it."""
+    """The new value of ``agents.turn``; None leaves it unchanged."""
     births: tuple[Birth, ...] = ()
     """The new children, in order."""
     copied: tuple[Copied, ...] = ()
-    """The directories of which the children get trees (`records.agents.trees`)."""
+    """The directories of which the children get their own trees (`records.agents.trees`)."""
     prompt: int = 0
-    """The mail of kind ``prompt`` that the turn takes up; 0 for none."""
+    """The number of the mail of kind ``prompt`` that the turn takes up; 0 for none."""
     words: tuple[int, ...] = ()
-    """The mails that its last messages are; the unit is refused with `WordsGone` where one was withdrawn."""
+    """The mails of the steering messages at the end of the unit. If one was withdrawn, the unit is refused with
+    `WordsGone`.
+    """
     blobs: tuple[Attachment, ...] = ()
-    """The blobs that the messages refer to, as far as they may not be stored yet."""
+    """The blobs to which the messages refer, if they may not be stored yet."""
     definitions: tuple[Definition, ...] = ()
-    """The definitions of tools for which the questions in these messages hold."""
+    """The definitions of tools to which the questions in these messages refer."""
     questions: tuple[NewQuestion, ...] = ()
-    """The questions that it asks."""
+    """The questions that the unit asks."""
     settled: tuple[SettledQuestion, ...] = ()
-    """The questions that wait no more with it."""
+    """The questions that the unit closes."""
     asks: bool = False
-    """Whether a request to the model may follow: what that needs is held. The actor knows how much it is: ``need``."""
+    """Whether a request to the model may follow, whose cost is reserved. The actor fills in ``need``."""
     may_wait: bool = True
-    """Whether that request may wait for a budget; else the unit is refused with `BudgetExceeded`."""
+    """Whether that request may wait for a budget. Otherwise the unit is refused with `BudgetExceeded`."""
     need: Need | None = None
     """The need of that request."""
     charge: Charge | None = None
-    """The cost of the request that ends with this; None when none has ended."""
+    """The cost of the request that ends with this unit; None if none ends."""
     inherited: int | None = None
-    """Of births by a call of the model: how many tokens the children inherit, 0 when nobody has told. Then the results
-    end with what is left of the budgets (`ikigai_actors.records.log.left`). None where nothing is added.
+    """For births by a call of the model: the number of tokens that the children inherit, 0 if unknown. Then the results
+    end with the amounts left of the budgets (`ikigai_actors.records.log.left`). None adds nothing.
     """
     merged: MergeEntry | None = None
-    """The row that goes with a message ``merge``; the unit is refused when the child has gone on, or was merged."""
+    """The row of a ``merge`` message. If the child has gone on, or was merged already, the unit is refused."""
     unpaused: bool = False
-    """Whether the agent has waited for a budget until now: its request never left."""
+    """Whether the agent has waited for a budget until now, so its request was never sent."""
     labels: str = ""
-    """The labels of the turn that it opens, where the prompt has put some over those of the agent; else empty."""
+    """The labels of the turn that the unit opens, encoded as one text, if the prompt adds some; else empty."""
     rules: Rules | None = None
-    """By which rules it was decided that calls begin, are asked about or denied; None where it begins no call. The unit
-    is refused with `RulesChanged` where others are in force.
+    """The rules by which calls were decided; None if the unit begins no call. If other rules are in force, the unit is
+    refused with `RulesChanged`.
     """
     rule: NewRule | None = None
-    """A rule that the agent gets with this. ``rules`` of the unit as it was written are those in force after it."""
+    """A rule that the agent gets with this unit. In the written unit, ``rules`` are those in force after it."""
     spent: tuple[SpendingRow, ...] = ()
     """The costs of the requests in these messages."""
     asked: tuple[int, ...] = ()
-    """The prompts of programs whose turns end with this, by the numbers of their mails."""
+    """The numbers of the mails of programs' prompts whose turns end with this unit."""
     cancels: bool = False
-    """Whether its turn ends without an answer, and with it what the agent has asked of others as a program."""
+    """Whether the agent's turn ends without an answer, which cancels its requests to other agents as a program."""
     resumed_at: int = 0
     """The position to which the turn had come that goes on with this, since it was cut off; 0 where none does."""
     rests: bool = False

@@ -1,4 +1,4 @@
-"""The data of an agent for another one that merges it. Pure data; `ikigai_actors.records.log.merges` reads it."""
+"""The data of an agent to be merged, for the merging agent. Pure data; `ikigai_actors.records.log.merges` reads it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ class MergedDocument:
 
     path: str
     version: int
-    """The latest version that is the branch's."""
+    """The latest version that the branch has written."""
     other: int = 0
-    """The latest version that somebody outside of the branch has written meanwhile: a conflict. 0 for none."""
+    """The latest version that somebody outside of the branch has written meanwhile, which is a conflict; 0 for none."""
 
     def as_data(self) -> dict[str, Any]:
         """The document as part of a message's data."""
@@ -30,62 +30,63 @@ class WrittenVersion(NamedTuple):
     version: int
     created_at: int
     own: bool
-    """Whether the branch has written it."""
+    """Whether an agent of the branch has written it."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergeSource:
-    """An agent that is to be merged, as it was looked at."""
+    """The data of an agent to be merged, as they were read."""
 
     agent: str
-    """The uuid."""
+    """The uuid of the agent."""
     name: str | None
     head: int
-    """Position of its latest message: the merge is refused when that is another one at the commit."""
+    """The position of its latest message. If this has changed at the commit, the merge is refused."""
     common: int
-    """Position of the last message that both histories have in common."""
+    """The position of the last message that both histories share."""
     merged: int
-    """The head when it was merged last; 0 when it never was."""
+    """The agent's head at its last merge; 0 if it was never merged."""
     in_turn: bool
-    """Whether a turn of it is open."""
+    """Whether a turn of the agent is open."""
     result: str
-    """The result with which it has exited; empty when it has not."""
+    """The result with which the agent has exited; empty if it has not."""
     messages: tuple[Message, ...]
-    """The messages that count and the other agent has not, oldest first."""
+    """The visible messages of the agent that the merging agent does not have, oldest first."""
     documents: tuple[MergedDocument, ...]
-    """The documents that it and those below it have written since, by path."""
+    """The documents that the agent and those below it have written since, by path."""
 
     @property
     def since(self) -> int:
-        """The position after which nothing was merged yet."""
+        """Return the position after which nothing was merged yet."""
         return max(self.common, self.merged)
 
     @property
     def called(self) -> str:
-        """The name for people."""
+        """Return the name of the agent for people."""
         return called(self.agent, self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class MergeEntry:
-    """The row of table ``merges`` that a merge writes beside its message."""
+    """The row of table ``merges`` for a merge."""
 
     child: str
-    """The merged agent's uuid."""
+    """The uuid of the merged agent."""
     head: int
-    """Position of its latest message."""
+    """The position of its latest message."""
     message: int
-    """Position of the message ``merge`` in the other agent's log."""
+    """The position of the ``merge`` message in the merging agent's log."""
     created_at: int
 
 
 def merged_documents(versions: Iterable[WrittenVersion], since: int) -> tuple[MergedDocument, ...]:
-    """The documents that a branch has written, each with the conflict if there is one.
+    """Return the documents that a branch has written, each with its conflict if there is one.
 
-    Somebody else's version is a conflict when it came after the branch began, or after the branch's first version.
+    A version from outside of the branch is a conflict if it was written after the branch began, or after the branch's
+    first version.
 
     Args:
-        versions: those that were written at ``since`` or later.
+        versions: the versions that were written at ``since`` or later.
         since: when the branch began, or was merged last, in milliseconds since 1970.
     """
     by_path: dict[str, list[WrittenVersion]] = {}

@@ -1,4 +1,4 @@
-"""Merges: which agent has taken in which other one, up to which head, as rows of table ``merges``.
+"""Merges of agents: which agent has merged which other one, up to which head. Table ``merges``.
 
     looked at   the child as it is: its head, what it has said since, the documents of its branch (`look_at_child`)
     written     under the locks of both rows: the child's head is still that one, and no turn of it is open; the row,
@@ -22,16 +22,17 @@ from supervisors.causes import Cause
 
 
 def look_at_child(tx: Transaction, into: str, child: str) -> MergeSource:
-    """The data of an agent for another one that merges it.
+    """Return the data of an agent to be merged.
 
     Args:
         into: the agent that merges, by uuid.
         child: the other one, by uuid, name or unique prefix; dead or alive.
+        AgentNotFound,: AmbiguousAgent no agent, or several agents, have this name or prefix.
 
     Raises:
         AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
-        NotBelow: it is neither a descendant of the agent, nor supervised by it or by one below it.
-        HistoryError: rows are wrong.
+        NotBelow: the agent is neither a descendant of the merging agent, nor supervised by it or by an agent below.
+        HistoryError: rows of a history are wrong.
     """
     record = registry.find(tx, child)
     lineage = read_lineage(tx, record.uuid, whole=True)
@@ -66,7 +67,7 @@ def look_at_child(tx: Transaction, into: str, child: str) -> MergeSource:
 def add_merge(tx: Transaction, locked: LockedRows, into: str, entry: MergeEntry) -> None:
     """Write the row of a merge, under the locks of both agents; the message follows in the same transaction.
 
-    Raises, and has written nothing then:
+    Raises:
         AgentNotFound: there is no such child.
         TurnOpen: a turn of the child is open.
         HeadMoved: the child has written since it was looked at.
@@ -86,18 +87,18 @@ def add_merge(tx: Transaction, locked: LockedRows, into: str, entry: MergeEntry)
 
 
 def already_merged(child: str) -> AlreadyMerged:
-    """The error about a child that has said nothing since it was merged."""
+    """Return the error that a child has said nothing since it was merged."""
     return AlreadyMerged(f"Agent {child} was merged already, and has said nothing since.", child)
 
 
 def head_moved(child: str, head: int, now: int) -> HeadMoved:
-    """The error about a child that has written since it was looked at, when its head was another one."""
+    """Return the error that a child has written since its data were read, with its head at that time."""
     moved = f"Agent {child} has gone on, from message {head} to {now}, while it was merged."
     return HeadMoved(f"{moved} Nothing was changed: merge it again.", child)
 
 
 def turn_open(child: str) -> TurnOpen:
-    """The error about a child that is in a turn."""
+    """Return the error that a child is in a turn."""
     return TurnOpen(f"A turn of agent {child} is open: merge it when that is over.", child)
 
 

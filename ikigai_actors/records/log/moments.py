@@ -1,4 +1,4 @@
-"""Moments: how far logs had come at a time, and what a timeline shows of them.
+"""Moments: how far logs had come at a time, and the messages for a timeline.
 
     store.read(lambda tx: positions_at(tx, uuids, ms))          # {uuid: position}
     store.read(lambda tx: marks(tx, uuid, 17, 200))             # the messages 18 to 200 of one log, without their texts
@@ -20,35 +20,35 @@ _MOST_MAILS = 2_000
 
 
 class Glance(NamedTuple):
-    """The columns of the registry that a screen of everybody shows."""
+    """The columns of the registry for a screen that shows all agents."""
 
     uuid: str
     name: str | None
     parent: str | None
     supervisor: str | None
     fork: int
-    """The position up to which it inherits."""
+    """The position up to which the agent inherits its parent's history."""
     status: str
     turn: int
     born: int
-    """In milliseconds since 1970, as the next one."""
+    """The time of its birth, in milliseconds since 1970; the next field has the same unit."""
     ended: int | None
     unread: int
     tokens: int
     usd: int
-    """In micro-dollars."""
+    """The cost in micro-dollars."""
     waits_for: str | None
-    """The unit of the budget for which its request waits."""
+    """The unit of the budget for which its request waits; None if none waits."""
     budget: str | None
-    """The owner of the nearest budget that holds it, by uuid; None for agent 0's."""
+    """The uuid of the owner of its nearest budget; None for agent 0's budget."""
     owner: str | None
-    """The host that runs it, by id."""
+    """The id of the host that runs it."""
     cut_off: int = 0
-    """The open turn, when it was cut off and its host does not go on with it."""
+    """The open turn, if it was cut off and its host does not resume it; else 0."""
 
 
 GOES_ON = "goes on"
-"""The label of the birth of an agent which goes on with a turn of its history."""
+"""The label of the birth of an agent that begins with a turn of its inherited history."""
 
 
 class LogMark(NamedTuple):
@@ -57,76 +57,79 @@ class LogMark(NamedTuple):
     id: int
     kind: str
     at: int
-    """In milliseconds since 1970."""
+    """The time, in milliseconds since 1970."""
     label: str | None
-    """Of a call, the tool; of the birth of a child, its uuid; `GOES_ON`; ``calls`` of a reply that calls tools;
-    ``later`` where a request waits for its service.
+    """A label: of a call, its tool; of a child's birth, its uuid; `GOES_ON`; ``calls`` for a reply with calls;
+    ``later`` if a request waits for its service; else None.
     """
 
 
 class MailTime(NamedTuple):
-    """When a mail was sent, and when it was read."""
+    """The times at which a mail was sent and read."""
 
     recipient: str
     id: int
     sender: str | None
     kind: str
     sent: int
-    """In milliseconds since 1970, as the next one."""
+    """The time of sending, in milliseconds since 1970; the next field has the same unit."""
     read: int | None
 
 
 def glances(tx: Transaction) -> list[Glance]:
-    """Everybody, in order of birth."""
+    """Return the rows of all agents, in the order of their births."""
     return [Glance._make(row) for row in tx.run("glances")]
 
 
 def positions_at(tx: Transaction, uuids: Collection[str], at: int) -> dict[str, int]:
-    """The position up to which each history had come at a time, in milliseconds since 1970.
+    """Return the position that each history had reached at a time, in milliseconds since 1970.
 
-    It is the fork point where an agent had written nothing of its own, or where its messages were pruned.
+    If an agent had not written anything itself, or its messages were pruned, it is the fork point.
     """
     return {uuid: position for uuid, _, position in _positions(tx, uuids, at, at, 1)}
 
 
 def positions_between(tx: Transaction, uuid: str, since: int, until: int, steps: int) -> list[int]:
-    """The same of one agent at ``steps`` + 1 equally distant times from ``since`` on; the last one may be later."""
+    """Return the positions of one history at ``steps`` + 1 equally spaced times from ``since`` on.
+
+    The last may be later.
+    """
     step = max(1, -(-(until - since) // steps))
     found = _positions(tx, (uuid,), since, since + step * steps, step)
     return [position for _, _, position in sorted(found, key=lambda row: row[1])]
 
 
 def marks(tx: Transaction, uuid: str, start: int, end: int) -> list[LogMark]:
-    """The messages of an agent's own log with ``start < id <= end``."""
+    """Return the messages of an agent's own log with ``start < id <= end``, for a timeline."""
     return [_mark(*row) for row in tx.run("marks", uuid=uuid, start=start, end=end)]
 
 
 def latest_marks(tx: Transaction, uuids: Collection[str]) -> dict[str, LogMark]:
-    """The latest message of each of these logs; none of an agent that has written nothing."""
+    """Return the latest message of each of these logs, for a timeline; an empty log has no entry."""
     return {uuid: _mark(*row) for uuid, *row in tx.run("latest_marks", uuids=list(uuids))}
 
 
 def mails_between(tx: Transaction, uuids: Collection[str], since: int, until: int) -> list[MailTime]:
-    """The mails that these agents were sent after ``since`` and up to ``until``; `_MOST_MAILS` at most."""
+    """Return the mails that these agents were sent after ``since`` and up to ``until``, at most `_MOST_MAILS`."""
     rows = tx.run("mails_between", uuids=list(uuids), since=since, until=until, most=_MOST_MAILS)
     return [MailTime._make(row) for row in rows]
 
 
 def prompt_before(tx: Transaction, uuid: str, at: int) -> int:
-    """The position of the latest prompt of an agent's own log up to a position; 0 for none."""
+    """Return the position of the latest prompt in an agent's own log up to a position; 0 for none."""
     rows = tx.run("prompt_before", uuid=uuid, at=at)
     return int(rows[0][0]) if rows else 0
 
 
 def mails_read(tx: Transaction, uuid: str, since: int, until: int) -> list[MailTime]:
-    """The mails that an agent has read from ``since`` to ``until``, both included, in milliseconds since 1970."""
+    """Return the mails that an agent has read from ``since`` to ``until`` inclusive, in milliseconds since 1970."""
     return [MailTime._make(row) for row in tx.run("mails_read", uuid=uuid, since=since, until=until)]
 
 
 def log_activity(tx: Transaction, step: int) -> list[tuple[int, int]]:
-    """How many messages of anybody were written in each stretch of ``step`` milliseconds that has any; oldest first.
+    """Return how many messages were written in each interval of ``step`` milliseconds that has any; oldest first.
 
-    Reads every message: only for what is shown a little later.
+    It reads every message, so use it only for data that may be shown a little later.
     """
     return [(int(place) * step, count) for place, count in tx.run("activity", step=step)]
 
@@ -139,7 +142,7 @@ def _positions(
 
 
 def birth_label(data: Mapping[str, Any]) -> str | None:
-    """The label of a birth, of a child or of the agent itself."""
+    """Return the label of a birth, of a child or of the agent itself."""
     return data.get("child") or (GOES_ON if data.get("go") is True else None)
 
 

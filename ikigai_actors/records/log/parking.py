@@ -1,4 +1,4 @@
-"""Parking: a program that only waits is a row, until what it waits for has come.
+"""Parking: a program that only waits becomes a row in the database, until its wait is over.
 
     at work   parked 0, awake 1: its host has an actor for it, and perhaps a frame of its function
     parked    parked n, awake 0: it lacks n ends of turns, or the one decision or time that it waits for. No boot looks
@@ -33,24 +33,24 @@ from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 
 
 class Parked(NamedTuple):
-    """The answer of a `Park`: the agent is parked."""
+    """The answer of a `Park` when the agent is parked."""
 
     wake_at: int | None
-    """When it is woken at the latest, in milliseconds since 1970."""
+    """The time at which it is woken at the latest, in milliseconds since 1970; None for never."""
 
 
 @dataclass(frozen=True, slots=True)
 class Park(Unit):
-    """Park an agent whose turn only waits; answered with `Parked`, or with None where it need not wait any more."""
+    """Park an agent whose turn only waits; answered with `Parked`, or with None if its wait is over."""
 
     agent: str
     fence: FencingToken
     turns: tuple[AskedTurn, ...]
-    """The turns for whose ends it waits; none where it waits for a decision, or for a time."""
+    """The turns for whose ends it waits; empty if it waits for a decision or for a time."""
     need: int
-    """How many of them are enough."""
+    """The number of these turns that must end."""
     wake_at: int | None
-    """When it is woken at the latest, in milliseconds since 1970; None for never."""
+    """The time at which it is woken at the latest, in milliseconds since 1970; None for never."""
 
     locks = ("agent",)
     tree = TreeLock.SHARED
@@ -77,7 +77,7 @@ class Unparked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unpark(Unit):
-    """Let a parked agent go on, as the first unit of its actor. It may be parked no more, or never have been."""
+    """Let a parked agent go on, as the first unit of its actor. The agent may not be parked any more."""
 
     agent: str
     fence: FencingToken
@@ -97,11 +97,11 @@ class DueWait(NamedTuple):
 
     agent: str
     due_at: int
-    """In milliseconds since 1970."""
+    """The end of the wait, in milliseconds since 1970."""
 
 
 class WakeParked(Unit):
-    """Wake a parked agent whose time has come, unless it has been woken before."""
+    """Wake a parked agent whose time has come, unless it was woken before."""
 
     __slots__ = ("_wait",)
 
@@ -120,7 +120,7 @@ class WakeParked(Unit):
 
 
 def next_waits(tx: Transaction, host: str, most: int) -> Sequence[DueWait]:
-    """The waits of a host's parked agents that end next, this many at most."""
+    """Return the waits of a host's parked agents that end next, this many at most."""
     return [DueWait(*row) for row in tx.run("next_waits", host=host, most=most)]
 
 
@@ -130,5 +130,5 @@ def waits_of_parked(tx: Transaction, uuids: Collection[str]) -> list[tuple[str, 
 
 
 def to_be_woken(tx: Transaction, host: str) -> list[str]:
-    """The parked agents of a host for which something has come, by uuid."""
+    """Return the uuids of parked agents of a host whose waits are over."""
     return [uuid for (uuid,) in tx.run("to_be_woken", host=host)]

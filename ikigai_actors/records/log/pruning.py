@@ -1,8 +1,8 @@
-"""Pruning: the messages and mail of agents that were dead for long are deleted; their rows in the registry stay.
+"""Pruning: deletes the messages and mail of agents that were dead for long. Their rows in the registry stay.
 
-Whole logs go, never a part of one, and only such as no other agent needs: not of an agent from which a living one
-descends, or one that died lately. So all that descend from a pruned agent are pruned. The dead never fork, so nobody
-comes to need a log later. Documents stay, and what the pruned have sent to others.
+Only whole logs are deleted, and only those that no other agent needs. The log of an agent with a living or recently
+dead descendant is kept. So all descendants of a pruned agent are pruned. Dead agents never fork, so a deleted log is
+never needed later. Documents stay, and so does mail that the pruned agents have sent.
 
 The first transaction decides under the lock of the tree, and marks the agents (``pruned_at``): from then on whoever
 reads gets `HistoryPruned`. Then the rows go, some in each transaction, so that nobody waits long. What a prune leaves
@@ -32,7 +32,7 @@ from ikigai_actors.records.uploads import prune_uploads
 from ikigai_actors.store.base import Store, Transaction
 
 BATCH = 5_000
-"""Rows that are deleted in one transaction."""
+"""The most rows that are deleted in one transaction."""
 
 _AGENTS = 500
 """Agents whose rows are looked for together."""
@@ -42,24 +42,24 @@ _TABLES = ("messages", "mail", "signals", "restarts", "requests")
 
 
 class Pruned(NamedTuple):
-    """The counts of what was deleted, or would be."""
+    """The numbers of rows that were deleted, or would be."""
 
     agents: int
-    """The agents whose messages and mail it is."""
+    """The number of agents whose messages and mail are deleted."""
     messages: int
     mails: int
-    """To these agents."""
+    """The number of mails to these agents."""
     blobs: int
-    """Pictures and the like to which nothing else refers."""
+    """The number of attachments to which nothing else refers."""
     size: int
-    """Characters of all these texts, and bytes of the blobs."""
+    """The number of characters of all these texts, plus the bytes of the blobs."""
 
 
 def prunable(tx: Transaction, before: int) -> Pruned:
-    """The counts of what a prune would delete now.
+    """Return the numbers of rows that a prune would delete now.
 
     Args:
-        before: of agents that died before this time, in milliseconds since 1970.
+        before: only agents that died before this time, in milliseconds since 1970.
     """
     uuids = prunable_agents(tx, before)
     [(messages, mails, size)] = tx.run("size_of_logs", uuids=uuids)
@@ -69,7 +69,7 @@ def prunable(tx: Transaction, before: int) -> Pruned:
 
 
 def prunable_agents(tx: Transaction, before: int) -> list[str]:
-    """The agents of which a prune would delete something now, by uuid; ``before`` as `prunable` takes it."""
+    """Return the uuids of agents of which a prune would delete rows now; ``before`` is as for `prunable`."""
     return [*_due(tx, before), *_left_over(tx)]
 
 
@@ -80,16 +80,16 @@ def prune_logs(
     batch: int = BATCH,
     advance: Callable[[int, int], object] = lambda done, total: None,
 ) -> Pruned:
-    """Delete the messages and mail of agents that died long ago and that nobody needs; hosts go on meanwhile.
+    """Delete the messages and mail of agents that died long ago and that nobody needs. Hosts may run meanwhile.
 
     Args:
-        before: of agents that died before this time, in milliseconds since 1970.
-        now: the time that is noted with them, in the same unit.
-        batch: rows that are deleted in one transaction.
-        advance: gets the numbers of agents that are done, and of all.
+        before: only agents that died before this time, in milliseconds since 1970.
+        now: the time of the prune, in the same unit, which is recorded.
+        batch: the most rows that are deleted in one transaction.
+        advance: is called with the number of finished agents, and the number of all.
 
     Returns:
-        What was deleted; with what an earlier prune has left that was cut off.
+        The numbers of deleted rows, including those that an interrupted earlier prune had left.
     """
     found = store.read(lambda tx: prunable(tx, before))
     store.write(lambda tx: _mark(tx, before, now))

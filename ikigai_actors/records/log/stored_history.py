@@ -1,4 +1,4 @@
-"""A whole history as the database has it, read in parts: nothing is folded, and nothing but what is asked for is read.
+"""A whole history in the database, read in parts on request.
 
     history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
     history.between(10, 20)             # ten messages, wherever in the lineage they are stored
@@ -19,7 +19,7 @@ class StoredHistory:
     """The history of one agent within a transaction. Any method may raise `StoreError` and `HistoryError`."""
 
     def __init__(self, tx: Transaction, lineage: Sequence[Ancestor]) -> None:
-        """Show the history of the first of a lineage, nearest first (`records.lineage.read_lineage`)."""
+        """Read the history of the first agent of a lineage, nearest first (`records.lineage.read_lineage`)."""
         self._tx, self._lineage = tx, lineage
 
     @property
@@ -41,7 +41,7 @@ class StoredHistory:
         return [message for part in reversed(parts) for message in part]
 
     def backwards(self, position: int) -> Iterator[Message]:
-        """The messages that count up to a position, newest first; read a few at once."""
+        """Iterate over the visible messages up to a position, newest first; a few are read at once."""
         for start, end in reversed(self.view(position).visible(position)):
             while end > start:
                 low = max(start, end - 16)
@@ -49,7 +49,7 @@ class StoredHistory:
                 end = low
 
     def sources(self) -> dict[str, Message]:
-        """The message that set each setting in force. A clear carries settings over, and counts as their source."""
+        """Return the message that has set each setting in force. A clear keeps settings, and counts as their source."""
         found: dict[str, Message] = {}
         for message in self.controls():
             if message.kind == Kind.CLEAR:
@@ -60,7 +60,7 @@ class StoredHistory:
         return {name: message for name, message in found.items() if name in in_force}
 
     def controls(self, head: int | None = None) -> list[Message]:
-        """The messages up to a position, None for the end, that change a view; oldest first."""
+        """Return the messages that change a view, up to a position (None for the end), oldest first."""
         bounds: dict[str, int | None] = {}
         bound = head
         for agent in self._lineage:
@@ -71,5 +71,5 @@ class StoredHistory:
         return [one for one in messages if (end := bounds[one.agent_uuid]) is None or one.id <= end]
 
     def view(self, head: int | None = None) -> View:
-        """The view of the history up to a position, None for its end."""
+        """Return the view of the history up to a position (None for the end)."""
         return play_all(EMPTY, self.controls(head))

@@ -1,4 +1,4 @@
-"""The events that a unit of a log makes true, for receivers outside. Pure.
+"""The events for outside receivers that follow from a unit of a log. Pure.
 
 turn.done, turn.failed, turn.interrupted    the unit closes the turn: its last message says how
 question.asked                              one for each call about which a person is asked
@@ -26,12 +26,12 @@ from ikigai_actors.records.questions.asked import EXPIRED, VOID, question_id
 
 
 def events_of(unit: LogUnit, turn: int, paused: Paused | None) -> Iterator[PostedEvent]:
-    """The events that a unit makes true.
+    """Return the events that follow from a unit.
 
     Args:
         unit: the unit.
-        turn: the message that had opened the turn in progress before it; 0 when there was none.
-        paused: why the request waits that follows; None where none does.
+        turn: the message that had opened the turn in progress before it; 0 when no turn was open.
+        paused: why the next request waits; None if it does not.
     """
     if not unit.messages:
         return
@@ -53,7 +53,7 @@ def events_of(unit: LogUnit, turn: int, paused: Paused | None) -> Iterator[Poste
 
 
 def kind_of_end(last: Message) -> str:
-    """The kind of event that the last message of a turn makes true."""
+    """Return the kind of event for the last message of a turn."""
     if last.kind == Kind.ERROR:
         return TURN_FAILED
     if last.kind == Kind.INTERRUPTED:

@@ -1,10 +1,10 @@
-"""Words in histories: the messages that say what a query asks for, in the order of how much they say of it.
+"""Search in histories: the messages that contain words of a query, the best matches first.
 
     find_words(tx, [uuid], "mast height", 10)
 
-The database gives the latest messages with any of the words. A word that few of these have counts more than one that
-most have. What was cleared or taken back does not count, and neither does what only a program sees. There is no index:
-a log of 100,000 messages is read in a part of a second, and nothing has to be kept right.
+The database returns the latest messages with any of the words. Rare words count more than common ones. Messages that
+were cleared or undone, and notes for programs, are left out. There is no index: a log of 100,000 messages is read in a
+part of a second.
 
 `ranked_by_words` alone decides on the order.
 """
@@ -21,9 +21,9 @@ from ikigai_actors.records.messages.messages import CONVERSATION, Kind
 from ikigai_actors.store.base import Transaction
 
 MOST_WORDS = 12
-"""The most words of a query that count."""
+"""The most words of a query that are used."""
 MOST_CANDIDATES = 1_000
-"""How many of the latest messages with a word are looked at."""
+"""The most messages with a word that are compared, the latest first."""
 _AROUND = 100
 """Characters that are shown before the first hit and after it."""
 _KINDS = sorted(CONVERSATION | {Kind.SUMMARY.value})
@@ -31,20 +31,20 @@ _WORD = re.compile(r"\w+")
 
 
 class FoundMessage(NamedTuple):
-    """A message that says what was asked for."""
+    """A message that matches a query."""
 
     agent_uuid: str
-    """The agent that has written it."""
+    """The uuid of the agent that has written it."""
     position: int
     kind: str
     score: float
-    """How much it says of it; comparable within one query alone."""
+    """The score, higher for a better match; comparable only within one query."""
     text: str
-    """The part around the first of the words."""
+    """The text around the first matching word."""
 
 
 class Saying(NamedTuple):
-    """A message that has one of the words."""
+    """A message that contains one of the words."""
 
     agent_uuid: str
     position: int
@@ -53,7 +53,7 @@ class Saying(NamedTuple):
 
 
 def words_of_query(query: str) -> list[str]:
-    """The words of a query, each once. Raises `BadInput` where it has none."""
+    """Return the words of a query, each once. Raises `BadInput` if there is none."""
     found = list(dict.fromkeys(word.lower() for word in _WORD.findall(query)))[:MOST_WORDS]
     if not found:
         raise BadInput("Expected a query with words to look for; got none. Give several words for one thing.")
@@ -61,7 +61,7 @@ def words_of_query(query: str) -> list[str]:
 
 
 def ranked_by_words(words: Sequence[str], candidates: Sequence[Saying]) -> list[FoundMessage]:
-    """The candidates that have one of the words, best first; of equal ones the latest first."""
+    """Return the messages with one of the words, best first; of equal ones, the latest first."""
     patterns = {word: re.compile(rf"\b{re.escape(word)}", re.IGNORECASE) for word in words}
     counts = [{word: len(pattern.findall(one.content)) for word, pattern in patterns.items()} for one in candidates]
     having = {word: sum(1 for count in counts if count[word]) for word in words}
@@ -74,15 +74,18 @@ def ranked_by_words(words: Sequence[str], candidates: Sequence[Saying]) -> list[
 
 
 def find_words(tx: Transaction, agents: Sequence[str], query: str, most: int) -> list[FoundMessage]:
-    """The messages that some agents, by uuid, have written and that say most of a query, ``most`` of them at most.
+    """Return the messages of some agents that best match a query, at most ``most``.
 
-    Raises `BadInput` where the query has no word.
+    Raises `BadInput` when the query has no word.
     """
     return _find(tx, dict.fromkeys(agents), None, words_of_query(query), most)
 
 
 def find_in_history(tx: Transaction, agent: str, query: str, most: int, end: int | None = None) -> list[FoundMessage]:
-    """The same of what an agent remembers, inherited or not; ``end``: the last position that counts, None for all."""
+    """Search the history that an agent remembers, inherited or not, in the same way.
+
+    ``end``: the last position; None for all.
+    """
     bounds: dict[str, int | None] = {}
     for one in read_lineage(tx, agent):
         bounds[one.uuid] = end

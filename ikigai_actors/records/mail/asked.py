@@ -1,4 +1,4 @@
-"""Requests of programs to other agents: a row from the unit of the prompt until the end of its turn.
+"""Requests of programs to other agents: a row from the commit of a prompt until the end of its turn.
 
     asked      with the prompt: one unit
     cancelled  with the last unit of the program's own turn, where that has ended without an answer: the host of the
@@ -40,12 +40,12 @@ class AskedTurn(NamedTuple):
 
 
 def turn_name(turn: AskedTurn) -> str:
-    """A turn in a text."""
+    """Return the name of a turn, as a text."""
     return f"{turn.agent}/m{turn.prompt}"
 
 
 def turn_named(text: str) -> AskedTurn:
-    """The turn of a text. Raises `BadInput`."""
+    """Return the turn that a text names. Raises `BadInput`."""
     found = _TURN.fullmatch(text)
     if found is None or not is_agent_uuid(found[1]):
         raise BadInput(f"Expected a turn as a prompt gives it, such as {'A' * 22}/m7; got {text[:80]!r}.")
@@ -72,21 +72,21 @@ class Ask(Send):
 
 
 class Woken(NamedTuple):
-    """The answer of a unit that has woken parked agents (`records.log.parking`), with that of its act."""
+    """The answer of a unit that has woken parked agents (`records.log.parking`), with the answer of its act."""
 
     answer: Any
 
 
 class EndAsked(Around):
-    """The last unit of a turn that a program has asked for, and the end of what it has asked.
+    """The last unit of a turn that a program has asked for, which also ends the program's request.
 
-    Answered as its act, within `Woken` where a program was parked that lacked this end alone.
+    Answered as its act; within `Woken`, if a parked program waited only for this end.
     """
 
     __slots__ = ("_agent", "_askers", "_prompts")
 
     def __init__(self, act: Unit, agent: str, prompts: Sequence[int]) -> None:
-        """Make the unit; ``prompts`` are those of the agent whose turns end with it, by their numbers."""
+        """Make the unit; ``prompts`` are the numbers of the prompts whose turns end with it."""
         super().__init__(act)
         self.concerns_others = True
         self._agent, self._prompts, self._askers = agent, tuple(prompts), set[str]()
@@ -124,7 +124,10 @@ class EndAsked(Around):
 
 @dataclass(frozen=True, slots=True)
 class EndCancelled(Unit):
-    """End what nobody asks for any more: withdraw the prompt. Answered with the turn to interrupt where it was read."""
+    """End a request that was cancelled: withdraw the prompt.
+
+    If it was read already, answered with the turn to interrupt.
+    """
 
     agent: str
     prompt: int
@@ -141,19 +144,19 @@ class EndCancelled(Unit):
 
 
 def cancel_asked(tx: Transaction, asker: str) -> set[str]:
-    """Cancel what a program asks for, as its turn ends without an answer; return the agents that are asked."""
+    """Cancel the requests of a program, whose turn ends without an answer; return the agents that were asked."""
     return {agent for (agent,) in tx.run("cancel_asked", asker=asker)}
 
 
 def cancelled_of(tx: Transaction, host: str) -> list[EndCancelled]:
-    """The prompts for whose turns nobody asks any more, of the agents of a host."""
+    """Return the units for cancelled requests to the agents of a host."""
     return [EndCancelled(agent, prompt, asker) for agent, prompt, asker in tx.run("cancelled", host=host)]
 
 
 def end_asked(tx: Transaction, rows: Iterable[tuple[str, str, int]]) -> bool:
-    """End what programs ask for: asker, agent and prompt of each. The rows of the askers are locked.
+    """End requests of programs: asker, agent and prompt of each. The rows of the askers are locked.
 
-    Returns whether one of them was parked, and is woken by that.
+    Returns whether this wakes one of them that was parked.
     """
     woken = False
     for asker, agent, prompt in rows:
@@ -164,14 +167,14 @@ def end_asked(tx: Transaction, rows: Iterable[tuple[str, str, int]]) -> bool:
 
 
 def asked_of(tx: Transaction, agents: Collection[str]) -> list[tuple[str, str, int]]:
-    """The requests to agents that go on: asker, agent and prompt of each."""
+    """Return the requests to agents that are still open: asker, agent and prompt of each."""
     return [(asker, agent, prompt) for asker, agent, prompt in tx.run("asked_of", agents=list(agents))]
 
 
 def bury_asked(tx: Transaction, dead: Collection[str]) -> None:
-    """End what is asked of agents that die, in the unit of their deaths, and forget what they ask themselves.
+    """End the requests to agents that die, in the unit of their deaths, and remove their own requests.
 
-    The rows of the living who ask them are locked.
+    The rows of the living askers are locked.
     """
     tx.run("forget_asked", agents=list(dead))
     end_asked(tx, asked_of(tx, dead))
@@ -207,6 +210,6 @@ def _has_opened(tx: Transaction, row: Locked, prompt: int) -> bool:
 
 
 def turns_over(tx: Transaction, asker: str, turns: Collection[AskedTurn]) -> list[AskedTurn]:
-    """The turns among these that are over, in the order in which they ended."""
+    """Return those of these turns that have ended, in the order of their ends."""
     ended = (AskedTurn(agent, prompt) for agent, prompt in tx.run("ends_of_asked", asker=asker))
     return [one for one in ended if one in turns]

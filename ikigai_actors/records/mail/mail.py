@@ -43,53 +43,53 @@ MAIL_LIMIT = 64 * 1024
 """The most bytes of a body, in UTF-8."""
 
 MAILBOX_CAPACITY = 10_000
-"""The most unread mails of an agent. Mail of the kinds ``exit`` and ``notice`` is accepted beyond that."""
+"""The most unread mails of an agent. Mail of the kinds ``exit`` and ``notice`` is accepted in addition."""
 
 PERSON = ""
-"""The sender in a query that means a person. In a `Mail` that is None."""
+"""The value of ``sender`` in a query that means a person. In a `Mail` it is None."""
 
 A_PERSON = "a person"
 """The name of a sender that is no agent."""
 
 PREVIEWS = 20
-"""Mails that `unread_mailbox` previews."""
+"""The most mails of which `unread_mailbox` returns the beginning."""
 
 PREVIEW_LENGTH = 80
-"""Characters of a preview."""
+"""The most characters of the beginning of a mail."""
 
 PAGE = 500
-"""How many mails are fetched at a time when only some of them will be taken."""
+"""The number of mails that are read at a time when only some of them will be taken."""
 
 _EVERYTHING = 2**62
 
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """One mail. A row of table ``mail``, column by column."""
+    """A mail: a row of table ``mail``."""
 
     recipient: str
-    """The uuid of the agent that it is for."""
+    """The uuid of the recipient."""
     id: int
-    """The number in the recipient's mailbox, from 1; never given again."""
+    """The number in the recipient's mailbox, from 1; never used again."""
     sender: str | None
-    """The uuid of the agent that sent it; None for a person outside of any agent."""
+    """The uuid of the agent that sent it; None for a person or the runtime."""
     kind: str
-    """``mail``; ``exit`` when it reports a death, ``notice`` when it reports a budget."""
+    """The kind: ``mail``; ``exit`` for a report of a death, ``notice`` for one of the runtime."""
     body: str
-    """The text."""
+    """The text of the mail."""
     created_at: int
-    """When it was sent, in milliseconds since 1970 (UTC)."""
+    """The time when it was sent, in milliseconds since 1970 (UTC)."""
     read_at: int | None
-    """When it was read, in milliseconds since 1970 (UTC); None while it is unread."""
+    """The time when it was read, in milliseconds since 1970 (UTC); None while it is unread."""
 
     @property
     def created_time(self) -> datetime:
-        """When it was sent, in UTC."""
+        """The time when it was sent, in UTC."""
         return utc_time(self.created_at)
 
     @property
     def read_time(self) -> datetime | None:
-        """When it was read, in UTC; None while it is unread."""
+        """The time when it was read, in UTC; None while it is unread."""
         return None if self.read_at is None else utc_time(self.read_at)
 
 
@@ -98,7 +98,7 @@ _mail = maker(Mail)
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """How an unread mail begins."""
+    """The beginning of an unread mail."""
 
     id: int
     sender: str | None
@@ -113,15 +113,14 @@ class Mailbox:
     """The unread mail of an agent."""
 
     unread: int
-    """How many mails are unread."""
+    """The number of unread mails."""
     senders: Mapping[str | None, int]
-    """How many unread mails there are by sender, the one with the oldest first; None is a person outside of any agent.
-    """
+    """The number of unread mails by sender, the sender of the oldest mail first. The key None is a person."""
     previews: tuple[Preview, ...]
-    """The beginnings of the oldest ones, at most `PREVIEWS`."""
+    """The beginnings of the oldest unread mails, at most `PREVIEWS`."""
 
     def summary(self, names: Mapping[str | None, str]) -> str:
-        """How much mail is unread, and from which senders, in words; ``names`` gives the name of each sender."""
+        """Describe in words how much mail is unread, and from which senders; ``names`` has the name of each sender."""
         if not self.unread:
             return "No unread mail."
         counts = ", ".join(f"{count} from {names[sender]}" for sender, count in self.senders.items())
@@ -129,7 +128,7 @@ class Mailbox:
 
     @property
     def more(self) -> str:
-        """A line about the mails that have no preview; empty when all have one."""
+        """Return a line about the mails without a preview; empty when all have one."""
         rest = self.unread - len(self.previews)
         return f"({rest} later ones)" if rest > 0 else ""
 
@@ -139,13 +138,13 @@ class Taken:
     """The result of reading mail."""
 
     mails: tuple[Mail, ...]
-    """The mails that were read, oldest first; now marked as read."""
+    """The mails that were read, oldest first. They are marked as read now."""
     remaining: int
-    """How many mails, of any sender, are still unread."""
+    """The number of mails, from any sender, that are still unread."""
 
 
 def check_letter(body: str, what: str = "mail") -> str:
-    """Return the body, or raise `BadInput`: blank, over `MAIL_LIMIT`, or text that cannot be stored."""
+    """Return the body, or raise `BadInput` if it is blank, longer than `MAIL_LIMIT`, or cannot be stored."""
     check_text(body, what)
     if not body.strip():
         raise BadInput(f"Expected a {what} that says something, got blank text.")
@@ -157,7 +156,7 @@ def check_letter(body: str, what: str = "mail") -> str:
 
 
 def check_mail_id(number: int) -> int:
-    """Return the number, or raise `BadInput` when no mail can have it."""
+    """Return the number, or raise `BadInput` if it cannot be a mail's number."""
     return check_count(number, "the number of a mail", least=1)
 
 
@@ -171,7 +170,7 @@ def write_mail(
     kind: str = MAIL,
     data: Mapping[str, Any] = NO_DATA,
 ) -> Mail:
-    """Put a mail into the mailbox of a locked agent. The body, and the data of a prompt, were checked before.
+    """Put a mail into the mailbox of a locked agent. The body, and the data of a prompt, must be checked before.
 
     Raises:
         AgentNotFound, AgentDead: there is no such living agent.
@@ -208,9 +207,9 @@ def take_mail(
         locked: the locked rows.
         recipient: the agent's uuid.
         now: milliseconds since 1970.
-        sender: only mail of this uuid, or of `PERSON`; None is all mail.
-        limit: take whole mails as long as the sum of their sizes is at most this, but always the first; None takes all.
-        size: the size of a mail, as it will be shown; by default the characters of its body.
+        sender: only mail of this uuid, or of `PERSON`; None for all mail.
+        limit: take whole mails until the sum of their sizes would exceed this, but at least one; None takes all.
+        size: returns the size of a mail as it will be shown; by default the characters of its body.
     """
     row = locked.existing(recipient)
     mails = _unread(tx, recipient, sender) if limit is None else _unread_within(tx, recipient, sender, limit, size)
@@ -234,7 +233,7 @@ def take_one(tx: Transaction, locked: LockedRows, recipient: str, number: int, n
 
 
 def sender_of(store: Store, sender: Handle | str | None) -> str | None:
-    """The sender whose mail is asked for: a uuid, `PERSON`, or None for all. Raises as `uuid_of` does."""
+    """Return the sender of a query: a uuid, `PERSON`, or None for all. Raises as `uuid_of` does."""
     return sender if sender is None or sender == PERSON else uuid_of(store, sender)
 
 
@@ -260,7 +259,7 @@ class Send(Unit):
         data: Mapping[str, Any] = NO_DATA,
         blobs: tuple[Attachment, ...] = (),
     ) -> None:
-        """Raises `BadInput` for a body that cannot be sent."""
+        """Raise `BadInput` for a body that cannot be sent."""
         self._blobs = blobs
         self._recipient, self._sender, self._now, self._kind, self._data = recipient, sender, now, kind, data
         self._body = check_letter(body, kind)
@@ -290,7 +289,7 @@ class Read(Unit):
 
 @dataclass(frozen=True, slots=True)
 class Open(Unit):
-    """Read one mail, read before or not; answered with the `Mail`. Raises `MailNotFound`."""
+    """Read one mail, even if it was read before; answered with the `Mail`. Raises `MailNotFound`."""
 
     recipient: str
     id: int
@@ -321,7 +320,7 @@ class Delete(Unit):
 
 
 def unread_mailbox(tx: Transaction, recipient: str) -> Mailbox:
-    """The unread mail of an agent: counts, and the beginnings of the oldest. Marks nothing as read."""
+    """Return the unread mail of an agent: counts, and the beginnings of the oldest. Marks nothing as read."""
     senders: dict[str | None, int] = dict(tx.run("unread_senders", recipient=recipient))
     previews = tuple(
         Preview(mail.id, mail.sender, mail.kind, preview(mail.body), mail.created_at)
@@ -331,40 +330,40 @@ def unread_mailbox(tx: Transaction, recipient: str) -> Mailbox:
 
 
 def kind_mark(kind: str) -> str:
-    """The words before the body of a mail of this kind: a model must not take one of the runtime for a letter."""
+    """Return the words before the body of a mail of this kind, which show a model that a mail is from the runtime."""
     return f"[{kind}] " if kind in (EXIT, NOTICE) else ""
 
 
 def unread_kinds(tx: Transaction, recipient: str) -> list[tuple[str | None, str]]:
-    """The pairs of sender and kind among an agent's unread mail, each once."""
+    """Return the pairs of sender and kind among an agent's unread mail, each once."""
     return [(sender, kind) for sender, kind in tx.run("unread_of_all", recipient=recipient)]
 
 
 def unread_up_to(tx: Transaction, recipient: str, last: int) -> int:
-    """How many of an agent's mails with an id up to ``last`` are unread."""
+    """Return how many of an agent's mails with an id up to ``last`` are unread."""
     [(count,)] = tx.run("unread_up_to", recipient=recipient, last=last)
     return int(count)
 
 
 def unread_letters(tx: Transaction, recipient: str, senders: Iterable[str]) -> set[str]:
-    """The agents among these that have sent mail which the recipient has not read."""
+    """Return those of these agents whose mail the recipient has not read."""
     return {row[0] for row in tx.run("unread_letters", recipient=recipient, senders=list(senders))}
 
 
 def preview(body: str) -> str:
-    """The beginning of a text, on one line."""
+    """Return the beginning of a text, on one line."""
     line = " ".join(body[: 4 * PREVIEW_LENGTH].split())
     return line if len(line) <= PREVIEW_LENGTH else f"{line[: PREVIEW_LENGTH - 1]}…"
 
 
 def latest(tx: Transaction, recipient: str, sender: str | None = None, most: int | None = None) -> list[Mail]:
-    """An agent's mail, read or not, oldest first. Marks nothing as read.
+    """Return an agent's mail, read or not, oldest first. Marks nothing as read.
 
     Args:
         tx: the transaction.
         recipient: the agent's uuid.
         sender: only mail of this agent, by uuid, or of `PERSON`; None is all mail.
-        most: only this many, the latest ones; None is all.
+        most: only this many, the latest; None for all.
     """
     most = _EVERYTHING if most is None else most
     if sender is None:
@@ -377,7 +376,7 @@ def latest(tx: Transaction, recipient: str, sender: str | None = None, most: int
 
 
 def one(tx: Transaction, recipient: str, number: int) -> Mail:
-    """One mail of an agent, read or not. Marks nothing as read. Raises `MailNotFound`."""
+    """Return one mail of an agent, read or not. Marks nothing as read. Raises `MailNotFound`."""
     rows = tx.run("one_mail", recipient=recipient, id=number)
     if not rows:
         raise _no_mail(recipient, number)
@@ -407,7 +406,7 @@ def _unread_within(
 
 
 def all_mail(recipient: str, tx: Transaction) -> list[Row]:
-    """The rows of all mail to an agent, prompts too, in the order of their numbers."""
+    """Return the rows of all mail to an agent, including prompts, by number."""
     return tx.run("mail_of", recipient=recipient)
 
 

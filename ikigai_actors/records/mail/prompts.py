@@ -1,7 +1,7 @@
-"""Prompts on their way: a person's words as mail of kind ``prompt``, from their commit until their agent takes them up.
+"""Prompts in transit: prompts as mail of kind ``prompt``, until their agent takes them up.
 
-Other processes ask by them, and a host keeps those that an agent cannot take up yet. The agent that takes one up marks
-it as read in the unit that appends its message.
+Other processes send prompts in this way, and a host stores those that an agent cannot take up yet. The agent that takes
+one up marks it as read in the unit that appends its message.
 """
 
 import json
@@ -21,35 +21,35 @@ from ikigai_actors.store.unit import LockedRows, Unit
 
 
 class NewPrompt(NamedTuple):
-    """A prompt that another process has written and its agent has not taken up. A row of the query ``new_prompts``."""
+    """A prompt by mail that its agent has not taken up: a row of the query ``new_prompts``."""
 
     agent: str
     """The uuid of the agent."""
     mail: int
-    """The number of the mail that it came as."""
+    """The number of the mail."""
     text: str
     data: Mapping[str, Any] = NO_DATA
-    """Further data of the message that it will be."""
+    """Further data of the message that the prompt will become."""
     interrupted: bool = False
-    """Whether an INT came before its turn, which ends as it begins."""
+    """Whether an INT came before its turn, which then ends as it begins."""
 
 
 class PromptInterrupted(AgentError):
-    """A unit was to open the turn of a prompt for which an INT had come: that turn ends as it begins."""
+    """A unit was to open the turn of a prompt, but an INT has come for it: the turn must end as it begins."""
 
 
 class Kept(NamedTuple):
     """The answer of a `KeepPrompt`."""
 
     mail: int
-    """The number of the prompt."""
+    """The number of the mail that the prompt is now."""
     before: tuple[NewPrompt, ...]
-    """Prompts of other processes that come before it and that the agent may not know yet."""
+    """The prompts of other processes that come before it, and that the agent may not know yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeepPrompt(Unit):
-    """Keep a prompt that its agent cannot take up now, as mail of kind ``prompt``, of any length.
+    """Store a prompt that its agent cannot take up now, as mail of kind ``prompt``, of any length.
 
     Answered with `Kept`. Raises what `write_mail` does.
     """
@@ -58,11 +58,11 @@ class KeepPrompt(Unit):
     text: str
     now: int
     known: int
-    """The latest prompt of another process that the agent knows, by its number; 0 for none."""
+    """The number of the latest prompt from another process that the agent knows; 0 for none."""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """Further data of the message that the prompt will be."""
+    """Further data of the message that the prompt will become."""
     blobs: tuple[Attachment, ...] = ()
-    """The agents that these refer to."""
+    """The attachments to which the data refer."""
 
     locks = ("recipient",)
 
@@ -75,7 +75,7 @@ class KeepPrompt(Unit):
 
 @dataclass(frozen=True, slots=True)
 class WithdrawPrompt(Unit):
-    """Delete a prompt that its agent has not taken up; answered with whether it had not. Its key is free then."""
+    """Delete a prompt that its agent has not taken up; answered with whether that was so. Its key can be used again."""
 
     recipient: str
     id: int
@@ -103,9 +103,9 @@ class EndPrompt(Unit):
 
 
 def take_prompt(tx: Transaction, agent: str, mail: int, now: int, *, ends: bool) -> None:
-    """Mark a prompt of a locked agent as read, in the unit that opens its turn; ``ends``: and ends it.
+    """Mark a prompt of a locked agent as read, in the unit that opens its turn.
 
-    Raises `MailNotFound` where it was taken up before, and `PromptInterrupted`.
+    ``ends``: whether the unit also ends it.
     """
     if tx.run("take_prompt", recipient=agent, id=mail, now=now, ends=int(ends)):
         return
@@ -120,32 +120,35 @@ def ends_as_it_begins(tx: Transaction, recipient: str, number: int) -> bool:
 
 
 def waiting_prompts(tx: Transaction, recipient: str) -> tuple[NewPrompt, ...]:
-    """The prompts and words of people that an agent has not taken up, oldest first."""
+    """Return the prompts and steering messages that an agent has not taken up, oldest first."""
     rows = tx.run("prompts_between", recipient=recipient, after=0, before=2**63 - 1)
     return tuple(map(_new_prompt, rows))
 
 
 def new_prompts(tx: Transaction, host: str | None = None) -> list[NewPrompt]:
-    """The prompts by mail that no living agent has taken up yet, of one host or of all; the earliest of each first."""
+    """Return the prompts by mail that living agents have not taken up, for one host or all.
+
+    Each agent's oldest first.
+    """
     return ask_new_prompts(tx, host)()
 
 
 def ask_new_prompts(tx: Transaction, host: str | None) -> Callable[[], list[NewPrompt]]:
-    """As `new_prompts`, in one trip with what is asked beside it."""
+    """Query them as `new_prompts` does, in one round trip with other queries."""
     rows = tx.ask("new_prompts", host=host)
     return lambda: [_new_prompt(row) for row in rows()]
 
 
 class PromptTimes(NamedTuple):
-    """When a prompt of another process was sent, and taken up; in milliseconds since 1970."""
+    """The times at which a prompt by mail was sent and taken up, in milliseconds since 1970."""
 
     created_at: int
     read_at: int | None
-    """The time at which it was taken; None while it waits."""
+    """The time at which it was taken up; None while it waits."""
 
 
 def prompt_times(tx: Transaction, recipient: str, number: int) -> PromptTimes | None:
-    """The times of a prompt, by the number of its mail; None when it was never sent, or withdrawn."""
+    """Return the times of a prompt, by the number of its mail; None if it was never sent, or was withdrawn."""
     return next((PromptTimes(*row) for row in tx.run("prompt_times", recipient=recipient, id=number)), None)
 
 

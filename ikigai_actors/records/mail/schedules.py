@@ -1,9 +1,9 @@
-"""When timers are due: arithmetic of calendars and zones. Nothing here reads a clock or the database.
+"""Computes when timers are due, with calendars and time zones. It reads neither a clock nor the database.
 
-A schedule is a length of time, as ``36h``, or has the five fields of cron, and a zone whose clocks it means. Where
-these are put forward, what is due in the hour that is left out is due right after it; where they are put back, what is
-due in the hour that comes twice is due once, the first time. What is due in every hour, or every few minutes, is due in
-each of them. The next time follows from the one before, and not from when somebody looked, so no schedule drifts.
+A schedule is a period, such as ``36h``, or has the five fields of cron and a time zone. When the zone's clocks are set
+forward, times in the skipped hour are due directly after it. When they are set back, times in the repeated hour are due
+once, the first time. Hourly or more frequent schedules are due in both. The next time follows from the one before, and
+not from when somebody looked, so no schedule drifts.
 """
 
 import os
@@ -18,13 +18,13 @@ from ikigai_actors.arguments import check_count, check_seconds, check_type, is_s
 from ikigai_actors.errors import BadInput
 
 FARTHEST_TIME = 10 * 366 * 86_400
-"""How far ahead a timer may be due, in seconds: ten years."""
+"""The most seconds that a timer may be ahead: ten years."""
 
 MOST_COUNTED = 1_000
-"""This many missed times are counted; then it is said that there were more."""
+"""The most missed times that are counted exactly."""
 
 NOTED_DELAY = 60_000
-"""From this many milliseconds on it is said when a timer was due."""
+"""The delay, in milliseconds, from which on the text of a firing says when the timer was due."""
 
 EXAMPLE = '"0 9 * * 1-5"'
 
@@ -42,17 +42,20 @@ _CALENDARS = 28 * 366 * _DAY
 
 @dataclass(frozen=True, slots=True)
 class Appointment:
-    """When a timer fires."""
+    """The time or times at which a timer fires."""
 
     due_at: int
     """The first time, in milliseconds since 1970."""
     schedule: str | None
-    """The five fields, or the length of time; None when it fires once."""
+    """The five fields of cron, or a period; None if it fires once."""
     zone: str
-    """The name of the zone whose clocks are meant, and are shown."""
+    """The name of the time zone."""
 
     def times(self, most: object) -> list[datetime]:
-        """When it fires, by the clocks of its zone, the first time first; at most ``most``. Raises `BadInput`."""
+        """Return the times at which it fires, in its zone, the first time first; at most ``most``.
+
+        Raises `BadInput`.
+        """
         clocks = _zone(self.zone)
         following = _times(self.schedule, clocks, self.due_at) if self.schedule is not None else iter(())
         further = islice(following, check_count(most, "count", least=1, most=_MOST_TOLD) - 1)
@@ -60,16 +63,16 @@ class Appointment:
 
 
 class Passed(NamedTuple):
-    """The text about a time that is over."""
+    """A schedule after a time that is over."""
 
     times: int
-    """How many were due since: at least 1, and at most `MOST_COUNTED` + 1, which means more."""
+    """How many times it was due since: at least 1, and at most `MOST_COUNTED` + 1, which means more."""
     due_at: int | None
-    """When it is due again; None for never."""
+    """The next time, in milliseconds since 1970; None for never."""
 
 
 def times(at: object = None, after: object = None, zone: object = None, every: object = None) -> dict[str, Any]:
-    """When something is to be, as it was given, for `KeyedCall.arguments`."""
+    """Return the time arguments as they were passed, for `KeyedCall.arguments`."""
     given = {"at": at, "after": after, "zone": zone, "every": every}
     return {name: str(one) for name, one in given.items() if one is not None}
 
@@ -83,13 +86,13 @@ def appointment(
     zone: object = None,
     least: int = _LEAST_APART,
 ) -> Appointment:
-    """When a timer is to fire. Raises `BadInput`.
+    """Return when a timer with these arguments fires. Raises `BadInput`.
 
     Args:
         now: the time, in milliseconds since 1970.
-        at: a `datetime`, or a text as ``2026-11-26 09:00`` or ``09:00``; without an offset the clocks of ``zone``.
-        after: seconds from now on.
-        every: five fields, as of cron, or a length of time, as ``36h``.
+        at: a `datetime`, or a text such as ``2026-11-26 09:00`` or ``09:00``; without an offset, a time in ``zone``.
+        after: seconds from now.
+        every: five fields of cron, or a period such as ``36h``.
         zone: an IANA name; None for the zone of this machine.
         least: the least seconds between two times of a schedule.
     """
@@ -115,12 +118,12 @@ def appointment(
 
 
 def next_time(schedule: str, zone: str, after: int) -> int | None:
-    """When a schedule is due next after a time, in milliseconds since 1970; None for never."""
+    """Return when a schedule is due next after a time, in milliseconds since 1970; None for never."""
     return next(_times(schedule, _zone(zone), after), None)
 
 
 def passed(schedule: str, zone: str, due: int, now: int) -> Passed:
-    """The state of a schedule that was due at a time, and is looked at now."""
+    """Return the state, at ``now``, of a schedule that was due at a time."""
     if (step := _step(schedule)) is not None:
         times = (now - due) // step + 1
         return Passed(min(times, MOST_COUNTED + 1), due + times * step)
@@ -135,20 +138,20 @@ def passed(schedule: str, zone: str, due: int, now: int) -> Passed:
 
 
 def clock_time(at: int, zone: str) -> str:
-    """A time in milliseconds since 1970, as the clocks of a zone show it."""
+    """Format a time in milliseconds since 1970 as the clocks of a zone show it."""
     return f"{datetime.fromtimestamp(at / 1000, _zone(zone)):%Y-%m-%d %H:%M}"
 
 
 def with_delay(body: str, missed: int, since: int | None, due: int, now: int, zone: str) -> str:
-    """The text that a timer fires.
+    """Return the text of a firing, with a note about missed times or a delay.
 
     Args:
-        body: what it says.
-        missed: how often it was due before without a firing.
-        since: the first of these times.
-        due: when this firing was due, where none was missed.
-        now: when it fires.
-        zone: for the clocks that are shown.
+        body: the text of the timer.
+        missed: how many times it was due before without firing.
+        since: the first of these times; None for none.
+        due: the time when this firing was due, if none was missed.
+        now: the time of the firing.
+        zone: the time zone for the note.
     """
     if missed and since is not None:
         often = "once" if missed == 1 else f"{missed_text(missed)} times"
@@ -157,12 +160,12 @@ def with_delay(body: str, missed: int, since: int | None, due: int, now: int, zo
 
 
 def missed_text(missed: int) -> str:
-    """How many times were missed, as far as they were counted."""
+    """Return how many times were missed, in words."""
     return f"{missed:,}" if missed <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
 
 
 def local_zone() -> str:
-    """The name of this machine's time zone; UTC where it does not say."""
+    """Return the name of this machine's time zone; UTC if it is unknown."""
     told = os.environ.get("TZ", "").removeprefix(":") or os.path.realpath("/etc/localtime").partition("/zoneinfo/")[2]
     try:
         _zone(told)
@@ -204,7 +207,7 @@ def _step(schedule: str) -> int | None:
 
 
 def check_stored(schedule: str, zone: str) -> None:
-    """Check the form of a schedule that was accepted once. Raises `BadInput`."""
+    """Check the form of a stored schedule. Raises `BadInput`."""
     _zone(zone)
     _read_schedule(schedule)
 

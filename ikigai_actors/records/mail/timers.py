@@ -1,13 +1,14 @@
-"""Timers: mail and prompts that agents get later, once or again and again.
+"""Timers: mail and prompts that agents get later, once or repeatedly.
 
     set          a row of table ``timers`` with the time when it fires next
     fires        one unit writes the mail, and the time after that into the row; the row goes with the last firing
     cancelled    the row is gone; so it is when the agent dies, in the transaction of its death
 
-`Fire` names the time that its caller has seen in the row. Under the lock of the agent it looks whether that is still
-so, so a timer fires once for each time, whichever hosts try, and over any crash. What was missed while no host ran
-becomes one firing, which says how much that was. A schedule whose latest mail or prompt is still unread adds no other
-one: it counts, and the next says so. A delayed mail that meets a full mailbox is tried again every minute, and its
+`Fire` has the time that its caller has read from the row. Under the lock of the agent it checks that this is unchanged.
+So a timer fires once for each time, even if several hosts try or crash. Times that were missed while no host ran become
+one firing, which says how many they were. While the latest mail or prompt of a schedule is unread, no further one is
+added; the missed times are counted, and the next one says how many. A delayed mail that meets a full mailbox is tried
+again every minute, and its
     sender gets one notice.
 
 The agent that set a timer for another one may be dead when it fires: the mail is delivered.
@@ -31,48 +32,48 @@ MOST_TIMERS = 100
 """The most timers of an agent."""
 
 FULL_RETRY = 60_000
-"""Milliseconds after which a mail is tried again that met a full mailbox."""
+"""The milliseconds after which a mail to a full mailbox is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """A mail or prompt that an agent will get. A row of table ``timers``, column by column."""
+    """A timer: a mail or prompt that an agent will get. A row of table ``timers``."""
 
     agent_uuid: str
-    """The agent that gets it."""
+    """The uuid of the agent that gets it."""
     id: int
-    """The number among the timers of the agent, from 1; never given again."""
+    """The number among the timers of the agent, from 1; never used again."""
     due_at: int
-    """When it fires next, in milliseconds since 1970 (UTC)."""
+    """The time when it fires next, in milliseconds since 1970 (UTC)."""
     schedule: str | None
-    """When it fires again: five fields as of cron, or a length of time, as ``36h``; None when it fires once."""
+    """The schedule: five fields of cron, or a period such as ``36h``; None if it fires once."""
     zone: str
-    """The zone whose clocks are meant."""
+    """The time zone of the schedule."""
     fires_as: str
-    """``mail`` of its sender, ``notice``: a reminder, or ``prompt``."""
+    """The kind of mail that it fires: ``mail`` of its sender, ``notice`` (a reminder), or ``prompt``."""
     sender: str | None
-    """The uuid of the agent that has set it; None for a person outside of any agent."""
+    """The uuid of the agent that has set it; None for a person."""
     body: str
-    """The text."""
+    """The text of the mail or prompt."""
     missed: int
-    """How often it was due without a mail since its latest one."""
+    """How many times it was due without firing since its latest mail."""
     since: int | None
-    """The first of these times; None without any."""
+    """The first of these times, in milliseconds since 1970; None for none."""
     latest: int
-    """The number of its latest mail in the mailbox of the agent; 0 before the first."""
+    """The number of its latest mail in the agent's mailbox; 0 before the first."""
     notified: int
-    """1 when its sender got the notice that the mailbox is full."""
+    """1 when its sender has got the notice that the mailbox is full; else 0."""
     created_at: int
-    """When it was set, in milliseconds since 1970 (UTC)."""
+    """The time when it was set, in milliseconds since 1970 (UTC)."""
 
     @property
     def due_time(self) -> datetime:
-        """When it fires next, in UTC."""
+        """The time when it fires next, in UTC."""
         return utc_time(self.due_at)
 
     @property
     def when(self) -> str:
-        """When it fires next, as the clocks of its zone show it, and its schedule."""
+        """Return when it fires next, in its zone, with its schedule."""
         due = f"{clock_time(self.due_at, self.zone)} {self.zone}"
         if self.schedule is None:
             return due
@@ -83,7 +84,7 @@ _timer = maker(Timer)
 
 
 class DueTimer(NamedTuple):
-    """A timer as far as a host must know it that waits for it. A row of the query ``next_timers``."""
+    """A timer that a host waits for: a row of the query ``next_timers``."""
 
     agent: str
     id: int
@@ -92,29 +93,29 @@ class DueTimer(NamedTuple):
 
 
 class Fired(NamedTuple):
-    """The writes of a firing."""
+    """The result of a firing."""
 
     mails: tuple[Mail, ...]
-    """The mail, if there is one; else perhaps a notice to the sender."""
+    """The mail, if there is one; otherwise perhaps a notice to the sender."""
 
 
 def check_timer_id(number: int) -> int:
-    """Return the number, or raise `BadInput` when no timer can have it."""
+    """Return the number, or raise `BadInput` if it cannot be a timer's number."""
     return check_count(number, "the number of a timer", least=1)
 
 
 def timers_of(tx: Transaction, agent: str) -> list[Timer]:
-    """The timers of an agent, those that fire first in front."""
+    """Return the timers of an agent, the next to fire first."""
     return [_timer(*row) for row in tx.run("timers_of", agent=agent)]
 
 
 def every_timer(tx: Transaction) -> list[Timer]:
-    """All timers, those that fire first in front."""
+    """Return all timers, the next to fire first."""
     return [_timer(*row) for row in tx.run("timers")]
 
 
 def next_timers(tx: Transaction, host: str, most: int) -> list[DueTimer]:
-    """The timers that fire first, of the agents that a host runs."""
+    """Return the next timers to fire, for the agents of a host."""
     return [DueTimer(*row) for row in tx.run("next_timers", host=host, most=most)]
 
 
@@ -138,10 +139,10 @@ class SetTimer(Unit):
         """Make the unit.
 
         Args:
-            to: the agent that gets what the timer fires, by uuid.
-            sender: the agent that sets it, by uuid; None is a person outside of any agent.
+            to: the uuid of the agent that gets the mail.
+            sender: the uuid of the agent that sets it; None for a person.
             body: the text.
-            when: when it fires.
+            when: the time or times at which it fires.
             now: milliseconds since 1970.
             fires_as: ``mail``, ``notice`` or ``prompt``.
 
@@ -201,7 +202,7 @@ class CancelTimer(Unit):
 
 @dataclass(frozen=True, slots=True)
 class Fire(Unit):
-    """Fire a timer that was seen to be due; answered with `Fired`, or None when there is nothing to do any more."""
+    """Fire a timer that was found to be due; answered with `Fired`, or None when there is nothing to do any more."""
 
     seen: DueTimer
     now: int
@@ -276,13 +277,13 @@ class Fire(Unit):
 
 
 def reminder(agent: str, text: str, now: int, *, prompt: bool, **when: Any) -> SetTimer:
-    """The unit that reminds an agent of something. Raises `BadInput`.
+    """Return the unit that sets a reminder for an agent. Raises `BadInput`.
 
     Args:
-        agent: its uuid.
-        text: of what.
+        agent: the uuid of the agent.
+        text: the text of the reminder.
         now: milliseconds since 1970.
-        prompt: whether that is a prompt, and not mail.
+        prompt: whether it is a prompt, rather than mail.
         when: the further arguments of `appointment`.
     """
     return SetTimer(agent, agent, text, appointment(now, **when), now, PROMPT if prompt else NOTICE)

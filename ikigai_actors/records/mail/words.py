@@ -1,4 +1,4 @@
-"""Words: texts for an agent within a turn, before its next request to the model.
+"""Steering messages: texts for an agent within a turn, which its model reads before its next request.
 
     kept       mail of kind ``prompt`` with ``data.steer``; unread, in one order with prompts
     entered    a message ``steer`` of the turn in progress, or the prompt that opens one; its mail is read
@@ -21,14 +21,16 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows
 
 UNREAD_WORDS = 1_000
-"""The most words of an agent that wait."""
+"""The most unread steering messages of an agent."""
 
 WORDS_AT_ONCE, SIZE_AT_ONCE = 100, 256 * 1024
-"""The most words, and bytes of them in UTF-8, that one step takes in; always the first, however long."""
+"""The most steering messages, and the most bytes of them in UTF-8, that one step takes in. The first is always
+taken.
+"""
 
 
 class WordsGone(AgentError):
-    """A unit was to add words that wait no more: they were withdrawn, or are in the history already."""
+    """A unit was to add steering messages that were withdrawn, or that are in the history already."""
 
     def __init__(self, message: str, agent: str, mails: frozenset[int]) -> None:
         super().__init__(message, agent)
@@ -37,7 +39,10 @@ class WordsGone(AgentError):
 
 
 class KeepWord(Send):
-    """Keep a word for an agent; answered with `KeptWord`. Raises what `Send` does, `InboxFull`, and `KeyTaken`."""
+    """Store a steering message for an agent; answered with `KeptWord`.
+
+    Raises what `Send` does, `InboxFull`, and `KeyTaken`.
+    """
 
     __slots__ = ("_call", "_receipt")
 
@@ -52,14 +57,14 @@ class KeepWord(Send):
         call: KeyedCall | None = None,
         receipt: Any = None,
     ) -> None:
-        """Raises `BadInput` for a text that cannot be sent.
+        """Make the unit. Raises `BadInput` for a text that cannot be sent.
 
         Args:
             now: milliseconds since 1970.
-            at_once: whether it cuts off the step in progress.
-            sender: the agent that says it, by uuid; None for a person.
-            call: its key names the word: a second one with the key is the first one, wherever that is now.
-            receipt: is given where the word enters; opaque here.
+            at_once: whether the message cuts off the step in progress.
+            sender: the uuid of the agent that sends it; None for a person.
+            call: the keyed call: a second message with the key is the first one, wherever that is now.
+            receipt: the receipt, which gets the position of the message; not used here.
         """
         data: dict[str, Any] = {STEER: NOW if at_once else True}
         super().__init__(recipient, sender, text, now, PROMPT, data)
@@ -79,7 +84,10 @@ class KeepWord(Send):
         return kept
 
     def entered(self, tx: Transaction) -> tuple[int, Steered] | None:
-        """The mail and the place of the word that has the key, if it has entered the history. Raises `KeyTaken`."""
+        """Return the mail and the place of the message with this key, if it has entered the history.
+
+        Raises `KeyTaken`.
+        """
         known = None if self._call is None else answer_under(tx, self._call)
         place = None if known is None else entered_as(tx, self._recipient, known["mail"])
         return None if known is None or place is None else (known["mail"], place)
@@ -107,11 +115,14 @@ class KeptWord(NamedTuple):
     data: Mapping[str, Any]
     receipt: Any
     entered: Steered | None = None
-    """The place of the word in the history, if it was kept before by its key and read since."""
+    """The place of the message in the history, if it was stored before with the same key and read since."""
 
 
 def entered_as(tx: Transaction, agent: str, mail: int) -> Steered | None:
-    """Look up by its mail where a word entered the history of its agent; None where that was deleted since."""
+    """Return where the steering message of a mail has entered its agent's history.
+
+    None if the mail was deleted since.
+    """
     for row in tx.run("word_messages", uuid=agent):
         found = steered_in(Message.from_row(row))
         if found is not None and found[0] == mail:
@@ -120,7 +131,7 @@ def entered_as(tx: Transaction, agent: str, mail: int) -> Steered | None:
 
 
 def check_words(tx: Transaction, agent: str, mails: Iterable[int]) -> None:
-    """Raise `WordsGone` where one of these words of a locked agent waits no more."""
+    """Raise `WordsGone` if one of these steering messages of a locked agent does not wait any more."""
     asked = frozenset(mails)
     rows = tx.run("waiting_words", recipient=agent, ids=[str(mail) for mail in asked])
     if gone := asked - {row[0] for row in rows}:
@@ -128,11 +139,11 @@ def check_words(tx: Transaction, agent: str, mails: Iterable[int]) -> None:
 
 
 def take_words(tx: Transaction, agent: str, mails: Iterable[int], now: int) -> None:
-    """Mark words of a locked agent as read."""
+    """Mark steering messages of a locked agent as read."""
     tx.run("take_words", recipient=agent, now=now, ids=[str(mail) for mail in mails])
 
 
 def check_below(tx: Transaction, sender: str, recipient: str) -> None:
-    """Raise `BadInput` unless an agent is below the sender of a word."""
+    """Raise `BadInput` unless the recipient of a steering message is below its sender."""
     if sender not in {row[0] for row in tx.run("supervisors_of", uuid=recipient)} - {recipient}:
         raise BadInput(f"Only an agent below you reads what you say within its turn: send {recipient} a mail.")

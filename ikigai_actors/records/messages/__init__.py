@@ -1,4 +1,4 @@
-"""A message: its kinds, its data, and what it refers to.
+"""Messages: their kinds, their data, and what they refer to.
 
     messages            the kinds (``Kind``) and their traits
     forms               the data that each kind must have

@@ -1,4 +1,4 @@
-"""Acts of programs in logs: calls that are known again by what they are. Pure.
+"""Acts of programs in logs: calls that a later run recognises by their contents. Pure.
 
 9659cb51e87f8808-0      the digest of an act's kind and arguments, and how many of the same came before in the turn
 lead@9bc8d2c40911       what has made a reply: the name of the program, and the hash of its syntax tree
@@ -16,12 +16,15 @@ _MAKER = re.compile(r"(?P<name>.+)@[0-9a-f]{12}")
 
 
 def digest_of_act(kind: str, given: Mapping[str, Any]) -> str:
-    """The first 16 hexadecimal digits of the SHA-256 of an act. Raises `ValueError` and `TypeError`, as JSON does."""
+    """Return the first 16 hexadecimal digits of the SHA-256 of an act.
+
+    Raises `ValueError` and `TypeError`, as JSON does.
+    """
     text = json.dumps([kind, given], sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def is_of_program(reply: Message) -> bool:
-    """Whether a reply was made by a program, which is the model that was asked."""
+    """Return whether a program has made a reply, as the model of its agent."""
     made = _MAKER.fullmatch(str(reply.data.get("made_by")))
     return made is not None and reply.data.get("model") == f"{made['name']}:"

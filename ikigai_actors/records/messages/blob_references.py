@@ -1,4 +1,4 @@
-"""References to blobs: what a message says of its attachments. Pure; `blobs` beside it has their bytes."""
+"""References to blobs in the data of messages. Pure; `blobs` beside it has the bytes."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,7 +9,7 @@ from ikigai_actors.records.messages.messages import ATTACHMENTS_KEY, Message
 
 
 def stored_in(given: Iterable[Attachment]) -> dict[str, Any]:
-    """The data of a message that has these attachments."""
+    """Return the data of a message that has these attachments."""
     listed = [one.stored() for one in given]
     return {ATTACHMENTS_KEY: listed} if listed else {}
 

@@ -26,12 +26,12 @@ def write_blobs(tx: Transaction, given: Iterable[Attachment]) -> None:
 
 
 def read_blobs(tx: Transaction, hashes: Iterable[str]) -> dict[str, bytes]:
-    """The bytes of blobs, by their hash; one that is missing is left out."""
+    """Return the bytes of blobs, by their hash; missing ones are left out."""
     return {sha256: bytes(data) for sha256, data in tx.run("read_blobs", hashes=sorted(hashes))}
 
 
 def referenced(tx: Transaction, but: Collection[str] = ()) -> Iterator[str]:
-    """The hash of each blob to which a message, a prompt or a request refers; some more than once.
+    """Iterate over the hashes of the blobs to which messages, prompts or requests refer; some come more than once.
 
     ``but``: agents whose messages, prompts and requests do not count.
     """
@@ -46,7 +46,7 @@ def referenced(tx: Transaction, but: Collection[str] = ()) -> Iterator[str]:
 
 
 def unreferenced(tx: Transaction, but: Collection[str] = ()) -> list[str]:
-    """The blobs to which nothing refers; ``but``: agents that do not count."""
+    """Return the blobs to which nothing refers; ``but``: agents that do not count."""
     stored = [sha256 for (sha256,) in tx.run("all_blobs")]
     kept = {*referenced(tx, but), *uploaded_blobs(tx)} if stored else set[str]()
     return [sha256 for sha256 in stored if sha256 not in kept]
@@ -60,7 +60,7 @@ def uploaded_blobs(tx: Transaction) -> list[str]:
 def drop_unreferenced(tx: Transaction) -> int:
     """Delete the blobs to which nothing refers any more; return how many.
 
-    They are looked at again under a lock: another process may have referred to one of them meanwhile.
+    They are checked again under a lock, because another process may refer to one of them meanwhile.
     """
     if found := unreferenced(tx):
         tx.run("lock_blobs", hashes=found)

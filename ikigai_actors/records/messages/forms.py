@@ -1,4 +1,4 @@
-"""Forms that the data of a message must have, as far as the runtime would fail on another one.
+"""The forms that the data of messages must have, where the runtime would fail on other data.
 
 A database may have been edited. Data of another form is damage, like a body that does not parse: it is found when the
 message is read, so no later code meets it. A missing part is sound, and an unknown part is left alone, since a newer
@@ -14,29 +14,29 @@ from ikigai_actors.records.agents.labels import are_labels
 Data = Mapping[str, Any]
 
 Wrong = Iterator[tuple[str, str]]
-"""The name of a part that does not fit, and the form that was expected."""
+"""The name of a part that does not fit, with the expected form."""
 
 Form = Callable[[Data], Wrong]
 
 ASKER = "asker"
-"""The part of a prompt's data that says which program asks, by its uuid."""
+"""The key in a prompt's data that has the uuid of the program that asks."""
 
 LARGEST_NUMBER = 2**53
-"""The largest whole number of a message: up to here all programs that read JSON agree on it."""
+"""The largest whole number in a message, up to which all JSON programs agree."""
 
 _YEAR_10000 = 253_402_300_800_000
 """In milliseconds since 1970: no later time can be shown."""
 
 
 def problem_of(form: Form | None, data: Data) -> str | None:
-    """The fault of data that must have this form, or None."""
+    """Return the fault of data that must have this form, or None."""
     for name, expected in form(data) if form else ():
         return f"expected its {name} to be {expected}, got {data.get(name)!r}"
     return None
 
 
 def reply_form(data: Data) -> Wrong:
-    """The form of a reply."""
+    """Check the data of a reply."""
     blocks, calls = data.get("blocks"), data.get("tool_calls")
     if blocks is not None and not (_are_objects(blocks) and all(map(_is_block, blocks))):
         yield "blocks", "a list of objects, each with a type, and with what blocks of its type have"
@@ -49,7 +49,7 @@ def reply_form(data: Data) -> Wrong:
 
 
 def prompt_form(data: Data) -> Wrong:
-    """The form of a prompt, or of a word: it may have attachments, and ask for a value of a type."""
+    """Check the data of a prompt or steering message, which may have attachments and ask for a typed value."""
     yield from _attached_form(data)
     if data.get("steer", True) not in (True, "now"):
         yield "steer", 'true or "now"'
@@ -71,14 +71,14 @@ def prompt_form(data: Data) -> Wrong:
 
 
 def birth_form(data: Data) -> Wrong:
-    """The form of what may ask for a value of a type."""
+    """Check the data of a message that may ask for a typed value."""
     output = data.get("output")
     if output is not None and not (isinstance(output, dict) and isinstance(output.get("schema"), dict)):
         yield "output", "an object with a schema"
 
 
 def call_form(data: Data) -> Wrong:
-    """The form of what is about a call."""
+    """Check the data of a message about a call."""
     yield from _attached_form(data)
     for name in ("tool_use_id", "name"):
         if not isinstance(data.get(name, ""), str):
@@ -86,7 +86,7 @@ def call_form(data: Data) -> Wrong:
 
 
 def start_form(data: Data) -> Wrong:
-    """The form of the start of a call."""
+    """Check the data of the start of a call."""
     yield from call_form(data)
     if data.get("name") != "wait":
         return
@@ -100,21 +100,21 @@ def start_form(data: Data) -> Wrong:
 
 
 def output_form(data: Data) -> Wrong:
-    """The form of a value that ends a turn."""
+    """Check the data of a value that ends a turn."""
     if "output" not in data:
         yield "output", "there"
     yield from spending_form(data)
 
 
 def mail_form(data: Data) -> Wrong:
-    """The form of a line about the mailbox."""
+    """Check the data of a notice about the mailbox."""
     for name in ("unread", "last"):
         if not _is_whole(data.get(name, 0)):
             yield name, "a whole number"
 
 
 def merge_form(data: Data) -> Wrong:
-    """The form of what was taken in of another agent."""
+    """Check the data of a merge."""
     if not isinstance(data.get("from", ""), str) or not isinstance(data.get("name") or "", str):
         yield "from", "the uuid of an agent, with its name"
     for name in ("head", "since"):
@@ -129,7 +129,7 @@ def merge_form(data: Data) -> Wrong:
 
 
 def summary_form(data: Data) -> Wrong:
-    """The form of a summary."""
+    """Check the data of a summary."""
     for name in ("keep_from", "prompt", "elide"):
         if not _is_whole(data.get(name, 0)):
             yield name, "a position"
@@ -148,7 +148,7 @@ def summary_form(data: Data) -> Wrong:
 
 
 def is_skill_text(one: Data) -> bool:
-    """Whether this is the text of a skill beside a prompt."""
+    """Return whether a value is the text of a skill beside a prompt."""
     return all(isinstance(one.get(name), str) for name in ("name", "sha256", "text"))
 
 
@@ -157,13 +157,13 @@ def _is_kept_skill(one: Data) -> bool:
 
 
 def uncompact_form(data: Data) -> Wrong:
-    """The form of the end of a summary."""
+    """Check the data of an uncompact."""
     if not _is_whole(data.get("summary", 0)):
         yield "summary", "a position"
 
 
 def retry_form(data: Data) -> Wrong:
-    """The form of a request that is sent again."""
+    """Check the data of a retried request."""
     until = data.get("until", 0)
     if not (_is_whole(until) and 0 <= until < _YEAR_10000):
         yield "until", "milliseconds since 1970"
@@ -173,7 +173,7 @@ def retry_form(data: Data) -> Wrong:
 
 
 def spending_form(data: Data) -> Wrong:
-    """The form of the cost of a request."""
+    """Check the data of a request's cost."""
     usage = data.get("usage")
     if usage is not None and not (isinstance(usage, dict) and _are_counts(usage.values())):
         yield "usage", f"an object of whole numbers from 0 to {LARGEST_NUMBER:,}"
@@ -182,7 +182,7 @@ def spending_form(data: Data) -> Wrong:
 
 
 def are_references(value: object) -> bool:
-    """Whether a value is a list of references to attachments."""
+    """Return whether a value is a list of references to attachments."""
     return _are_objects(value) and all(map(_is_reference, value))
 
 

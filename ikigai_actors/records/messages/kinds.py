@@ -1,4 +1,4 @@
-"""The setting ``kinds``: kinds of agents that an agent may fork, each pinned by the digest of all that it says. Pure.
+"""The setting ``kinds``: kinds of agents that an agent may fork, each pinned by the digest of its contents. Pure.
 
     [{"name": "reviewer", "description": "Reviews code.", "system": "You review.", "sha256": …, "from": …,
       "tools": ["read", "grep"], "max_steps": 20, "skills": [{"name": "pdf", "sha256": …, "text": …}]}]
@@ -18,14 +18,14 @@ from supervisors.children import RestartType
 MOST_KINDS = 50
 """The most kinds of an agent."""
 LONGEST_KINDS = 16_384
-"""The most characters of their names and descriptions, which each request has."""
+"""The most characters of the names and descriptions of an agent's kinds, which each request contains."""
 LONGEST_KIND = 131_072
-"""The most characters of the system prompt of a kind, with the texts of its skills."""
+"""The most characters of a kind's system prompt and of the texts of its skills."""
 INHERIT = "inherit"
-"""The ``history`` of a kind whose children remember what their parent does."""
+"""The value of ``history`` for a kind whose children inherit their parent's history."""
 
 PinnedKind = Mapping[str, Any]
-"""An entry of the setting."""
+"""An entry of the setting ``kinds``."""
 
 _TEXTS = ("name", "description", "sha256", "from")
 _FURTHER: Mapping[str, Callable[[Any], bool]] = {
@@ -44,12 +44,15 @@ _FURTHER: Mapping[str, Callable[[Any], bool]] = {
 
 
 def pinned_kind(manifest: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """The entry for a kind from a file."""
+    """Return the entry for a kind that was read from a file."""
     return {**manifest, "sha256": digest_of_skill(manifest), "from": source}
 
 
 def with_kinds(settings: Mapping[str, Any], new: Sequence[PinnedKind]) -> list[PinnedKind]:
-    """The setting with further kinds; one of the same name is replaced. Raises `BadInput` where they are too many."""
+    """Return the setting with further kinds, which replace those of the same name.
+
+    Raises `BadInput` if they are too many.
+    """
     found = {one["name"]: one for one in (*(settings.get("kinds") or ()), *new)}
     entries = [found[name] for name in sorted(found)]
     length = _length(entries)
@@ -62,14 +65,14 @@ def with_kinds(settings: Mapping[str, Any], new: Sequence[PinnedKind]) -> list[P
 
 
 def kinds_in(settings: Mapping[str, Any]) -> list[PinnedKind]:
-    """The kinds of which an agent may fork children; none where the setting cannot be read."""
+    """Return the kinds of which an agent may fork children; none if the setting cannot be read."""
     entries = settings.get("kinds")
     found = [one for one in entries if isinstance(one, Mapping)] if isinstance(entries, list) else []
     return [one for one in found if not one.get("off")]
 
 
 def kind_named(settings: Mapping[str, Any], name: str) -> PinnedKind:
-    """The kind of this name. Raises `BadInput` where there is none."""
+    """Return the kind with this name. Raises `BadInput` if there is none."""
     known = kinds_in(settings)
     for one in known:
         if one["name"] == name and is_kind(one):
@@ -78,7 +81,7 @@ def kind_named(settings: Mapping[str, Any], name: str) -> PinnedKind:
 
 
 def are_kinds(value: Any) -> bool:
-    """Whether a value is what `with_kinds` makes."""
+    """Return whether a value is a valid setting ``kinds``."""
     if not isinstance(value, list) or not all(map(is_kind, value)) or len(value) > MOST_KINDS:
         return False
     names = [one["name"] for one in value]
@@ -86,7 +89,7 @@ def are_kinds(value: Any) -> bool:
 
 
 def is_kind(one: Any) -> bool:
-    """Whether a value is an entry of the setting, as it was pinned."""
+    """Return whether a value is a valid, unchanged entry of the setting."""
     if not isinstance(one, dict) or not all(isinstance(one.get(key), str) and one[key] for key in _TEXTS):
         return False
     further = {key: value for key, value in one.items() if key not in _TEXTS}
@@ -95,7 +98,7 @@ def is_kind(one: Any) -> bool:
 
 
 def kind_length(kind: PinnedKind) -> int:
-    """How many characters the texts of a kind have."""
+    """Return the number of characters of a kind's texts."""
     return len(kind.get("system", "")) + sum(len(one["text"]) for one in kind.get("skills", ()))
 
 

@@ -39,46 +39,46 @@ ATTACHMENTS_KEY = "attached"
 
 
 class Trait(Flag):
-    """A trait of all messages of a kind."""
+    """A property of all messages of a kind."""
 
     CONTROL = auto()
-    """Kinds that change the view of a history; all others are only in it."""
+    """Messages that change the view of a history."""
     CONVERSATION = auto()
-    """The model may see them; `ikigai_actors.agent.turn.request` decides how."""
+    """Messages that the model may see; `ikigai_actors.agent.turn.request` decides how."""
     OPENING = auto()
-    """A turn may begin with them: with a prompt, in a child with the result of the call that forked it, and in a trial
-    with its ``fork``.
+    """Messages with which a turn may begin: a prompt; in a child, the result of the call that forked it; in a trial,
+    its ``fork``.
     """
     IN_TURN = auto()
-    """Kinds that are written only while a turn is open."""
+    """Messages that are written only while a turn is open."""
     ENDING = auto()
-    """A turn may end with them."""
+    """Messages with which a turn may end."""
     SPENDING = auto()
-    """Kinds that have the cost of a request: it was answered, broke off, failed, or was interrupted."""
+    """Messages that record the cost of a request: it was answered, broke off, failed, or was interrupted."""
 
 
 class Kind(StrEnum):
-    """The kind of a message. Compares equal to a plain string. An unknown kind is kept and hidden.
+    """The kind of a message, equal to a plain string. Messages of unknown kinds are kept and hidden.
 
-    A table: each kind has its word, its traits, and the form of its data where not any will do.
+    Each kind has its name, its traits, and the form of its data if it has one.
     """
 
     CONFIGURE = "configure", Trait.CONTROL
-    """Settings: ``data`` is merged into those in force; a setting given as None is removed."""
+    """A change of settings: ``data`` is merged into the settings in force; None removes a setting."""
     USER = "user", Trait.CONVERSATION | Trait.OPENING, prompt_form
     """A prompt. Opens a turn. ``data.output`` says of which type the turn must give a value, if it must;
     ``data.attached`` refers to pictures and the like, as in the result of a tool.
     """
     STEER = "steer", Trait.CONVERSATION | Trait.IN_TURN, prompt_form
-    """A word for the agent within a turn; for its model it is like a prompt. ``data.mail`` is the number of the mail
-    that it came as, ``data.turn`` the message that opened the turn, ``data.sender`` the agent that said it, if one did.
+    """A steering message, which the model sees like a prompt. ``data.mail`` is the number of its mail, ``data.turn``
+    the message that opened the turn, ``data.sender`` the agent that sent it, if one did.
     """
     ASSISTANT = "assistant", Trait.CONVERSATION | Trait.IN_TURN | Trait.ENDING | Trait.SPENDING, reply_form
     """A finished reply; with stop reason ``interrupted``, the part of it that was received. ``data.blocks`` is what the
     provider sent.
     """
     TOOL_CALL = "tool_call", Trait.IN_TURN, start_form
-    """Write-ahead record that a tool starts now."""
+    """The record, written beforehand, that a tool starts now."""
     TOOL_RESULT = "tool_result", Trait.CONVERSATION | Trait.OPENING | Trait.IN_TURN, call_form
     """The result of a call of the last reply: ``data.tool_use_id``, ``data.is_error``."""
     APPROVAL = "approval", Trait.IN_TURN, call_form
@@ -89,46 +89,46 @@ class Kind(StrEnum):
     first says that they are ``asked``, the second ``goes_on`` or ``ends``. No model sees it.
     """
     CONTEXT = "context", Trait.CONVERSATION | Trait.IN_TURN
-    """A text of the hook ``data.hook`` for the model."""
+    """A text for the model, added by the hook ``data.hook``."""
     CLEAR = "clear", Trait.CONTROL
-    """Empties conversation, marks and settings; ends the walk backwards."""
+    """A clear: empties the conversation and the marks; the search for earlier messages ends here."""
     MARK = "mark", Trait.CONTROL
-    """A place to come back to; the content is its label, perhaps empty."""
+    """A mark, to which a rewind can go back; the content is its label, perhaps empty."""
     REWIND = "rewind", Trait.CONTROL
-    """Back to the mark whose position is ``data.mark``, or to before the prompt at ``data.before``."""
+    """A rewind to the mark at position ``data.mark``, or to before the prompt at ``data.before``."""
     SUMMARY = "summary", Trait.CONTROL | Trait.SPENDING, summary_form
-    """The text replaces everything that counts before ``data.keep_from``; beside it the prompt at ``data.prompt`` is
-    shown. Without a text, long results before ``data.elide`` are shown by reference. Nothing is taken away.
+    """A summary: its text replaces all visible messages before ``data.keep_from``, except the prompt at
+    ``data.prompt``. Without a text, long results before ``data.elide`` are replaced by references. Nothing is deleted.
     """
     UNCOMPACT = "uncompact", Trait.CONTROL, uncompact_form
-    """The latest summary in force, at ``data.summary``, is in force no more."""
+    """The end of the summary at position ``data.summary``, the latest in force."""
     OMITTED = "omitted", Trait(0)
-    """In the place of one that was cleared, and was left out when the agents were exported."""
+    """A placeholder for a cleared message that was left out of an export."""
     FORK = "fork", Trait.OPENING, birth_form
-    """In the parent's log: a child began here (``data.child``). In the child's: who it is (``data.parent``), and with
-    ``data.go`` that it goes on at once with what its history ends with: it opens a turn, as a prompt does.
+    """In the parent's log: a child was forked here (``data.child``). In the child's log: its origin (``data.parent``);
+    with ``data.go`` it opens a turn that answers the end of the inherited history.
     """
     MERGE = "merge", Trait.CONVERSATION | Trait.SPENDING, merge_form
-    """The words of agent ``data.from`` up to its head ``data.head`` are taken in: the content is its result, a
-    summary or a selection, as ``data.how`` says; ``data.documents`` are those that its branch wrote.
+    """A merge of agent ``data.from`` up to its head ``data.head``. The content is its result, a summary or a selection,
+    by ``data.how``; ``data.documents`` are those that its branch wrote.
     """
     MAIL = "mail", Trait.CONVERSATION, mail_form
-    """A line about the mailbox, for the model."""
+    """A notice about the mailbox, for the model."""
     REPAIR = "repair", Trait.CONVERSATION | Trait.IN_TURN
-    """Says why the model's answer is not the value that the turn was asked for; the model is asked again."""
+    """The faults of a model's value in a typed turn; the model is asked again."""
     OUTPUT = "output", Trait.IN_TURN | Trait.ENDING, output_form
-    """The turn ended with the value that it was asked for: ``data.output``, and as JSON in the content."""
+    """The end of a typed turn with its value: ``data.output``, and as JSON in the content."""
     ERROR = "error", Trait.IN_TURN | Trait.ENDING | Trait.SPENDING, spending_form
-    """The turn ended with an error; the content says which."""
+    """The end of a turn with an error, which the content describes."""
     RETRY = "retry", Trait.IN_TURN | Trait.SPENDING, retry_form
-    """A reply broke off on its way, and its request is sent again; or ``data.service`` refuses it for the moment, and
-    it is sent again at ``data.until``; or a service was not available, and the model ``data.next`` is asked. The turn
-    goes on.
+    """A request that is sent again because its reply broke off; or that waits until ``data.until`` because
+    ``data.service`` refuses it for the moment; or that goes to the model ``data.next`` because a service was not
+    available. The turn goes on.
     """
     NOTE = "note", Trait(0)
-    """Facts for programs, in ``data``. No model sees them."""
+    """A note for programs, in ``data``. No model sees it."""
     INTERRUPTED = "interrupted", Trait.IN_TURN | Trait.ENDING | Trait.SPENDING, spending_form
-    """The turn ended without a finished reply."""
+    """The end of a turn without a finished reply."""
 
     traits: Trait
     form: Form | None
@@ -144,34 +144,36 @@ CONTROL, CONVERSATION, OPENINGS, IN_TURN, ENDINGS, SPENDING = (
     frozenset(kind.value for kind in Kind if trait in kind.traits) for trait in Trait
 )
 BOUNDARIES = SPENDING | {Kind.USER.value, Kind.STEER.value}
-"""The kinds that end an answer on its way, since its request is over, or come before it."""
+"""The kinds after which, or before which, the pieces of a reply in progress are void."""
 
 DECIDING = frozenset(
     kind.value for kind in (Kind.ASSISTANT, Kind.USER, Kind.INTERRUPTED, Kind.ERROR, Kind.REWIND, Kind.CLEAR)
 )
-"""A reply, and what ends a step: where a history may be cut, nothing before the latest of these matters."""
+"""The kinds that decide where a history may be cut: a reply, and messages that end a step. Nothing before the latest of
+these matters.
+"""
 
 _FORMS: Mapping[str, Form | None] = {kind.value: kind.form for kind in Kind}
 encode_data = json.JSONEncoder(separators=(",", ":")).encode
-"""Makes the text of a column of a mapping, as `Message.row` does."""
+"""Encodes a mapping as JSON for a column, as `Message.row` does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One entry of a log. Immutable, also when it came from the database (do not change ``data``)."""
+    """A message: one entry of a log. Immutable; do not change ``data``."""
 
     agent_uuid: str
-    """The agent that wrote it. It is in this agent's log."""
+    """The uuid of the agent that wrote it, in whose log it is."""
     id: int
-    """The lineage position, from 1."""
+    """The position in the lineage, from 1."""
     kind: str
-    """One of `Kind`, or a kind that a newer version wrote."""
+    """The kind: one of `Kind`, or a kind of a newer version."""
     content: str
-    """The text, as a person reads it."""
+    """The text for people."""
     data: Mapping[str, Any]
-    """Further facts, whose keys depend on the kind. Empty for most."""
+    """Further data, whose keys depend on the kind; often empty."""
     created_at: int
-    """When it was written, in milliseconds since 1970 (UTC)."""
+    """The time when it was written, in milliseconds since 1970 (UTC)."""
 
     @property
     def agent(self) -> str:
@@ -180,52 +182,52 @@ class Message:
 
     @property
     def position(self) -> int:
-        """The lineage position, from 1."""
+        """The position in the lineage, from 1."""
         return self.id
 
     @property
     def created_time(self) -> datetime:
-        """When it was written, in UTC."""
+        """The time when it was written, in UTC."""
         return utc_time(self.created_at)
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The calls of a reply, each with an id that is unique among them; none of another message."""
+        """The calls of a reply, each with an id that is unique in the reply; empty for other messages."""
         return calls_at(self.id, self.data)
 
     @property
     def spent(self) -> Spent | None:
-        """The tokens that a service has counted for it, and their price; None when it has counted none."""
+        """The tokens that a service has counted for it, with their price; None if it has counted none."""
         return spent_in(self.data)
 
     @property
     def reply(self) -> Reply:
-        """The reply that a message of kind ``assistant`` holds."""
+        """The reply in a message of kind ``assistant``."""
         return reply_at(self.id, self.content, self.data)
 
     @property
     def is_whole_reply(self) -> bool:
-        """Whether it is a reply that was not cut off."""
+        """Whether the message is a reply that was not cut off."""
         return self.kind == Kind.ASSISTANT and self.data.get("stop_reason") != INTERRUPTED
 
     @property
     def attached(self) -> Sequence[Mapping[str, Any]]:
-        """The attachments, each as it is kept: ``sha256``, ``media``, ``size`` and ``name``."""
+        """The attachments, each with ``sha256``, ``media``, ``size`` and ``name``."""
         return self.data.get(ATTACHMENTS_KEY) or ()
 
     @property
     def may_cost(self) -> bool:
-        """Whether it says what a request cost, or could have."""
+        """Whether the message records the cost of a request, or a request that may have cost something."""
         return self.kind in SPENDING
 
     @property
     def counts_as_request(self) -> bool:
-        """Whether it says what a request of its agent cost, or could have. A trial's copies do not."""
+        """Whether it records a request of its own agent. Copies in trials do not."""
         return self.may_cost and (self.kind == Kind.MERGE or "from" not in self.data)
 
     @property
     def is_in_turn(self) -> bool:
-        """Whether it belongs to a turn, after the message that opens it."""
+        """Whether it belongs to a turn, after the message that opens the turn."""
         return self.kind in IN_TURN
 
     @property
@@ -235,20 +237,19 @@ class Message:
 
     @property
     def ends_pieces(self) -> bool:
-        """Whether the pieces of a reply on its way are of no use after it."""
+        """Whether pieces of a reply in progress are void after it."""
         return self.kind in BOUNDARIES
 
     def row(self) -> tuple[str, int, str, str, str | None, int]:
-        """The message as a row of table ``messages``; empty data is NULL."""
+        """Return the message as a row of table ``messages``; empty data are NULL."""
         data = encode_data(self.data) if self.data else None
         return (self.agent_uuid, self.id, self.kind, self.content, data, self.created_at)
 
     @staticmethod
     def from_row(row: tuple[Any, ...]) -> "Message":
-        """The message that a row of table ``messages`` holds, with its hash or without.
+        """Return the message of a row of table ``messages``, with or without its hash.
 
-        Raises `HistoryError` when the row holds no message: its data does not parse, or lacks what messages of its kind
-        have.
+        Raises `HistoryError` when the row is invalid: its data cannot be parsed, or lack a required part.
         """
         uuid, position, kind, content, text, created_at = row[:6]
         if not (type(content) is str and isinstance(kind, str) and type(created_at) is int):
@@ -269,4 +270,4 @@ class Message:
 _decode = json.JSONDecoder().decode
 
 new_message = maker(Message)
-"""Makes messages fast. Used for logs that are read whole, and for new messages."""
+"""Makes messages fast, for logs that are read completely and for new messages."""

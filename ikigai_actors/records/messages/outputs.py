@@ -1,4 +1,4 @@
-"""The type that a typed turn must give a value of: how it is stored, and how a value is checked.
+"""The type of a typed turn's value: how it is stored, and how values are checked.
 
     wanted = expected(Invoice)                     # in the process that asks
     problems(wanted, {"total": "a lot"})           # ["total: 'a lot' is not of type 'number'"], in any process
@@ -25,7 +25,7 @@ from ikigai_actors.text import described, unambiguous
 from ikigai_actors.tools.plain_schema import Unsuitable, plain
 
 MOST_SHOWN = 20
-"""How many errors of a value are named."""
+"""The most errors of a value that are listed."""
 
 _LONGEST_SCHEMA = 256 * 1024
 _DEFINITIONS = ("$defs", "definitions")
@@ -40,27 +40,27 @@ _MOST_KNOWN = 256
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A type that a turn must give a value of, as it is stored."""
+    """The type of a typed turn's value, as it is stored."""
 
     schema: Mapping[str, Any]
     """The JSON schema."""
     type: str = ""
-    """The type's name in the program that asked, ``module:Name``; empty for a schema."""
+    """The name of the type in the program that asked, ``module:Name``; empty for a schema."""
 
     def stored(self) -> dict[str, Any]:
-        """The form that it has in the data of a prompt."""
+        """Return the form of the type in the data of a prompt."""
         return {"schema": self.schema, "type": self.type} if self.type else {"schema": self.schema}
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """The schema of an object that has such a value as its only property, in the form that services take."""
+        """Return the schema of an object with such a value as its only property, in the form that services take."""
         try:
             return plain(self._whole(), checked=True).schema
         except Unsuitable:  # an older version has stored it
             return self._whole()
 
     def check_form(self) -> None:
-        """Check that services take such a schema. Raises `BadInput`."""
+        """Check that services accept the schema. Raises `BadInput`."""
         try:
             plain(self._whole())
         except Unsuitable as error:
@@ -74,7 +74,7 @@ class Expected:
 
 
 def expected(output: object) -> Expected:
-    """The type that a typed turn must return.
+    """Return the type of a typed turn's value.
 
     Args:
         output: a type that pydantic knows (a model, a dataclass, ``list[int]``), or a JSON schema as a dict.
@@ -100,7 +100,7 @@ def expected(output: object) -> Expected:
 
 
 def expected_in(data: Mapping[str, Any]) -> Expected | None:
-    """The type that a turn must return which a prompt with this data opens; None for any answer."""
+    """Return the type of the value that a prompt with this data asks for; None for any answer."""
     stored = data.get("output")
     if not isinstance(stored, Mapping) or not isinstance(stored.get("schema"), Mapping):
         return None
@@ -108,11 +108,11 @@ def expected_in(data: Mapping[str, Any]) -> Expected | None:
 
 
 def problems(wanted: Expected, value: object) -> list[str]:
-    """The errors of a value, a line each, 20 at most; empty when it fits.
+    """Return the errors of a value, a line each, at most 20; empty when it fits.
 
     Args:
-        wanted: what it must be.
-        value: the value, as JSON has it.
+        wanted: the type.
+        value: the value, as JSON data.
     """
     try:
         text = _as_json(value, "the result")
@@ -125,14 +125,14 @@ def problems(wanted: Expected, value: object) -> list[str]:
 
 
 def given_in(arguments: object, wanted: Expected) -> tuple[Any, list[str]]:
-    """The value in the arguments of a call, and what is wrong with it."""
+    """Return the value in the arguments of a call, and its errors."""
     if not isinstance(arguments, Mapping) or arguments.keys() != {_VALUE}:
         return None, [f"expected an object with the property {_VALUE!r}, and no other"]
     return arguments[_VALUE], problems(wanted, arguments[_VALUE])
 
 
 def given_as_text(text: str, wanted: Expected) -> tuple[Any, list[str]]:
-    """The value that a text gives as JSON, in the form of a call's arguments; and what is wrong with it."""
+    """Return the value in a JSON text, in the form of a call's arguments; and its errors."""
     try:
         arguments = json.loads(text, object_pairs_hook=unambiguous, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
@@ -141,15 +141,15 @@ def given_as_text(text: str, wanted: Expected) -> tuple[Any, list[str]]:
 
 
 def as_output(output: object, value: object) -> Any:
-    """A value that a turn gave, as the type that was asked for.
+    """Convert a turn's value to the requested type.
 
     Args:
-        output: what `expected` takes.
-        value: the value, as JSON has it.
+        output: the type, as for `expected`.
+        value: the value, as JSON data.
 
     Raises:
         BadInput: there is no such type.
-        OutputError: the value is none of this type.
+        OutputError: the value does not fit this type.
     """
     wanted = expected(output)
     if wrong := problems(wanted, value):
@@ -160,7 +160,7 @@ def as_output(output: object, value: object) -> Any:
 
 
 def read_output(text: str, output: object) -> Any:
-    """The value of a type that a text holds: the result of a typed ``exit``, as its supervisor gets it by mail.
+    """Read a value of a type from a text: the result of a typed ``exit``, which its supervisor gets by mail.
 
     Args:
         text: the value as JSON.
@@ -168,7 +168,7 @@ def read_output(text: str, output: object) -> Any:
 
     Raises:
         BadInput: there is no such type.
-        OutputError: the text is no JSON, or holds another value.
+        OutputError: the text is no JSON, or has a value that does not fit.
     """
     check_type(text, str, "text", "text")
     expected(output)
@@ -180,7 +180,7 @@ def read_output(text: str, output: object) -> Any:
 
 
 def as_text(value: object) -> str:
-    """A value as JSON, as it is stored and shown."""
+    """Return a value as JSON text, as it is stored and shown."""
     return json.dumps(value, ensure_ascii=False)
 
 

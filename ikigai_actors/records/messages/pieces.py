@@ -1,4 +1,4 @@
-"""Pieces: what was received of replies on their way, as rows, for listeners in other processes.
+"""Pieces: the received parts of replies in progress, as rows for listeners in other processes.
 
     write_alone(store, Listen("door"))                          # renewed while somebody there listens
     journal.perform(AppendPieces(host, 1, [NewPieces(...)]))    # the host of the agent, again and again
@@ -21,7 +21,7 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 
 LISTENS_FOR = 15.0
-"""Seconds for which a listener is written for after it has said that it listens."""
+"""The seconds for which a listener counts after it has registered."""
 
 ReplyPiece = tuple[str, str]
 """A part of a reply: its kind, ``text`` or ``thinking``, and its text."""
@@ -30,30 +30,30 @@ _ENDS = sorted(BOUNDARIES)
 
 
 class NewPieces(NamedTuple):
-    """The text of a reply since the latest row."""
+    """The text of a reply that was received since its latest row."""
 
     agent: str
-    """The uuid of the agent that receives it."""
+    """The uuid of the agent that receives the reply."""
     reply: int
-    """The number among the replies of the host."""
+    """The number of the reply on its host."""
     at: int
-    """The message that it continues."""
+    """The id of the message that the reply continues."""
     pieces: Sequence[ReplyPiece]
     is_over: Callable[[], bool]
-    """Whether the reply, or what came instead, was handed to its agent; asked before a row is written."""
+    """Returns whether the reply, or its error, was passed to the agent. Called before a row is written."""
 
 
 class PiecesRow(NamedTuple):
-    """A row of a reply that is on its way."""
+    """A row of a reply in progress."""
 
     id: int
-    """Counts per host."""
+    """The number of the row on its host."""
     agent: str
     """The uuid of the agent."""
     reply: int
-    """The number of the reply among those of the host."""
+    """The number of the reply on its host."""
     at: int
-    """The message that it continues."""
+    """The id of the message that the reply continues."""
     pieces: list[ReplyPiece]
 
 
@@ -61,13 +61,13 @@ class WrittenPieces(NamedTuple):
     """The answer of `AppendPieces`."""
 
     replies: Sequence[int]
-    """The replies of which something was written."""
+    """The replies of which rows were written."""
     left: frozenset[int]
-    """The replies that have rows; empty if nothing was to be deleted."""
+    """The replies that still have rows; empty if nothing was to be deleted."""
 
 
 class AppendPieces(Unit):
-    """Append a row for each reply that is on its way; delete the rows that are void. Answered with `WrittenPieces`.
+    """Append a row for each reply in progress, and delete void rows. Answered with `WrittenPieces`.
 
     The journal is the one writer of a host, so the order of ids is that of commits. A reply that is over when the
     journal comes to this has no row: what commits it is written after this.
@@ -81,8 +81,8 @@ class AppendPieces(Unit):
         Args:
             host: the id of the host.
             number: the id of the first row.
-            new: what was received.
-            over: the agents whose void rows are deleted, by uuid.
+            new: the received texts.
+            over: the uuids of the agents whose void rows are deleted.
         """
         self._host, self._next, self._agents = host, number, list(over)
         self._rows = [(one, json.dumps(one.pieces)) for one in new]
@@ -102,7 +102,7 @@ class AppendPieces(Unit):
 
 @dataclass(frozen=True, slots=True)
 class ClearPieces(Unit):
-    """Delete all rows of a host: nobody listens any more."""
+    """Delete all rows of a host, because nobody listens any more."""
 
     host: str
 
@@ -113,16 +113,16 @@ class ClearPieces(Unit):
 
 @dataclass(frozen=True, slots=True)
 class Listen(Unit):
-    """Say that a process listens, for `LISTENS_FOR` seconds from now on; or ``seconds=0``, that it does no more.
+    """Register a process as a listener for `LISTENS_FOR` seconds; with ``seconds=0``, end that.
 
-    The hosts hear of it as of all that is committed by others.
+    The hosts are notified as of any commit.
     """
 
     who: str
-    """The id of a host; else random."""
+    """The id of the listener: of a host, or random."""
     seconds: float = LISTENS_FOR
     replies: bool = True
-    """Whether it wants to see replies on their way; else it is only there, and nothing is written for it."""
+    """Whether it wants the pieces of replies. Otherwise it is only present, and nothing is written for it."""
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:
         if self.seconds:
@@ -133,28 +133,28 @@ class Listen(Unit):
 
 
 def listened_for(tx: Transaction, host: str) -> float:
-    """For how many seconds from now on another process than this host wants to see replies; 0 for none."""
+    """Return for how many seconds from now another process than this host wants pieces of replies; 0 for none."""
     [(left,)] = tx.run("listened", id=host)
     return max(0, left or 0) / 1000
 
 
 def host_is_needed(tx: Transaction, host: str, within: float) -> bool:
-    """Whether a process beside this host is there, or something goes on by itself within this many seconds.
+    """Return whether another process is present, or something happens by itself within this many seconds.
 
-    Turns in progress are not looked at: the host knows its own.
+    Turns in progress do not count, because the host knows its own.
     """
     [(used,)] = tx.run("host_is_needed", id=host, ms=int(within * 1000))
     return bool(used)
 
 
 def pieces_behind(tx: Transaction, host: str, after: int) -> list[PiecesRow]:
-    """The rows of a host after a place, of replies that are on their way still; in order."""
+    """Return the rows of a host after a place, for replies that are still in progress; in order."""
     found = tx.run("pieces_behind", host=host, after=after, ends=_ENDS)
     return [PiecesRow(number, agent, reply, at, decode_pieces(body)) for number, agent, reply, at, body in found]
 
 
 def decode_pieces(body: str) -> list[ReplyPiece]:
-    """The pieces of a row; none when it cannot be read: another version wrote it, or a hand."""
+    """Return the pieces of a row; none when it cannot be read, for example from another version."""
     try:
         return [(str(kind), str(text)) for kind, text in json.loads(body)]
     except (ValueError, TypeError, RecursionError):
@@ -162,5 +162,5 @@ def decode_pieces(body: str) -> list[ReplyPiece]:
 
 
 def delete_pieces_of_ended(tx: Transaction) -> None:
-    """Delete what hosts have left that have ended."""
+    """Delete the rows that ended hosts have left."""
     tx.run("delete_pieces_of_ended")

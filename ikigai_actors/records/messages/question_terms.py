@@ -1,4 +1,4 @@
-"""The terms of a question: which people it asks, and what happens while nobody answers. Pure.
+"""The terms of a question: the people that it asks, and what happens while nobody answers. Pure.
 
     terms = terms_in({"within": "4h", "default": "deny", "remind": "30m", "escalate": ["role:lead", "above"]})
     terms.steps()       # remind after 30 m, ask role:lead after 60 m, and the one above after 90 m; deny after 4 h
@@ -17,12 +17,12 @@ from ikigai_actors.arguments import parse_span, shown
 from ikigai_actors.errors import BadInput
 
 APPROVERS = "role:approve"
-"""All who may approve calls in the branch: a question asks them where nothing else is said."""
+"""The address of all who may approve calls in the branch. Questions without other addresses ask them."""
 
 ABOVE = "above"
 
 REMIND, ESCALATE, DEFAULT = "remind", "escalate", "default"
-"""The steps of a question that nobody has answered."""
+"""The steps of an unanswered question."""
 
 DENY, ALLOW = "deny", "allow"
 
@@ -33,32 +33,32 @@ _NAMES = frozenset({"within", "default", "remind", "escalate", "to"})
 
 
 class QuestionStep(NamedTuple):
-    """A step of a question that nobody has answered."""
+    """A step of an unanswered question."""
 
     after: int
-    """Milliseconds from the question on."""
+    """The milliseconds after the question was asked."""
     what: str
-    """``remind``, ``escalate`` or ``default``."""
+    """The kind of step: ``remind``, ``escalate`` or ``default``."""
     address: str = ""
-    """The address that is asked from then on; of ``escalate``."""
+    """For ``escalate``: the address that is asked from then on."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionTerms:
-    """Which people a question asks, and what happens while nobody answers."""
+    """The people that a question asks, and what happens while nobody answers."""
 
     to: tuple[str, ...] = (APPROVERS,)
     within: int | None = None
-    """Milliseconds after which the default is taken; None waits forever."""
+    """The milliseconds after which the default is taken; None waits forever."""
     default: Any = DENY
-    """``deny`` or ``allow`` of a call; of any other question its answer, or ``deny`` for none."""
+    """For a call, ``deny`` or ``allow``; for any other question its default answer, or ``deny`` for none."""
     remind: int | None = None
-    """Milliseconds after which it is asked once more."""
+    """The milliseconds after which a reminder is sent; None for no reminder."""
     escalate: tuple[str, ...] = ()
-    """The addresses that are asked after that, one after another."""
+    """The addresses that are asked later, one after another."""
 
     def steps(self) -> tuple[QuestionStep, ...]:
-        """All that may happen, in order. Each interval is that of the reminder, or an equal part of the time limit."""
+        """Return all steps in order. Each interval is that of the reminder, or an equal part of the time limit."""
         last = [] if self.within is None else [QuestionStep(self.within, DEFAULT)]
         apart = self.remind or (0 if self.within is None else self.within // (len(self.escalate) + 1))
         before = [(REMIND, "")] if self.remind else []
@@ -67,14 +67,14 @@ class QuestionTerms:
         return (*(one for one in found if self.within is None or one.after < self.within), *last)
 
     def encoded(self) -> str:
-        """The terms as a row holds them; empty for the usual ones."""
+        """Return the terms as text for a row; empty for the default terms."""
         usual = QuestionTerms()
         said = {name: getattr(self, name) for name in _NAMES if getattr(self, name) != getattr(usual, name)}
         return json.dumps(said, sort_keys=True) if said else ""
 
     @staticmethod
     def decoded(text: str) -> "QuestionTerms":
-        """The terms of a row. Raises `BadInput` for what is none."""
+        """Return the terms from the text of a row. Raises `BadInput`."""
         try:
             said = json.loads(text) if text else {}
             lists = {name: tuple(said[name]) for name in ("to", "escalate") if name in said}
@@ -84,7 +84,7 @@ class QuestionTerms:
 
 
 def terms_in(setting: Mapping[str, Any] | None) -> QuestionTerms:
-    """The terms that the setting ``questions`` of an agent gives. Raises `BadInput`."""
+    """Return the terms from an agent's setting ``questions``. Raises `BadInput`."""
     said = dict(setting or {})
     if unknown := sorted(said.keys() - _NAMES):
         raise BadInput(f"Expected {', '.join(sorted(_NAMES))} in questions; got {', '.join(unknown)}.")
@@ -101,7 +101,7 @@ def terms_in(setting: Mapping[str, Any] | None) -> QuestionTerms:
 
 
 def are_terms(value: object) -> bool:
-    """Whether a value can be the setting ``questions``."""
+    """Return whether a value is valid for the setting ``questions``."""
     try:
         return isinstance(value, dict) and terms_in(value) is not None
     except BadInput:
@@ -109,7 +109,7 @@ def are_terms(value: object) -> bool:
 
 
 def span_in(value: object, name: str) -> int | None:
-    """A length of time, as ``30m`` or seconds, in milliseconds; None for none. Raises `BadInput`."""
+    """Return a length of time, such as ``30m`` or seconds, in milliseconds; None for None. Raises `BadInput`."""
     if value is None:
         return None
     time = parse_span(value) / 1000 if isinstance(value, str) else value
@@ -119,7 +119,7 @@ def span_in(value: object, name: str) -> int | None:
 
 
 def check_addresses(value: object, name: str, *, above: bool) -> tuple[str, ...]:
-    """Return addresses; raise `BadInput` for what is none. ``above``: whether the one above may be among them."""
+    """Check addresses, and return them. Raises `BadInput`. ``above``: whether the address ``above`` is allowed."""
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) > MOST_ADDRESSES:
         raise BadInput(f"Expected {name} to be a list of at most {MOST_ADDRESSES} addresses; got {shown(value)}.")
     for one in value:
@@ -131,7 +131,7 @@ def check_addresses(value: object, name: str, *, above: bool) -> tuple[str, ...]
 
 
 def resolved(addresses: Collection[str], labels: Mapping[str, str]) -> tuple[str, ...]:
-    """The addresses, with the principal that a label names; approvers where the agent has no such label."""
+    """Return the addresses with labels replaced by their principals; approvers if the agent has no such label."""
     found: list[str] = []
     for one in addresses:
         kind, _, name = one.partition(":")
@@ -143,9 +143,9 @@ def resolved(addresses: Collection[str], labels: Mapping[str, str]) -> tuple[str
 
 
 def is_asked(addresses: Collection[str], principal: str, roles: Collection[str]) -> bool:
-    """Whether a question asks a principal, by its id and its roles.
+    """Return whether a question asks a principal, by its id and its roles.
 
-    ``roles`` has each right with those before it. Those who may operate may answer everything.
+    ``roles`` must include the weaker roles of each role. Operators may answer all questions.
     """
     words = {"operate"} & set(roles)
     return bool(words) or any(

@@ -1,4 +1,4 @@
-"""The form in which a reply is stored: `reply_message_data` writes it, `reply_of` reads it. Pure."""
+"""The form in which a reply is stored: `reply_message_data` writes it, and `reply_of` reads it. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -12,13 +12,13 @@ from ikigai_actors.providers.blocks import THINKING
 from ikigai_actors.records.messages.messages import Kind, Message
 
 OUTPUT = "output"
-"""The stop reason of a reply that is the value which a turn was asked for."""
+"""The stop reason of a reply that is the value of a typed turn."""
 
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
 def reply_message_data(reply: Reply, model: str) -> dict[str, Any]:
-    """The data that an assistant message stores of a reply beside its text.
+    """Return the data of an assistant message for a reply, without its text.
 
     Blocks and calls are kept as they came, except for what no request can carry: halves of characters become U+FFFD,
     and numbers that JSON does not have become None. A thought that this changes is left out, since its signature fits
@@ -50,7 +50,7 @@ def reply_message_data(reply: Reply, model: str) -> dict[str, Any]:
 
 
 def spent_data(spent: Spent | None) -> dict[str, Any]:
-    """The data that a message stores of the tokens that a service counted; also for a reply that never came."""
+    """Return the data for the tokens that a service counted; also for a reply that never came."""
     if spent is None:
         return {}
     counts = asdict(spent.usage)
@@ -75,7 +75,7 @@ def _sendable(value: Any) -> Any:
 
 
 def output_reply(message: Message) -> Reply:
-    """The reply that a message of kind ``output`` holds: its text is the value as JSON."""
+    """Return the reply for a message of kind ``output``: its text is the value as JSON."""
     data = message.data
     spent = spent_of(message)
     return Reply(
@@ -88,7 +88,7 @@ def output_reply(message: Message) -> Reply:
 
 
 def outcome_of(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnInterrupted | None:
-    """How the latest turn among an agent's own messages ended; None when there was none."""
+    """Return how the latest turn among an agent's own messages ended; None when there was none."""
     ended = False  # hooks have let it end
     for message in newest_first:
         match message.kind:
@@ -116,7 +116,7 @@ def outcome_of(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnI
 
 
 def last_outcome(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnInterrupted | None:
-    """How the latest turn among a dead agent's own messages ended; None when there was none, or death cut it off."""
+    """Return how the latest turn of a dead agent ended; None when there was none, or the death cut it off."""
     ended = False
     for message in newest_first:
         if message.kind in (Kind.USER, Kind.REPAIR, Kind.STEER, Kind.CONTEXT):
@@ -133,20 +133,20 @@ def last_outcome(newest_first: Iterable[Message]) -> Reply | ProviderError | Tur
 
 
 def reply_of(message: Message) -> Reply:
-    """The reply that an assistant message holds: the inverse of `reply_message_data`."""
+    """Return the reply in an assistant message: the inverse of `reply_message_data`."""
     return message.reply
 
 
 def is_whole_reply(message: Message) -> bool:
-    """Whether a message is a reply that was not cut off."""
+    """Return whether a message is a reply that was not cut off."""
     return message.is_whole_reply
 
 
 def spent_of(message: Message) -> Spent | None:
-    """The tokens that a service counted for a message: the inverse of `spent_data`. None when it counted none."""
+    """Return the tokens that a service counted for a message; None for none. The inverse of `spent_data`."""
     return message.spent
 
 
 def calls_in(message: Message) -> tuple[ToolCall, ...]:
-    """The calls of an assistant message, each with an id that is unique among them."""
+    """Return the calls of an assistant message, each with an id that is unique in the message."""
     return message.calls

@@ -1,4 +1,4 @@
-"""A stored reply, read from its data alone. Pure."""
+"""Reads a stored reply from the data of its message. Pure."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -7,11 +7,11 @@ from typing import Any
 from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
 
 INTERRUPTED = "interrupted"
-"""The stop reason of a reply that was cut off: only its text is kept."""
+"""The stop reason of a reply that was cut off. Only its text is stored."""
 
 
 def reply_at(position: int, content: str, data: Mapping[str, Any]) -> Reply:
-    """The reply at a position, by the content and the data of its message.
+    """Return the reply at a position, from the content and data of its message.
 
     Each of its calls has an id, unique within the reply: one without gets it from the position. These ids are what
     ``data.tool_use_id`` of a result refers to.
@@ -28,20 +28,20 @@ def reply_at(position: int, content: str, data: Mapping[str, Any]) -> Reply:
 
 
 def spent_in(data: Mapping[str, Any]) -> Spent | None:
-    """The tokens that a service counted, by the data of a message; None when it counted none."""
+    """Return the tokens that a service counted, from the data of a message; None for none."""
     usage = stored_usage(data.get("usage"))
     return None if usage is None else Spent(usage, data.get("made_by", ""))
 
 
 def stored_usage(stored: Mapping[str, Any] | None) -> Usage | None:
-    """The stored usage; what a newer version may have added to it is left out."""
+    """Return the stored usage. Fields of a newer version are left out."""
     if stored is None:
         return None
     return Usage(**{field.name: stored[field.name] for field in fields(Usage) if field.name in stored})
 
 
 def calls_at(position: int, data: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    """The calls of the reply at a position, each with an id that is unique among them."""
+    """Return the calls of the reply at a position, each with an id that is unique in the reply."""
     if data.get("stop_reason") == INTERRUPTED:
         return ()
     blocks = data.get("blocks")
@@ -58,7 +58,7 @@ def calls_at(position: int, data: Mapping[str, Any]) -> tuple[ToolCall, ...]:
 
 
 def new_call_id(message_id: int, position: int, is_taken: Callable[[str], bool]) -> str:
-    """An id for a call, made from its position; underscores make it differ from the ids that are taken."""
+    """Return a new id for a call, made from its position. Underscores are added until it is not taken."""
     call_id = f"call_{message_id}_{position}"
     while is_taken(call_id):
         call_id += "_"

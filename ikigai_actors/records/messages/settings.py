@@ -1,4 +1,4 @@
-"""The settings of an agent. They are messages, so lineage inherits them and the nearest wins.
+"""The settings of an agent. They are stored as messages, so children inherit them, and the latest value counts.
 
     model           ``provider:model``, or several with commas between them: the next one is asked when a service is
                     not available; without it the system's default answers
@@ -58,11 +58,13 @@ from ikigai_actors.records.messages.skills import are_instructions, are_skills
 from ikigai_actors.text import check_text
 
 IMPORTED = "imported"
-"""In the setting ``effects``: another program has recorded the agent. It is no trial, and may lose the setting."""
+"""The key in the setting ``effects`` of an agent that another program has recorded. It is no trial, and the setting can
+be removed.
+"""
 
 
 def is_trial(settings: Mapping[str, Any]) -> bool:
-    """Whether an agent with these settings is a trial, or comes from one: it never does anything outside."""
+    """Return whether an agent with these settings is a trial, or comes from one: it has no effects outside."""
     effects = settings.get("effects")
     return effects is not None and not effects.get(IMPORTED)
 
@@ -131,26 +133,26 @@ def _is_thinking(value: Any) -> bool:
 
 
 LIVING_LIMIT = 1_000
-"""How many agents may live in a branch when a model forks, where no setting says: it stops a fork bomb."""
+"""The default for the most living agents in a branch when a model forks. It stops a fork bomb."""
 
 MAX_STEPS = 50
-"""How often a model may be asked in one turn, where no setting says."""
+"""The default for the most requests to a model in one turn."""
 
 STREAM_RETRIES = 1
-"""How often a reply that breaks off is asked for again, where no setting says."""
+"""The default for how many times a reply that breaks off is requested again."""
 
 SERVICE_RETRIES = 5
-"""How often a request is sent again that a service refuses for the moment, where no setting says."""
+"""The default for how many times a request is sent again that a service refuses for the moment."""
 
 URGENCIES: Mapping[str, int] = {"now": 0, "1h": 3_600_000, "24h": 24 * 3_600_000}
-"""Milliseconds that a request may wait for a batch, by the value of the setting ``urgency``."""
+"""The milliseconds that a request may wait for a batch, by the value of the setting ``urgency``."""
 
 _MOST = 2**31
 """No count is that high."""
 
 
 class WrittenAs(Enum):
-    """How a person writes the value of a setting."""
+    """The ways in which a person writes the value of a setting."""
 
     JSON = "JSON"
     TEXT = "text as it is"
@@ -159,14 +161,14 @@ class WrittenAs(Enum):
 
 
 class Setting(NamedTuple):
-    """The rule for a setting's values."""
+    """The rule for the values of a setting."""
 
     fits: Callable[[Any], bool]
-    """Whether it can have this value."""
+    """Returns whether a value is valid."""
     expected: str
-    """The rule for its value, in words."""
+    """The expected value, in words."""
     of_the_model: bool = False
-    """Whether it goes to the model. A process may give such a setting to agents that have not set it."""
+    """Whether the setting is passed to the model. A process may set defaults for such settings."""
     written: WrittenAs = WrittenAs.JSON
 
 
@@ -218,11 +220,11 @@ SETTINGS: Mapping[str, Setting] = {
     "urgency": Setting(lambda value: value in tuple(URGENCIES), "'now', '1h' or '24h'", written=WrittenAs.TEXT),
     "top_p": Setting(lambda value: _is_number(value, 0, 1), "a number from 0 to 1", True),
 }
-"""Each setting by its name."""
+"""The rules of all settings, by name."""
 
 
 def misfits(settings: Mapping[str, Any]) -> dict[str, str]:
-    """The settings whose value cannot be used, by name, with what is wrong. Only an edited database has such.
+    """Return the settings with invalid values, by name, with the faults. Only an edited database has such.
 
     A setting that this version does not know is left alone. None removes a setting, and fits.
     """
@@ -234,7 +236,7 @@ def misfits(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def complaint(settings: Mapping[str, Any]) -> str | None:
-    """The fault of settings in force, and its remedy; None when all can be used."""
+    """Return the fault of settings in force, with its remedy; None when all are valid."""
     wrong = misfits(settings)
     if not wrong:
         return None
@@ -248,7 +250,7 @@ _WORDS = {"on": True, "true": True, "yes": True, "off": False, "false": False, "
 
 
 def check_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Check settings that a process gives to its agents, and that are never stored. Raises `BadInput`."""
+    """Check the default settings that a process gives its agents, which are never stored. Raises `BadInput`."""
     for key in check_mapping(settings, "settings", "a dict of settings"):
         if key in SETTINGS and not SETTINGS[key].of_the_model:
             raise BadInput(f"Setting {key} has no default: an agent has it or has not. Set it there: /set {key} VALUE.")
@@ -282,7 +284,7 @@ def parse_setting(name: str, text: str) -> Any:
 
 
 def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as they can be stored; None means that one is removed. Raises `BadInput`."""
+    """Check settings, and return them in the form that is stored; None removes a setting. Raises `BadInput`."""
     for key, value in settings.items():
         if key not in SETTINGS:
             raise BadInput(f"There is no setting {key!r}; expected one of {', '.join(SETTINGS)}.")

@@ -16,24 +16,27 @@ from ikigai_actors.records.messages.forms import are_references
 from ikigai_actors.tools.skills.digests import LONGEST_INSTRUCTIONS, digest_of_skill
 
 MOST_SKILLS, LONGEST_CATALOGUE = 100, 32_768
-"""The most skills of an agent, and the most characters of their names and descriptions, which each request has."""
+"""The most skills of an agent, and the most characters of their names and descriptions, which each request contains."""
 
 Pinned = Mapping[str, Any]
-"""An entry of the setting."""
+"""An entry of the setting ``skills``."""
 
 
 def pinned(manifest: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """The entry for a skill from a place."""
+    """Return the entry for a skill from a directory."""
     return {**manifest, "sha256": digest_of_skill(manifest), "from": source}
 
 
 def blob_of(skill: Pinned, path: str) -> str | None:
-    """The digest of a file of a skill; None where it has no such file."""
+    """Return the digest of a file of a skill; None if it has no such file."""
     return next((one["sha256"] for one in skill["attached"] if one["name"] == path), None)
 
 
 def with_skills(settings: Mapping[str, Any], new: Sequence[Pinned]) -> list[Pinned]:
-    """The setting with further skills; one of the same name is replaced. Raises `BadInput` where they are too many."""
+    """Return the setting with further skills, which replace those of the same name.
+
+    Raises `BadInput` if they are too many.
+    """
     found = {one["name"]: one for one in (*(settings.get("skills") or ()), *new)}
     entries = [found[name] for name in sorted(found)]
     length = catalogue_length(entries)
@@ -48,12 +51,12 @@ def with_skills(settings: Mapping[str, Any], new: Sequence[Pinned]) -> list[Pinn
 
 
 def catalogue_length(entries: Sequence[Pinned]) -> int:
-    """How many characters of a catalogue these are."""
+    """Return the number of characters of these entries in a catalogue."""
     return sum(len(one["name"]) + len(one["description"]) for one in entries)
 
 
 def are_skills(value: Any) -> bool:
-    """Whether a value is what `with_skills` makes."""
+    """Return whether a value is a valid setting ``skills``."""
     if not isinstance(value, list) or not all(map(_is_entry, value)) or len(value) > MOST_SKILLS:
         return False
     names = [one["name"] for one in value]
@@ -61,7 +64,7 @@ def are_skills(value: Any) -> bool:
 
 
 def are_instructions(value: Any) -> bool:
-    """Whether a value is what ``agent.use_instructions`` makes: texts, each with its path and its digest."""
+    """Return whether a value is a valid setting ``instructions``: texts with their paths and digests."""
     if not isinstance(value, list) or not all(map(_is_instruction, value)):
         return False
     return sum(len(one["text"]) for one in value) <= LONGEST_INSTRUCTIONS

@@ -1,4 +1,4 @@
-"""The texts of skills beside a message: those that a summary keeps, and those that a prompt brings. Pure."""
+"""The texts of skills beside a message: those that a summary keeps, and those that a prompt adds. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from ikigai_actors.records.messages.messages import Message
 
 SKILLS = "skills"
-"""The key in the data of such a message."""
+"""The key of these texts in the data of the message."""
 
 
 def skills_beside(message: Message) -> Sequence[Mapping[str, Any]]:
-    """The texts that are shown beside a message, each with ``name``, ``sha256`` and ``text``.
+    """Return the texts that are shown beside a message, each with ``name``, ``sha256`` and ``text``.
 
     Those of a summary also have ``message``, the position of the message that has loaded it.
     """

@@ -1,4 +1,4 @@
-"""The place where a word entered the history of its agent, by its message. Pure; `records.mail.words` keeps words."""
+"""The position of a steering message in the history of its agent. Pure; `records.mail.words` stores the messages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,26 +6,26 @@ from dataclasses import dataclass
 from ikigai_actors.records.messages.messages import Kind, Message
 
 STEER = "steer"
-"""In the data of a prompt, and of its message: it is a word. True, or `NOW`."""
+"""The key in the data of a prompt that makes it a steering message. The value is True, or `NOW`."""
 
 NOW = "now"
-"""The word does not wait for the end of the step in progress: it cuts that off."""
+"""The value for a steering message that cuts off the step in progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steered:
-    """Where a word has entered the history of its agent."""
+    """The position at which a steering message has entered the history of its agent."""
 
     position: int
-    """The position of its message."""
+    """The position of the message."""
     turn: int
     """The position of the message that opened the turn."""
     opened: bool = False
-    """Whether the word itself opened the turn, since none was in progress."""
+    """Whether the message itself opened the turn, because none was in progress."""
 
 
 def steered_in(message: Message) -> tuple[int, Steered] | None:
-    """The mail of the word that a message is, and where it has entered; None for any other message, or a copy."""
+    """Return the mail and the position of a steering message; None for any other message, or a copy."""
     data = message.data
     if not data.get(STEER) or "from" in data or message.kind not in (Kind.USER, Kind.STEER):
         return None
@@ -34,12 +34,12 @@ def steered_in(message: Message) -> tuple[int, Steered] | None:
 
 
 def as_word(message: Message) -> Mapping[str, str]:
-    """A word as a summary keeps it: its text, and who said it, if an agent did."""
+    """Return a steering message as a summary keeps it: its text, and the agent that sent it, if one did."""
     sender = message.data.get("name") or message.data.get("sender")
     return {"text": message.content} if sender is None else {"text": message.content, "from": str(sender)}
 
 
 def words_beside(summary: Message) -> Sequence[Mapping[str, str]]:
-    """The words that are shown beside a summary, after the prompt that was open."""
+    """Return the steering messages that are shown beside a summary, after the prompt that was open."""
     words: Sequence[Mapping[str, str]] = summary.data.get("words", ())
     return words

@@ -1,4 +1,4 @@
-"""Events out: subscriptions, and the outbox of what each is to get.
+"""Outgoing events: subscriptions, and the outbox of deliveries for each.
 
 events          the kinds of events, and the rows that say who is to hear of one
 subscriptions   receivers outside

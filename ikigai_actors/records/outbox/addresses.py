@@ -1,4 +1,4 @@
-"""The addresses that a host may send to. Pure; the sender asks after every look-up, directly before it connects.
+"""The addresses to which a host may send. Pure; the sender asks after every DNS lookup, directly before it connects.
 
     reach = AllowedAddresses.of(["10.0.0.0/8"])
     reach.allows("203.0.113.9", 443, tls=True)       # what is public, by TLS, at 443 or from 1024 on
@@ -21,13 +21,13 @@ _COMPATIBLE = IPv6Network("::/96")
 
 @dataclass(frozen=True, slots=True)
 class AllowedAddresses:
-    """The public addresses, and networks that the operator has allowed beside them."""
+    """The public addresses, and networks that the operator has allowed in addition."""
 
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
 
     @classmethod
     def of(cls, networks: Iterable[str]) -> "AllowedAddresses":
-        """Allow networks, each as ``10.0.0.0/8``. Raises `BadInput`."""
+        """Allow further networks, such as ``10.0.0.0/8``. Raises `BadInput`."""
         if isinstance(networks, str) or not isinstance(networks, Iterable):
             raise BadInput(f"Expected networks as a list, such as ['10.0.0.0/8']; got {shown(networks)}.")
         found: list[IPv4Network | IPv6Network] = []
@@ -39,7 +39,7 @@ class AllowedAddresses:
         return cls(tuple(found))
 
     def allows(self, text: str, port: int, *, tls: bool) -> bool:
-        """Whether a host may connect to an address."""
+        """Return whether a host may connect to an address and port."""
         try:
             address = ip_address(text.partition("%")[0])
         except ValueError:
@@ -52,7 +52,7 @@ class AllowedAddresses:
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Whether an address is one of the public network, and hides no other one."""
+    """Return whether an address is public, and contains no other address."""
     if isinstance(address, IPv6Address):
         hides = address.ipv4_mapped or address.sixtofour or address.teredo
         if hides or address in _COMPATIBLE or any(address in network for network in _NAT64):

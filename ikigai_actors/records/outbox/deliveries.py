@@ -1,8 +1,7 @@
-"""Table ``deliveries``, the outbox: each event once for each subscription that wants it, with what became of it.
+"""Table ``deliveries``, the outbox: each event once for each subscription that wants it, with its outcome.
 
-    waits       ``due_at`` is its next try
-    received    ``done_at``: its receiver has answered 2xx
-    dead        neither: its tries are used up, or the subscription has ended
+    waits       ``due_at`` is its next try received    ``done_at`` is set: the receiver has answered 2xx dead
+    neither is set: all attempts have failed, or the subscription has ended
 
 The row is written in the transaction of the event (`ikigai_actors.records.outbox.events`). The host that has the shard
 of its agent sends it, and writes the result only while it has the shard in the same epoch: a host that was stopped may
@@ -30,14 +29,14 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, RunAlone, Unit
 
 DELIVERIES_KEPT_MS = 30 * 24 * 3600 * 1000
-"""Milliseconds after which a prune deletes a delivery that does not wait."""
+"""The milliseconds after which a prune deletes a delivery that does not wait."""
 
 LONGEST_SAID = 200
-"""The most characters that are kept of a receiver's answer."""
+"""The most characters of a receiver's answer that are stored."""
 
 
 class DeliveryKey(NamedTuple):
-    """The name of a delivery."""
+    """The key of a delivery."""
 
     subscription: str
     agent: str
@@ -47,25 +46,25 @@ class DeliveryKey(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The id under which the receiver gets it: the same at each try, and forever."""
+        """Return the id that the receiver gets, the same in each attempt."""
         told = "\0".join((self.subscription, self.agent, str(self.position), self.kind, self.about))
         return f"msg_{hashlib.sha256(told.encode()).hexdigest()[:32]}"
 
 
 class DueDelivery(NamedTuple):
-    """A delivery that a host sends: the earliest of its agent for its subscription. A row of ``next_deliveries``."""
+    """The next delivery of an agent for a subscription: a row of ``next_deliveries``."""
 
     key: DeliveryKey
     at: int
-    """When its event was, in milliseconds since 1970."""
+    """The time of its event, in milliseconds since 1970."""
     tries: int
     due_at: int
     epoch: int
-    """The epoch of the shard in which its agent lives."""
+    """The epoch of its agent's shard."""
 
 
 class DeliveryRecord(NamedTuple):
-    """A delivery, for people. A row of the query ``deliveries_of``."""
+    """A delivery, for people: a row of the query ``deliveries_of``."""
 
     key: DeliveryKey
     at: int
@@ -76,40 +75,40 @@ class DeliveryRecord(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The id under which its receiver gets it."""
+        """Return the id that the receiver gets."""
         return self.key.id
 
     @property
     def state(self) -> str:
-        """``waiting``, ``received`` or ``dead``."""
+        """Return the state: ``waiting``, ``received`` or ``dead``."""
         return "waiting" if self.due_at is not None else "received" if self.done_at is not None else "dead"
 
 
 def next_deliveries(tx: Transaction, subscription: str, host: str, most: int) -> list[DueDelivery]:
-    """The next deliveries of a host for a subscription: the earliest of each agent, those that are due first."""
+    """Return the next deliveries of a host for a subscription: the earliest of each agent, those due first."""
     rows = tx.run("next_deliveries", subscription=subscription, host=host, most=most)
     return [DueDelivery(DeliveryKey(subscription, *row[:4]), *row[4:]) for row in rows]
 
 
 def latest_deliveries(tx: Transaction, subscription: str, most: int) -> list[DeliveryRecord]:
-    """The latest deliveries of a subscription, the latest first."""
+    """Return the latest deliveries of a subscription, newest first."""
     rows = tx.run("deliveries_of", subscription=subscription, most=most)
     return [DeliveryRecord(DeliveryKey(subscription, *row[:4]), *row[4:]) for row in rows]
 
 
 def deliveries_since(tx: Transaction, subscription: str, since: int) -> list[DeliveryRecord]:
-    """The deliveries of a subscription whose events were at a time or later, the oldest first."""
+    """Return the deliveries of a subscription for events at a time or later, oldest first."""
     rows = tx.run("deliveries_since", subscription=subscription, since=since)
     return [DeliveryRecord(DeliveryKey(subscription, *row[:4]), *row[4:]) for row in rows]
 
 
 def counted_deliveries(tx: Transaction, subscription: str) -> dict[str, int]:
-    """The numbers of deliveries, by state."""
+    """Return the number of deliveries by state."""
     return {state: int(count) for state, count in tx.run("count_deliveries", subscription=subscription)}
 
 
 def prune_deliveries(tx: Transaction, now: int) -> None:
-    """Delete deliveries after 30 days; not those that wait."""
+    """Delete deliveries after 30 days, except those that wait."""
     tx.run("prune_deliveries", before=now - DELIVERIES_KEPT_MS)
 
 
@@ -122,14 +121,14 @@ class DeliveryRecorded(NamedTuple):
     """The answer of a `RecordDelivery` that has paused its subscription."""
 
     notice: Mail | None
-    """The notice to the topmost agent of its branch; None where that takes no mail."""
+    """The notice to the topmost agent of the subscription's branch; None if that agent takes no mail."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordDelivery(Unit):
-    """Write what came of a try. Nothing is written where the shard, or the delivery, has changed since it began.
+    """Record the result of an attempt. Nothing is written if the shard or the delivery has changed since it began.
 
-    Answered with `DeliveryRecorded` where the subscription was paused by it, else with None.
+    Answered with `DeliveryRecorded` if this pauses the subscription, else with None.
     """
 
     due: DueDelivery
@@ -137,7 +136,7 @@ class RecordDelivery(Unit):
     host: str
     now: int
     top: str | None = None
-    """The topmost agent of the subscription's branch, where it is paused."""
+    """The topmost agent of the subscription's branch, if the subscription is to be paused."""
 
     locks = ("top",)
     concerns_others = True
@@ -204,7 +203,7 @@ class RecordDelivery(Unit):
 
 @dataclass(frozen=True, slots=True)
 class Redeliver(Unit):
-    """Send deliveries once more that were tried, at once; answered with how many. Raises `SubscriptionNotFound`."""
+    """Send deliveries again at once; answered with how many. Raises `SubscriptionNotFound`."""
 
     subscription: str
     keys: Sequence[DeliveryKey]
@@ -228,4 +227,4 @@ class Redelivered(NamedTuple):
 
     subscription: SubscriptionChanged
     times: int
-    """How many are due now."""
+    """The number of deliveries that are due now."""

@@ -1,4 +1,4 @@
-"""Events: what receivers outside can hear of, and the rows that say who is to hear it.
+"""The events that outside receivers can get, and the rows for those that want them.
 
     post(tx, locked, PostedEvent("turn.done", agent, position, f"t{turn}", now))
 
@@ -32,26 +32,29 @@ EVENT_KINDS = (
     ARRIVAL_DEAD,
     SUBSCRIPTION_PAUSED,
 )
-"""The kinds of events that a subscription can want."""
+"""The kinds of events to which a subscription can subscribe."""
 
 
 class PostedEvent(NamedTuple):
-    """An event."""
+    """An event for outside receivers."""
 
     kind: str
-    """A word of `EVENT_KINDS`."""
+    """The kind, one of `EVENT_KINDS`."""
     agent: str
-    """The uuid of the agent whose event it is."""
+    """The uuid of the event's agent."""
     position: int
-    """The message that makes it true; its time where there is no message."""
+    """The position of the message that caused it; its time if there is no message."""
     about: str
-    """The turn, as ``t17``, the question, arrival, budget or subscription that it is about; empty for none."""
+    """The subject: a turn such as ``t17``, a question, arrival, budget or subscription; empty for none."""
     at: int
-    """When, in milliseconds since 1970 (UTC)."""
+    """The time of the event, in milliseconds since 1970 (UTC)."""
 
 
 def post(tx: Transaction, locked: LockedRows, event: PostedEvent) -> None:
-    """Write who is to hear of an event, with the transaction; the host of the agent looks after its commit."""
+    """Write a delivery for each subscription that wants an event, in this transaction.
+
+    The host sends them after the commit.
+    """
     locked.others.add(event.agent)
     locked.posted = True
     tx.defer(
@@ -65,7 +68,7 @@ def post(tx: Transaction, locked: LockedRows, event: PostedEvent) -> None:
 
 
 def check_event_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
-    """Return kinds of events, or raise `BadInput`. A word such as ``turn`` means all that begin so."""
+    """Check kinds of events, and return them. Raises `BadInput`. A prefix such as ``turn`` means all such kinds."""
     if isinstance(kinds, str) or not kinds:
         raise BadInput(f"Expected kinds of events as a list, such as ['turn.done']; got {shown(kinds)}.")
     chosen: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""When a delivery is tried again, and what its tries say of the receiver. Pure.
+"""Decides when a delivery is tried again, and what failures mean for the subscription. Pure.
 
 at once, 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h       each ± 20 %; then it is dead
 
@@ -11,35 +11,35 @@ import hashlib
 from typing import NamedTuple
 
 TRY_PAUSES = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
-"""Seconds before each further try."""
+"""The seconds before each further attempt."""
 
 LONGEST_PUT_OFF = 86_400
-"""Seconds for which a receiver can put a try off, by ``Retry-After``."""
+"""The most seconds by which a receiver can delay an attempt, with ``Retry-After``."""
 
 FAILING_MS = 86_400_000
-"""Milliseconds of nothing but failures after which a subscription is paused."""
+"""The milliseconds of failures only after which a subscription is paused."""
 
 GONE = 410
-"""The status by which a receiver says that it wants no more."""
+"""The HTTP status by which a receiver ends its subscription."""
 
 
 class ReceiverAnswer(NamedTuple):
     """The answer of a receiver."""
 
     status: int
-    """The HTTP status; 0 where none came."""
+    """The HTTP status; 0 if there was no answer."""
     said: str
-    """The same in a few words."""
+    """The answer in a few words."""
     retry_after: float = 0.0
-    """Seconds after which it wants the next try; 0 where it does not say."""
+    """The seconds after which the receiver wants the next attempt; 0 if it does not say."""
 
 
 class DeliveryVerdict(NamedTuple):
-    """The consequence of a try."""
+    """The consequence of an attempt."""
 
     received: bool
     due_at: int | None
-    """When it is tried again, in milliseconds since 1970; None where it is not."""
+    """The time of the next attempt, in milliseconds since 1970; None for none."""
     ends: bool = False
     """Whether the subscription ends."""
     pauses: bool = False
@@ -47,14 +47,14 @@ class DeliveryVerdict(NamedTuple):
 
 
 def verdict(answer: ReceiverAnswer, delivery: str, tries: int, now: int, failing_since: int | None) -> DeliveryVerdict:
-    """Decide what follows from a try.
+    """Decide what follows from an attempt.
 
     Args:
-        answer: the answer to it.
-        delivery: its id, which spreads the tries of many.
-        tries: how many came before this one.
+        answer: the receiver's answer.
+        delivery: the id of the delivery, which spreads the attempts of many deliveries.
+        tries: the number of earlier attempts.
         now: milliseconds since 1970.
-        failing_since: since when nothing but failures came to the receiver; None where the latest try was received.
+        failing_since: the time since when all attempts have failed; None if the latest succeeded.
     """
     if 200 <= answer.status < 300:
         return DeliveryVerdict(True, None)
@@ -68,6 +68,6 @@ def verdict(answer: ReceiverAnswer, delivery: str, tries: int, now: int, failing
 
 
 def spread(seconds: float, delivery: str, tries: int) -> float:
-    """A time up to a fifth shorter or longer, always the same for one try of one delivery."""
+    """Return a time that is up to a fifth shorter or longer, always the same for one attempt of one delivery."""
     drawn = int.from_bytes(hashlib.sha256(f"{delivery} {tries}".encode()).digest()[:4], "big") / 2**32
     return seconds * (0.8 + 0.4 * drawn)

@@ -17,16 +17,16 @@ _PREFIX = "whsec_"
 
 
 def signed_headers(delivery: str, at: int, body: bytes, secrets: Sequence[str]) -> dict[str, str]:
-    """The headers of a try.
+    """Return the headers of an attempt.
 
     Args:
-        delivery: its id.
+        delivery: the id of the delivery.
         at: seconds since 1970.
         body: the bytes that are sent.
-        secrets: each signs: a receiver may know the older or the newer one.
+        secrets: the secrets; each makes a signature, because a receiver may know only the older or the newer one.
 
     Raises:
-        BadInput: a secret that begins as base64 is none.
+        BadInput: a secret that should be base64 is not.
     """
     signed = f"{delivery}.{at}.".encode() + body
     signatures = (hmac.new(_key(secret), signed, hashlib.sha256).digest() for secret in secrets)

@@ -1,4 +1,4 @@
-"""Table ``subscriptions``: receivers outside, and which events each is to get.
+"""Table ``subscriptions``: outside receivers, and the events that each gets.
 
     live      its events get rows in the outbox, which are sent
     paused    they get rows, which wait: a person has paused it, or nothing but failures came for a day
@@ -27,21 +27,21 @@ LONGEST_URL = 2_000
 """The most characters of a receiver's address."""
 
 BODY_FORMATS = ("standard", "cloudevents")
-"""The forms of a body: ``{"type", "timestamp", "data"}``, or CloudEvents 1.0 as structured JSON."""
+"""The formats of a body: ``{"type", "timestamp", "data"}``, or CloudEvents 1.0 as structured JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionSpec:
-    """The terms of a subscription. Raises `BadInput` for terms that cannot be."""
+    """The settings of a subscription. Raises `BadInput` for invalid ones."""
 
     secrets: tuple[str, ...]
-    """References to the secrets: each signs, two while one replaces another."""
+    """References to the secrets. Each makes a signature; there are two while one is being replaced."""
     form: str = "standard"
-    """A word of `BODY_FORMATS`."""
+    """The format of bodies, one of `BODY_FORMATS`."""
     thin: bool = False
-    """Whether a body has names alone, and no texts."""
+    """Whether bodies have only names, and no texts."""
     links: str = ""
-    """The address of the API at which links to questions lead; empty for no links."""
+    """The address of the API for links to questions; empty for no links."""
     key: str = ""
     """The reference to the operator's key, which signs the links."""
 
@@ -60,40 +60,40 @@ class SubscriptionSpec:
             check_reference(reference, "the secret")
 
     def encode(self) -> str:
-        """The text under which it is stored."""
+        """Return the settings as text for the database."""
         return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
 
     @classmethod
     def decode(cls, text: str) -> "SubscriptionSpec":
-        """The terms that were stored."""
+        """Return the settings from the text in the database."""
         stored = json.loads(text)
         return cls(**{**stored, "secrets": tuple(stored["secrets"])})
 
 
 @dataclass(frozen=True, slots=True)
 class EventSubscription:
-    """A subscription that is not ended, as it is."""
+    """A subscription that has not ended, as it is stored."""
 
     id: str
     url: str
     scope: str | None
-    """The uuid of the agent whose events it gets; None for everybody's."""
+    """The uuid of the agent whose events it gets; None for all agents."""
     below: bool
-    """Whether it gets those of all agents below that one, too."""
+    """Whether it also gets the events of all agents below that agent."""
     kinds: tuple[str, ...]
     spec: SubscriptionSpec
     created_at: int
-    """When, in milliseconds since 1970 (UTC)."""
+    """The time when it was made, in milliseconds since 1970 (UTC)."""
     failing_since: int | None
-    """Since when nothing but failures came; None where the latest delivery was received."""
+    """The time since when all deliveries have failed, in milliseconds since 1970; None if the latest was received."""
     paused_at: int | None
-    """Since when nothing is sent; None while it is."""
+    """The time since when it is paused, in milliseconds since 1970; None if it is not."""
 
 
 def check_receiver(url: str) -> str:
     """Return the address of a receiver, or raise `BadInput`.
 
-    Whether the address that its name leads to may be reached is looked at by each try: a name server may change it.
+    Each attempt checks whether the IP address may be reached, because DNS may change.
     """
     try:
         if not isinstance(url, str) or not url.isprintable() or len(url) > LONGEST_URL:
@@ -110,14 +110,14 @@ def check_receiver(url: str) -> str:
 
 
 def subscription_with(tx: Transaction, name: str) -> EventSubscription:
-    """The subscription with an id. Raises `SubscriptionNotFound` where there is none, or it has ended."""
+    """Return the subscription with an id. Raises `SubscriptionNotFound` if there is none, or it has ended."""
     for row in tx.run("subscription", id=name):
         return _subscription(row)
     raise SubscriptionNotFound(f"There is no subscription {name!r}. See ikigai subscription list.", name)
 
 
 def all_subscriptions(tx: Transaction) -> list[EventSubscription]:
-    """The subscriptions that are not ended, the oldest first."""
+    """Return the subscriptions that have not ended, oldest first."""
     return [_subscription(row) for row in tx.run("subscriptions")]
 
 
@@ -128,14 +128,14 @@ def _subscription(row: Row) -> EventSubscription:
 
 
 class SubscriptionChanged(str):
-    """The id of a subscription that was made or changed: the answer of the units below."""
+    """The id of a subscription that was added or changed: the answer of the units below."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AddSubscription(Unit):
-    """Make a subscription; answered with its id. Raises `AgentNotFound`, `BadInput`."""
+    """Add a subscription; answered with its id. Raises `AgentNotFound`, `BadInput`."""
 
     id: str
     url: str
@@ -170,7 +170,7 @@ class AddSubscription(Unit):
 
 @dataclass(frozen=True, slots=True)
 class PauseSubscription(Unit):
-    """Send nothing until it goes on. Raises `SubscriptionNotFound`."""
+    """Pause a subscription: nothing is sent until it is resumed. Raises `SubscriptionNotFound`."""
 
     id: str
     now: int
@@ -187,7 +187,7 @@ class PauseSubscription(Unit):
 
 @dataclass(frozen=True, slots=True)
 class ResumeSubscription(Unit):
-    """Go on with a subscription that was paused. Raises `SubscriptionNotFound`."""
+    """Resume a paused subscription. Raises `SubscriptionNotFound`."""
 
     id: str
 
@@ -203,7 +203,7 @@ class ResumeSubscription(Unit):
 
 @dataclass(frozen=True, slots=True)
 class EndSubscription(Unit):
-    """End a subscription: what waits for it is dead. Raises `SubscriptionNotFound`."""
+    """End a subscription. Its waiting deliveries become dead. Raises `SubscriptionNotFound`."""
 
     id: str
     now: int
@@ -219,6 +219,6 @@ class EndSubscription(Unit):
 
 
 def end_subscription(tx: Transaction, name: str, now: int, why: str) -> None:
-    """End a subscription, and what waits for it."""
+    """End a subscription and its waiting deliveries."""
     tx.run("end_subscription", id=name, now=now)
     tx.run("end_deliveries", id=name, said=why)

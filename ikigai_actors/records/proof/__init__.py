@@ -1,4 +1,4 @@
-"""Proof: whether histories are as they were written. Reads only.
+"""Proof that histories are as they were written. Reads only.
 
 `chain_check` compares hashes with messages, wherever these come from; it is pure. `verify` does so for a database, and
 `checkpoint` writes the hashes of all histories to a file, against which they can be verified later.

@@ -17,29 +17,29 @@ from ikigai_actors.store.base import Row, Transaction
 
 
 class LogStart(NamedTuple):
-    """The start of an agent's log, and how far it has hashes."""
+    """The start of an agent's log, and the part of it that has hashes."""
 
     parent: str | None
-    """The agent from which it inherits; None where it inherits nothing."""
+    """The uuid of the agent from which it inherits; None if it inherits nothing."""
     fork: int
-    """The position after which its own messages come."""
+    """The position after which its own messages begin."""
     hashed: int | None = None
-    """The position up to which its messages have hashes; None where all have one."""
+    """The position up to which its messages have hashes; None if all have one."""
     outside: bool = False
-    """Whether its agent is outside. Of such a log an export may leave out what was cleared."""
+    """Whether its agent is outside of the export. The export may leave out cleared messages of such a log."""
 
 
 class Problem(NamedTuple):
     """A place at which a log is not as it was written."""
 
     what: str
-    """``altered``: the hash of the message is another one. ``missing``: there is no such message, though others follow,
-    or an agent inherits it. ``attachment``: the bytes of a picture, PDF or sound are other ones, or are not there.
+    """The kind of problem. ``altered``: the message does not fit its hash. ``missing``: there is no such message,
+    though later ones exist or an agent inherits it. ``attachment``: the bytes of an attachment are changed or missing.
     """
     agent: str
-    """The agent in whose log it is, by uuid. Empty where a file is wrong by itself."""
+    """The uuid of the agent in whose log it is; empty for a fault of a file itself."""
     position: int
-    """The message, by its position; the line where a file is wrong by itself."""
+    """The position of the message; for a fault of a file itself, the line."""
 
     def __str__(self) -> str:
         where = f"{self.agent} {self.position}" if self.agent else f"the file, in or after line {self.position}"
@@ -47,7 +47,7 @@ class Problem(NamedTuple):
 
 
 def starts_of(records: Iterable[AgentRecord]) -> dict[str, LogStart]:
-    """The starts of agents' logs, but for those whose messages were deleted."""
+    """Return the starts of agents' logs, without pruned agents."""
     return {
         one.uuid: LogStart(None if one.grafted else one.parent_uuid, one.fork_message_id, outside=one.grafted)
         for one in records
@@ -56,7 +56,7 @@ def starts_of(records: Iterable[AgentRecord]) -> dict[str, LogStart]:
 
 
 def messages_of_all(tx: Transaction, batch: int = 2_000) -> Iterator[Row]:
-    """Every message with its hash, log by log, each in order; ``batch`` of them are read at once."""
+    """Iterate over all messages with their hashes, log by log, each in order; ``batch`` are read at once."""
     agent, position = "", 0
     while rows := tx.run("hashed_after", agent=agent, id=position, most=batch):
         yield from rows
@@ -64,7 +64,7 @@ def messages_of_all(tx: Transaction, batch: int = 2_000) -> Iterator[Row]:
 
 
 def fork_points(starts: Mapping[str, LogStart]) -> dict[str, tuple[str, int]]:
-    """For each agent that inherits something, in whose log its fork point is, and at which position."""
+    """Return the log and the position of the fork point of each agent that inherits."""
     return {
         uuid: (_holder(starts, start.parent, start.fork), start.fork)
         for uuid, start in starts.items()
@@ -84,14 +84,14 @@ def _holder(starts: Mapping[str, LogStart], uuid: str, position: int) -> str:
 
 
 class ChainCheck:
-    """Takes the messages of logs, each log in order; gives what is wrong with them."""
+    """Takes the messages of logs, each log in order, and returns their problems."""
 
     def __init__(self, starts: Mapping[str, LogStart], wanted: Iterable[tuple[str, int]] = ()) -> None:
-        """Make one.
+        """Begin a check.
 
         Args:
-            starts: where each log begins, by uuid. Messages of others are passed over.
-            wanted: agents and positions in their logs whose hashes are kept in ``kept``.
+            starts: the start of each log, by uuid. Messages of other agents are passed over.
+            wanted: agents and positions whose hashes are stored in ``kept``.
         """
         self._starts, self._points = starts, fork_points(starts)
         self._wanted = {*wanted, *self._points.values()}
@@ -111,7 +111,10 @@ class ChainCheck:
         self._left_out = 0  # the latest message that was left out, while the clear that allows it has not come
 
     def read(self, row: Row) -> Iterator[Problem]:
-        """The problems of a message, given those before it: a row of ``messages`` with its hash, None if unknown."""
+        """Check a message, after the messages before it.
+
+        ``row`` is a row of ``messages`` with its hash, None if unknown.
+        """
         uuid, position, kind = row[:3]
         stored = row[6] if is_hash(row[6]) else None
         if (start := self._starts.get(uuid)) is None:
@@ -147,7 +150,7 @@ class ChainCheck:
         yield from _compared(before, row)
 
     def conclude(self) -> Iterator[Problem]:
-        """The problems that show when all is read: of the first messages of children, and of what is not there."""
+        """Return the problems that show at the end: first messages of children, and missing messages."""
         yield from self._end_log()
         for row in self._first:
             yield from _compared(self.kept.get(self._points[row[0]]), row)
@@ -164,7 +167,10 @@ class ChainCheck:
             yield Problem("altered", self._agent, place)
 
     def attachments_missed(self, stored: Iterable[str]) -> Iterator[Problem]:
-        """Find each message that has lost an attachment. ``stored`` has the hashes of the bytes that are there."""
+        """Return a problem for each message that has lost an attachment.
+
+        ``stored`` has the hashes of the stored bytes.
+        """
         there = set(stored)
         for name, (uuid, position) in self.attached.items():
             if name not in there:
@@ -172,7 +178,7 @@ class ChainCheck:
 
 
 def is_hash(stored: object) -> TypeGuard[bytes]:
-    """Whether a stored value is the hash of a history: SQLite keeps values of any type."""
+    """Return whether a stored value has the form of a hash. SQLite may store values of any type."""
     return isinstance(stored, bytes) and len(stored) == len(EMPTY_HASH)
 
 

@@ -1,4 +1,4 @@
-"""The checkpoint of a database: a small file with the hash of every history, to be kept out of reach of its hosts.
+"""Checkpoints: a small file with the hash of every history, to be kept out of reach of the database's hosts.
 
     {"checkpoint":1,"root":UUID,"at":"2026-11-26T08:00:00.000Z","agents":N,"previous":SHA256 or null}
     {"agent":UUID,"head":41,"hash":HEX}       for each log that has messages, by uuid
@@ -31,27 +31,27 @@ _HASH = re.compile("[0-9a-f]{64}")
 
 
 class Checkpoint(NamedTuple):
-    """The contents of a checkpoint."""
+    """The contents of a checkpoint file."""
 
     root: str
-    """Agent 0 of the database, by uuid."""
+    """The uuid of agent 0 of the database."""
     heads: Mapping[str, HashedHead]
     """The heads of logs, by the uuids of their agents."""
     sha256: str
-    """Of the file."""
+    """The SHA-256 of the file."""
 
 
 class Checkpointed(NamedTuple):
-    """The counts of a new checkpoint."""
+    """The result of writing a checkpoint."""
 
     agents: int
-    """The logs that it names."""
+    """The number of logs in the file."""
     sha256: str
-    """Of the file."""
+    """The SHA-256 of the file."""
 
 
 def write_checkpoint(store: Store, file: Path, now: int, previous: Path | None = None) -> Checkpointed:
-    """Write the heads of all logs to a new file, in one snapshot.
+    """Write the heads of all logs to a new file, from one snapshot.
 
     Args:
         store: the database.
@@ -60,7 +60,7 @@ def write_checkpoint(store: Store, file: Path, now: int, previous: Path | None =
         previous: an earlier checkpoint. The database is verified against it first.
 
     Raises:
-        HistoryError: a log is not as the earlier checkpoint has it, or a hash is none.
+        HistoryError: a log does not fit the earlier checkpoint, or a stored hash is invalid.
         BadInput: a file cannot be read or written, or the earlier one is of another database.
     """
     earlier = None if previous is None else read_checkpoint(previous)
@@ -95,20 +95,20 @@ def _hashed(uuid: str, position: int, stored: object) -> HashedHead:
 
 
 def root_of(tx: Transaction) -> str:
-    """The uuid of agent 0. Raises `BadInput` where there is none yet."""
+    """Return the uuid of agent 0. Raises `BadInput` if there is none yet."""
     if (root := registry.root(tx)) is None:
         raise BadInput("The database has no agents yet: nothing can be verified.")
     return root.uuid
 
 
 def check_root(root: str, checkpoint: Checkpoint) -> None:
-    """Raise `BadInput` when a checkpoint is of another database than that of this agent 0."""
+    """Raise `BadInput` if a checkpoint is of another database than this agent 0's."""
     if checkpoint.root != root:
         raise BadInput(f"The checkpoint is of the database of agent 0 {checkpoint.root}; this one has {root}.")
 
 
 def checkpoint_lines(root: str, now: int, heads: Mapping[str, HashedHead], previous: str | None) -> Iterator[bytes]:
-    """The lines of a checkpoint."""
+    """Return the lines of a checkpoint file."""
     at = utc_time(now).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     header = {"checkpoint": CHECKPOINT_FORMAT, "root": root, "at": at, "agents": len(heads), "previous": previous}
     records: list[dict[str, Any]] = [header]
@@ -122,7 +122,7 @@ def checkpoint_lines(root: str, now: int, heads: Mapping[str, HashedHead], previ
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint. Raises `BadInput` when it cannot be read, was changed, or is none."""
+    """Read a checkpoint. Raises `BadInput` if the file cannot be read, was changed, or is no checkpoint."""
     try:
         lines = path.read_bytes().splitlines(keepends=True)
     except OSError as error:

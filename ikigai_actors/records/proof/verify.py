@@ -1,4 +1,4 @@
-"""Whether the histories of a database are as they were written, and as a checkpoint has them. Reads only."""
+"""Verifies that the histories of a database are as they were written, and fit a checkpoint. Reads only."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _AT_ONCE = 2_000
 
 
 class HashedHead(NamedTuple):
-    """The end of a log, as a checkpoint has it."""
+    """The head of a log, as a checkpoint has it."""
 
     position: int
     hash: bytes
@@ -27,14 +27,14 @@ class Verified:
     """The result of a verification."""
 
     agents: int
-    """The agents whose logs were looked at."""
+    """The number of agents whose logs were checked."""
     messages: int
     pruned: int
-    """The agents whose messages were deleted, since they were dead for long. A checkpoint says what they were."""
+    """The number of pruned agents, which have no messages."""
     problems: tuple[Problem, ...]
     """The places at which a log is not as it was written; empty when every hash fits."""
     omitted: int = 0
-    """The messages in the place of others, which were left out of a file. Only the hash of those is known."""
+    """The number of placeholders for messages that were left out of a file. Only the hashes of these are known."""
 
 
 def verify_histories(
@@ -43,9 +43,10 @@ def verify_histories(
     """Compare the hashes of logs with their messages, and with a checkpoint.
 
     Args:
-        tx: a transaction, whose snapshot is looked at.
-        agent: the uuid of the agent whose history is looked at, with what it inherits; None looks at all logs.
-        since: the heads of a checkpoint. Each must be in the log of its agent, with that hash.
+        tx: a transaction, whose snapshot is checked.
+        agent: the uuid of the agent whose history is checked, with its inherited part; None for all logs.
+        since: the heads of a checkpoint. Each must be in the log of its agent, with the same hash.
+        AgentNotFound,: HistoryPruned there is no such agent, or its messages were pruned.
 
     Raises:
         AgentNotFound, HistoryPruned: the agent is not there, or its messages were deleted.
@@ -101,13 +102,13 @@ def _history(tx: Transaction, starts: Mapping[str, LogStart], ends: Mapping[str,
 def heads_missed(
     check: ChainCheck, since: Mapping[str, HashedHead], pruned: set[str], last: Mapping[str, bytes]
 ) -> Iterator[Problem]:
-    """The heads of a checkpoint that are not in the logs which were read.
+    """Return the heads of a checkpoint that are missing in the logs that were read.
 
     Args:
-        check: has read them, and has kept the hashes at these heads.
+        check: the finished check, which has stored the hashes at these heads.
         since: the heads.
         pruned: the agents whose messages were deleted.
-        last: the hashes of the latest messages that those had, as far as they are known.
+        last: the hashes of the pruned agents' latest messages, as far as they are known.
     """
     for uuid, head in sorted(since.items()):
         if uuid in pruned:

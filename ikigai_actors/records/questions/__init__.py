@@ -1,4 +1,4 @@
-"""Questions: what waits for a person; see the modules.
+"""Questions: calls that wait for a person; see the modules.
 
 forms       the form of an answer, and whether a value fits it; pure
 asked       a question, as a unit asks it; pure

@@ -1,4 +1,4 @@
-"""A question, as the unit that asks it, and the one that closes it, name it. Pure."""
+"""A question, in the form in which a unit asks or closes it. Pure."""
 
 import hashlib
 from dataclasses import dataclass
@@ -7,22 +7,22 @@ from typing import NamedTuple
 from ikigai_actors.records.messages.question_terms import QuestionTerms
 
 APPROVE, ASK = "approve", "ask"
-"""The kinds of questions: whether a call may run, and what an answer is."""
+"""The kinds of questions: whether a call may run, or a request for an answer."""
 
 APPROVED, DENIED, ANSWERED, DECLINED, EXPIRED, VOID = "approved", "denied", "answered", "declined", "expired", "void"
-"""How a question ended."""
+"""The ways in which a question can end."""
 
 RUNTIME = "runtime"
-"""The name in the log where the default was decided."""
+"""The name in the log when the default was taken."""
 
 
 def question_id(agent: str, position: int) -> str:
-    """The id of a question, by its agent and the position of its message."""
+    """Return the id of a question, from its agent and the position of its message."""
     return hashlib.sha256(f"{agent} {position}".encode()).hexdigest()[:24]
 
 
 def shown_digest(call_sha256: str, definition: str) -> str:
-    """The digest of what a person is shown: the tool and its arguments, and the tool's definition."""
+    """Return the digest of everything that a person is shown: the tool, its arguments, and its definition."""
     return hashlib.sha256(f"{call_sha256}\n{definition}".encode()).hexdigest()
 
 
@@ -32,18 +32,18 @@ class NewQuestion:
 
     agent: str
     position: int
-    """Position of its ``approval`` message."""
+    """The position of its ``approval`` message."""
     reply: int
-    """Position of the reply that makes the call."""
+    """The position of the reply that makes the call."""
     call: str
-    """The call's id within that reply."""
+    """The id of the call in that reply."""
     kind: str
     asks: tuple[str, ...]
     """The addresses that are asked."""
     digest: str
-    """`shown_digest` of the call."""
+    """The `shown_digest` of the call."""
     form: str
-    """The form of its answer, as JSON; empty for a text, and of a call that waits for approval."""
+    """The form of its answer, as JSON; empty for a text, and for a call that waits for approval."""
     terms: QuestionTerms
     asked_at: int
 
@@ -54,7 +54,7 @@ class NewQuestion:
 
     @property
     def next_at(self) -> int | None:
-        """When its first step is taken; None for never."""
+        """Return when its first step is due, in milliseconds since 1970; None for never."""
         return next((self.asked_at + step.after for step in self.terms.steps()), None)
 
 
@@ -65,4 +65,4 @@ class SettledQuestion(NamedTuple):
     position: int
     how: str
     by: str
-    """The one who has decided; empty for nobody."""
+    """The name of the one who has decided; empty for nobody."""

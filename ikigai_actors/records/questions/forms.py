@@ -1,4 +1,4 @@
-"""Forms: what the answer of a question must look like, as a flat JSON Schema. Pure.
+"""Forms: the structure of an answer to a question, as a flat JSON Schema. Pure.
 
     form = check_form({"type": "object", "properties": {"city": {"type": "string"}, "seats": {"type": "integer"}}})
     check_answer(form, {"city": "Rome", "seats": 2})
@@ -36,7 +36,7 @@ AnswerForm = Mapping[str, Any]
 
 
 def check_form(value: object) -> AnswerForm:
-    """Return a form; raise `BadInput` for one that cannot be asked for."""
+    """Return a form, or raise `BadInput` for one that cannot be used."""
     if not isinstance(value, Mapping):
         raise BadInput(f"Expected form to be a flat JSON Schema, an object; got {shown(value)}.")
     if value.get("type") != "object":
@@ -73,7 +73,7 @@ def _check_field(what: str, field: object) -> None:
 
 
 def check_answer(form: AnswerForm | None, value: object) -> Any:
-    """Return an answer; raise `BadInput`, which says what the form wants."""
+    """Return an answer, or raise `BadInput` with the requirements of the form."""
     if form is None:
         if not isinstance(value, str) or not value.strip():
             raise BadInput(f"Expected the answer to be a text; got {shown(value)}.")
@@ -124,7 +124,7 @@ def _misfit(field: Mapping[str, Any], value: object) -> str:
 
 
 def storable_text(text: str) -> bool:
-    """Whether a text can be stored."""
+    """Return whether a text can be stored."""
     try:
         check_text(text, "answer")
     except BadInput:
@@ -133,7 +133,7 @@ def storable_text(text: str) -> bool:
 
 
 def parsed_answer(form: AnswerForm | None, text: str) -> Any:
-    """The answer that a person has written: a text as it is, numbers and yes or no as words, an object as JSON.
+    """Parse an answer as a person writes it: a text as it is, numbers and yes or no as words, an object as JSON.
 
     Raises `BadInput`.
     """
@@ -151,7 +151,7 @@ def parsed_answer(form: AnswerForm | None, text: str) -> Any:
 
 
 def parsed_fields(form: AnswerForm | None, fields: Mapping[str, str]) -> Any:
-    """The answer of a page, whose fields are all texts. Empty ones that the form does not require are left out.
+    """Parse the answer from the text fields of a web page. Empty fields that are not required are left out.
 
     Raises `BadInput`.
     """
@@ -163,5 +163,5 @@ def parsed_fields(form: AnswerForm | None, fields: Mapping[str, str]) -> Any:
 
 
 def answer_text(value: Any) -> str:
-    """An answer as its model reads it: a text as it is, else JSON."""
+    """Return an answer as its model reads it: a text as it is, other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Signed links: the person who has one answers one question, once. Pure.
+"""Signed links: a person who has a link can answer one question, once. Pure.
 
     link = signed_link(key, question, expires_at)       # "6b3e5db84abb….1796574493.hVx1…"
     opened_link([key], link)                            # LinkedQuestion, or None where no key has signed it
@@ -18,25 +18,25 @@ from typing import NamedTuple
 from ikigai_actors.errors import BadInput
 
 LINK_MS = 7 * 24 * 3600 * 1000
-"""Milliseconds after the question for which a link to it holds."""
+"""The milliseconds after the question for which a link is valid."""
 
 _USE = b"ikigai-actors: links to questions"
 _KEY_BYTES = 32
 
 
 class LinkedQuestion(NamedTuple):
-    """A link whose signature is good."""
+    """A link whose signature is valid."""
 
     question: str
     """The id of the question."""
     expires_at: int
-    """In milliseconds since 1970 (UTC)."""
+    """The end of its validity, in milliseconds since 1970 (UTC)."""
     name: str
-    """The name in the log of the one who answers by it: ``link:`` with eight digits of its hash."""
+    """The name in the log of the person who answers by it: ``link:`` with eight digits of its hash."""
 
 
 def operator_key(text: str) -> bytes:
-    """The key that an operator has written as 64 hexadecimal digits, or in base64. Raises `BadInput`."""
+    """Parse an operator's key, written as 64 hexadecimal digits or in base64. Raises `BadInput`."""
     written = text.strip()
     try:
         key = bytes.fromhex(written) if len(written) == 2 * _KEY_BYTES else base64.b64decode(written, validate=True)
@@ -48,13 +48,13 @@ def operator_key(text: str) -> bytes:
 
 
 def signed_link(key: bytes, question: str, expires_at: int) -> str:
-    """The last part of a link's path. It holds until the second in which it expires."""
+    """Return the last part of a link's path. The link is valid until the second in which it expires."""
     body = f"{question}.{expires_at // 1000}"
     return f"{body}.{_signature(key, body)}"
 
 
 def opened_link(keys: Iterable[bytes], link: str) -> LinkedQuestion | None:
-    """The question of a link; None for a link that none of the keys has signed."""
+    """Return the question of a link; None if none of the keys has signed it."""
     body, _, signature = link.rpartition(".")
     question, _, expires = body.partition(".")
     if not any(hmac.compare_digest(_signature(key, body).encode(), signature.encode()) for key in keys):

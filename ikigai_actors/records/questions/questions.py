@@ -1,4 +1,4 @@
-"""Table ``questions``: which calls wait for a person, which people they ask, and until when.
+"""Table ``questions``: the calls that wait for a person, the people that they ask, and the time limits.
 
 An index of the log. The row is written by the unit that writes the ``approval`` message; it is closed by the unit that
 writes the decision, begins the call without one, ends the turn, or buries the agent. A call that is asked about again,
@@ -24,7 +24,7 @@ from ikigai_actors.records.questions.asked import NewQuestion, SettledQuestion, 
 from ikigai_actors.store.base import Row, Transaction
 
 ANSWERED_KEPT_MS = 30 * 24 * 3600 * 1000
-"""Milliseconds after which a prune deletes a row that is closed."""
+"""The milliseconds after which a prune deletes a closed row."""
 
 
 class QuestionRow(NamedTuple):
@@ -38,14 +38,14 @@ class QuestionRow(NamedTuple):
     kind: str
     asks: tuple[str, ...]
     level: int
-    """How many steps of its terms were taken."""
+    """The number of steps of its terms that were taken."""
     digest: str
     form: dict[str, Any] | None
     terms: QuestionTerms
     asked_at: int
-    """In milliseconds since 1970 (UTC)."""
+    """The time when it was asked, in milliseconds since 1970 (UTC)."""
     next_at: int | None
-    """When the next step is taken; None for never."""
+    """The time of the next step, in milliseconds since 1970; None for never."""
     next: str | None
     """The next step: ``remind``, ``escalate`` or ``default``."""
     answered_at: int | None
@@ -54,7 +54,7 @@ class QuestionRow(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether it waits for an answer."""
+        """Whether the question waits for an answer."""
         return self.answered_at is None
 
 
@@ -90,12 +90,12 @@ def bury_questions(tx: Transaction, agents: Collection[str], now: int) -> None:
 
 
 def open_questions(tx: Transaction) -> list[QuestionRow]:
-    """The questions that wait, the oldest first."""
+    """Return the open questions, oldest first."""
     return [question_in(row) for row in tx.run("open_questions")]
 
 
 def question_called(tx: Transaction, name: str) -> QuestionRow:
-    """A question by its id, or the beginning of that with eight characters or more. Raises `BadInput`."""
+    """Return a question by its id, or by at least eight characters of its beginning. Raises `BadInput`."""
     rows = tx.run("question", id=name) or (tx.run("questions_beginning", id=name) if len(name) >= 8 else [])
     if len(rows) != 1:
         raise BadInput(f"There is no question {name!r}. ikigai questions list shows those that wait.")
@@ -103,13 +103,13 @@ def question_called(tx: Transaction, name: str) -> QuestionRow:
 
 
 def question_with(tx: Transaction, name: str) -> QuestionRow | None:
-    """A question by its whole id; None when there is none."""
+    """Return a question by its whole id; None when there is none."""
     rows = tx.run("question", id=name)
     return question_in(rows[0]) if rows else None
 
 
 def every_question(tx: Transaction) -> Iterator[Row]:
-    """All rows as they are."""
+    """Iterate over all rows, unconverted."""
     yield from tx.run("every_question")
 
 
@@ -119,7 +119,7 @@ def prune_questions(tx: Transaction, now: int) -> None:
 
 
 def question_in(row: Row) -> QuestionRow:
-    """The question that a row holds."""
+    """Return the question from a row."""
     found = QuestionRow._make(row)
     terms = QuestionTerms.decoded(str(row[10]))
     form = json.loads(str(row[9])) if row[9] else None

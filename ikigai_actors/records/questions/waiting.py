@@ -1,4 +1,7 @@
-"""Which calls of an open turn wait for a person, as its messages say. Pure: the judge of table ``questions``."""
+"""Finds which calls of an open turn wait for a person, from its messages.
+
+Pure; checks of table ``questions`` use it.
+"""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -10,7 +13,7 @@ from ikigai_actors.records.messages.replies import calls_in
 from ikigai_actors.records.questions.asked import APPROVE, ASK, NewQuestion, shown_digest
 
 ASK_PERSON = "ask_person"
-"""The call by which a model, or a program, asks a person: no rule answers it, and the answer is its result."""
+"""The call by which a model or a program asks a person. No rule decides it, and the answer is its result."""
 
 
 class WaitingCall(NamedTuple):
@@ -19,13 +22,13 @@ class WaitingCall(NamedTuple):
     message: Message
     """The message that asks."""
     reply: int
-    """Position of the reply that makes the call."""
+    """The position of the reply that makes the call."""
     input: Mapping[str, Any]
     """The arguments of the call."""
 
 
 def waiting_calls(messages: Iterable[Message]) -> dict[int, WaitingCall]:
-    """The calls that wait at the end of an agent's own messages of a turn, by the position of what asks."""
+    """Return the calls that wait at the end of an agent's own messages of a turn, by the position of the question."""
     waits: dict[str, WaitingCall] = {}
     reply, inputs = 0, dict[str, Mapping[str, Any]]()
     for message in messages:
@@ -44,7 +47,7 @@ def waiting_calls(messages: Iterable[Message]) -> dict[int, WaitingCall]:
 
 
 def question_of(agent: str, waits: WaitingCall) -> NewQuestion:
-    """The question of a call that waits in a log without a row, as in one that came from a file: on the usual terms."""
+    """Return the question of a waiting call without a row, as in an imported log, with the default terms."""
     data, form = waits.message.data, waits.input.get("form")
     return NewQuestion(
         agent=agent,

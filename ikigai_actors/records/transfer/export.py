@@ -1,4 +1,4 @@
-"""Export: a branch of agents, with all that belongs to them, as the records of a file; beside a running host.
+"""Export: a branch of agents, with all their data, as the records of a file. A host may run meanwhile.
 
 All is read in one snapshot, some at a time, so a branch of any size needs little memory. What agents inherit from
 outside of the branch goes along once for each parent there, as the log of an origin (`Inheritance`): the messages of
@@ -49,18 +49,20 @@ _AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """The counts of an export to a file."""
+    """The numbers of exported records."""
 
     agents: int
     messages: int
-    """With what the agents inherit from outside."""
+    """The number of messages, including those that the agents inherit from outside."""
     mails: int
     documents: int
-    """Versions of documents."""
+    """The number of versions of documents."""
     blobs: int
-    """Pictures and the like."""
+    """The number of attachments."""
     hidden: int
-    """Messages that the agents inherit and cannot see, since they were cleared; in the file, unless left out."""
+    """The number of inherited messages that the agents cannot see because they were cleared. They are in the file,
+    unless left out.
+    """
 
 
 def export_file(
@@ -76,18 +78,18 @@ def export_file(
     """Write an agent and all below it, by lineage or supervision, to a new file.
 
     Args:
-        store: the database; a host may go on.
+        store: the database; a host may run meanwhile.
         agent: a uuid, name, or unique prefix of a uuid.
         file: the new file, which only its user may read.
         now: the time that the file names, in milliseconds since 1970.
-        from_clear: leave out what the agents inherit and cannot see.
-        notice: gets a line, before anything is written, about the messages in the file that the agents cannot see.
-        advance: gets the numbers of records that are written, and of all.
+        from_clear: leave out inherited messages that the agents cannot see.
+        notice: is called before writing, with a line about messages in the file that the agents cannot see.
+        advance: is called with the number of written records, and the number of all.
 
     Raises:
         AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
-        HistoryPruned: its messages were deleted.
-        BadInput: there is something at the place of the file, or it cannot be written.
+        HistoryPruned: the messages of the agent were pruned.
+        BadInput: there is a file at that path already, or it cannot be written.
     """
     with new_file(file, "an export") as part:
 
@@ -119,21 +121,24 @@ def _counted(lines: Iterable[bytes], total: int, advance: Callable[[int, int], o
 
 @dataclass(frozen=True, slots=True)
 class Inheritance:
-    """The history that agents of a branch inherit from one that is outside."""
+    """The history that agents of a branch inherit from an agent outside of it."""
 
     agents: tuple[AgentRecord, ...]
-    """The agents that inherit it. The origin is named after the first."""
+    """The agents that inherit it. In the file, its log has the name of the first."""
     parts: tuple[tuple[str, int, int], ...]
-    """Where it is stored, oldest first: ``(uuid, start, end)``; nothing for pruned agents."""
+    """The ranges where it is stored, oldest first: ``(uuid, start, end)``; empty for pruned agents."""
     end: int
     """The furthest fork point; 0 for pruned agents."""
     births: Mapping[int, AgentRecord]
-    """The position of the ``fork`` of each birth. Those after the end are made for the file, in order."""
+    """The agent born at each position of a ``fork``. Those after the end are made for the file, in order."""
     seen: Mapping[int, int]
-    """The first and the last position of each stretch that some agent of the branch sees. They do not overlap."""
+    """The first and the last position of each range that some agent of the branch sees. The ranges do not overlap."""
 
     def shows(self, position: int) -> bool:
-        """Whether a message goes along though only what can be seen does: some agent sees it, or it names one."""
+        """Return whether a message must be in the file even if hidden ones are left out.
+
+        That is so if an agent sees it, or it names an agent.
+        """
         return position in self.births or self._is_seen(position)
 
     def _is_seen(self, position: int) -> bool:
@@ -141,13 +146,13 @@ class Inheritance:
 
     @property
     def hidden(self) -> int:
-        """How many messages are not shown, since they were cleared before the fork points of all who inherit them."""
+        """Return how many messages are hidden. They were cleared before the fork points of all who inherit them."""
         seen = sum(end - start + 1 for start, end in self.seen.items())
         return self.end - seen - sum(birth <= self.end and not self._is_seen(birth) for birth in self.births)
 
 
 class Branch:
-    """The agents that are exported, within a transaction."""
+    """The agents to export, within a transaction."""
 
     def __init__(self, tx: Transaction, agent: str, from_clear: bool) -> None:
         self._tx = tx
@@ -169,11 +174,11 @@ class Branch:
         self._from_clear = from_clear
 
     def counts(self) -> Counter[str]:
-        """How many records of each kind there will be."""
+        """Return the number of records of each kind."""
         return Counter(kind for kind, _ in self._contents())
 
     def records(self, counts: Mapping[str, int], now: int) -> Iterator[tuple[str, Fields]]:
-        """Every record, but for the end."""
+        """Iterate over all records except the end."""
         yield (
             "header",
             {
@@ -269,7 +274,7 @@ class Branch:
         return given
 
     def texts(self) -> Iterator[tuple[str, Fields]]:
-        """The messages and the mail."""
+        """Iterate over the messages and the mail."""
         for uuid, origin in self.origins.items():
             for row in (row for part in origin.parts for row in self._section(*part)):
                 left_out = self._from_clear and not origin.shows(row[1])
@@ -342,7 +347,7 @@ class Branch:
         return None if uuid is None or uuid in self.agents else self.called(uuid)
 
     def called(self, uuid: str | None) -> str:
-        """The name of an agent for people."""
+        """Return the name of an agent for people."""
         if uuid is not None and uuid not in self._names:
             self._names[uuid] = next((one.short for one in registry.some(self._tx, [uuid])), uuid)
         return self._names.get(uuid, str(uuid))

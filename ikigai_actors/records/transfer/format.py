@@ -1,4 +1,4 @@
-"""The format of an exported file: JSON lines, one record each. Pure, but for reading the file.
+"""The format of an exported file: JSON lines, one record each. Pure, except for reading the file.
 
     {"record":"header","format":5,…}         what comes, and how much of it
     {"record":"origin","of":…}               what is inherited from one agent that is not in the file, as the log
@@ -41,7 +41,7 @@ from ikigai_actors.records.messages.forms import LARGEST_NUMBER
 from ikigai_actors.records.messages.messages import encode_data
 
 FORMAT = 5
-"""The version of the format that this program writes. It reads all versions up to that."""
+"""The version of the format that this program writes. It reads all versions up to this."""
 
 _LATER: Mapping[str, Mapping[str, tuple[int, Any]]] = {
     "agent": {"labels": (3, {}), "pruned_hash": (4, None)},
@@ -53,7 +53,7 @@ HASHED = 4
 """The first version of the format whose messages have hashes."""
 
 ORIGIN = "origin:"
-"""Before the uuid of the agent after which an origin is named: what its messages and its children call it."""
+"""The prefix of an origin's name, before the uuid of the agent after which it is named."""
 
 Types = tuple[type, ...]
 _TEXT: Types = (str,)
@@ -104,16 +104,16 @@ RECORDS: Mapping[str, Mapping[str, Types]] = {
     "blob": {"sha256": _TEXT, "media": _TEXT, "bytes": _TEXT},
     "end": {"lines": _NUMBER, "sha256": _TEXT},
 }  # fmt: skip
-"""Every record, in the order in which they come, with the types of its fields. All fields are there."""
+"""All records, in the order in which they come, with the types of their fields. All fields are required."""
 
 LEFT_OUT = ("budgets", "timers", "signals", "restarts", "hosts", "workspaces")
-"""The things that are not in a file, as its header says."""
+"""Data that are not in a file, as its header says."""
 
 _ORDER = {name: place for place, name in enumerate(RECORDS)}
 LONGEST_RECORD = 128 * 2**20
-"""Bytes of a line at most: the largest attachment has a quarter of that."""
+"""The most bytes of a line; the largest attachment needs a quarter of this."""
 LONGEST_HEADER = 2**20
-"""Bytes of the first line at most, which says whether it is a file of ours at all."""
+"""The most bytes of the first line, from which the format is recognised."""
 
 _LATEST = 253_402_300_800_000
 """The year 10,000: no time of a file is so late, since calendars end there."""
@@ -124,26 +124,26 @@ class Record(NamedTuple):
     """One line of a file."""
 
     kind: str
-    """One of `RECORDS`."""
+    """The kind, a key of `RECORDS`."""
     fields: Mapping[str, Any]
     line: int
-    """The number, from 1."""
+    """The number of the line, from 1."""
 
 
 class RecordFile(NamedTuple):
-    """A file that another program has written, as the records that `ikigai export` would have written for it."""
+    """A file of another program, converted to the records that `ikigai export` would have written."""
 
     path: Path
     records: tuple[Record, ...]
 
 
 def wrong_line(line: int, problem: str) -> ImportRefused:
-    """The error for what is wrong with a line."""
+    """Return the error for a fault in a line."""
     return ImportRefused(f"The file cannot be imported, and nothing of it was: line {line}: {problem.rstrip('.')}.")
 
 
 def exported_data(text: str | None) -> Any:
-    """The data of a message or mail as a file has it: the object, or the text where it would become another one."""
+    """Return the data of a message or mail for a file: the object, or its text if encoding would change it."""
     if text is None:
         return None
     try:
@@ -154,12 +154,12 @@ def exported_data(text: str | None) -> Any:
 
 
 def data_text(data: Any) -> str | None:
-    """The text of a column, for data as a file has it."""
+    """Return the text for a column from data in a file."""
     return encode_data(data) if isinstance(data, dict) else data
 
 
 def data_object(data: Any) -> dict[str, Any] | None:
-    """The object that data is, as a file or a column has it; None when it is none."""
+    """Return the object in data of a file or column; None if it is no object."""
     if isinstance(data, str):
         try:
             data = json.loads(data)
@@ -169,7 +169,7 @@ def data_object(data: Any) -> dict[str, Any] | None:
 
 
 def encode_record(kind: str, fields: Mapping[str, Any]) -> bytes:
-    """A record as a line, with its end."""
+    """Return a record as a line, with its line end."""
     record = {"record": kind, **fields}
     try:
         return _encode(record).encode() + b"\n"
@@ -178,11 +178,11 @@ def encode_record(kind: str, fields: Mapping[str, Any]) -> bytes:
 
 
 def file_lines(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[bytes]:
-    """Records as the lines of a file, and the end of it.
+    """Return records as the lines of a file, with the end record.
 
     Raises:
         BadInput: a record is too long.
-        StoreUnusable: a value in it is none of JSON.
+        StoreUnusable: a value in it is no JSON.
     """
     digest, lines = hashlib.sha256(), 0
     for kind, fields in records:
@@ -203,10 +203,10 @@ def file_lines(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[byt
 
 
 def read_file(path: Path) -> Iterator[Record]:
-    """The records of a file, but for its end, in order; each is checked by itself, and at the end the whole.
+    """Iterate over the records of a file, without its end, in order. Each is checked, and at the end the whole file.
 
     Raises:
-        ImportRefused: what is wrong with the file. Nothing that was read before may be used then.
+        ImportRefused: the file has a fault. Records that were read before must not be used then.
         BadInput: the file cannot be read.
     """
     try:
@@ -231,7 +231,7 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def read_lines(lines: Iterable[bytes]) -> Iterator[Record]:
-    """The records of the lines of a file, as `read_file` gives them."""
+    """Iterate over the records of the lines of a file, as `read_file` does."""
     digest, number, last = hashlib.sha256(), 0, "header"
     ended, version = False, FORMAT
     for number, line in enumerate(lines, 1):

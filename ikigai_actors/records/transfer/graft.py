@@ -1,4 +1,4 @@
-"""Import: the agents of an exported file come to live under an agent, in one transaction, or none of them does.
+"""Import: adds the agents of an exported file below an agent, all in one transaction, or none.
 
 The file is read twice: before the transaction, which finds what is wrong with it by itself (`Manifest`), and within,
 where its rows go into the tables as they come. Then they are read back: their sums must be those of the file, and
@@ -65,8 +65,8 @@ from supervisors.orphans import OrphanPolicy, ways
 from supervisors.signals import Status
 
 DOCUMENTS = ("refuse", "keep", "append")
-"""The treatment of a document that is here with other bodies: the import is refused; it stays as it is; the versions of
-the file become its next ones.
+"""The ways to treat a document that exists with other bodies: the import is refused; the document is kept; or the
+versions of the file are appended.
 """
 
 _BATCH = 1_000
@@ -89,18 +89,18 @@ _COLUMNS = (
 
 
 class Imported(NamedTuple):
-    """The agents that an import has brought."""
+    """The agents that were imported."""
 
     top: str
-    """The uuid of the one that was exported with all below it."""
+    """The uuid of the topmost agent of the export."""
     agents: tuple[AgentRecord, ...]
-    """All of them, but for origins."""
+    """All imported agents, without origins."""
     heads: Mapping[str, int]
     """The position of the latest message of each, by uuid."""
     renewed: Mapping[str, str]
-    """The uuids of those that have another one than in the file, by that one."""
+    """The new uuids of agents whose uuids existed already, by the uuid in the file."""
     rehashed: int
-    """How many messages have another hash than in the file, since uuids in them, or before them, are others."""
+    """The number of messages whose hash differs from the file, because uuids in them, or before them, were replaced."""
     version: int
     """The version of the tree."""
 
@@ -111,23 +111,23 @@ _COUNTED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ImportFile:
-    """A file, as it was looked at before anything is written."""
+    """A file that was checked before anything is written."""
 
     path: Path
     manifest: Manifest
     records: Callable[[], Iterable[Record]]
-    """Reads the file."""
+    """Iterates over the records of the file."""
     documents: str
     stopped: bool = False
-    """Whether its agents come stopped."""
+    """Whether all agents are stopped after the import."""
     go: bool = False
-    """Whether those in which something waits may begin at once."""
+    """Whether agents with waiting work may begin at once."""
     advance: Callable[[int, int], object] = field(default=lambda done, total: None, compare=False)
-    """Gets how many records were brought in, and how many there are."""
+    """Is called with the number of imported records, and the number of all."""
 
     @staticmethod
     def of(file: Path | RecordFile, documents: str = "refuse", stopped: bool = False, go: bool = False) -> "ImportFile":
-        """Read all of a file. Raises `ImportRefused` and `BadInput`."""
+        """Read and check a file. Raises `ImportRefused` and `BadInput`."""
         check_choice(documents, "documents", DOCUMENTS)
         check_flag(stopped, "stopped")
         if check_flag(go, "go") and stopped:
@@ -137,11 +137,11 @@ class ImportFile:
         return ImportFile(file, Manifest(read_file(file)), lambda: read_file(file), documents, stopped, go)
 
     def lines(self) -> Iterator[str]:
-        """The contents, for a person."""
+        """Describe the contents for a person, in lines."""
         return self.manifest.preview.lines(self.stopped, self.go)
 
     def why_stopped(self, uuid: str) -> str:
-        """Why a living agent of the file comes stopped; empty when it may begin."""
+        """Return why a living agent of the file is stopped after the import; empty if it may begin."""
         one = self.manifest.agents[uuid]
         if self.stopped:
             return "it came stopped"
@@ -173,7 +173,7 @@ class Import(Addressed):
             under: a uuid, name, or unique prefix of a uuid; None for agent 0.
             host: the host that will run the agents, and commits this.
             now: the time of the import, in milliseconds since 1970.
-            random_bytes: for the uuids that are made.
+            random_bytes: the source of randomness for new uuids.
         """
         self._file, self._under, self._host, self._now = file, under, host, now
         self._random_bytes = random_bytes
@@ -204,7 +204,7 @@ class Import(Addressed):
 
 
 class Graft:
-    """The rows of a file, as they are to be here."""
+    """The rows of a file, as they are written here."""
 
     def __init__(
         self, tx: Transaction, file: ImportFile, under: AgentRecord, now: int, random_bytes: RandomBytes
@@ -276,7 +276,7 @@ class Graft:
             yield record
 
     def judge(self) -> None:
-        """Read all of it back; raise `ImportRefused` when it is not what was written, or not sound."""
+        """Read all rows back; raise `ImportRefused` if they are not what was written, or are not sound."""
         uuids = {one.uuid for one in (*self._origins, *self.records)}
         back = TableSum()
         wrong = judge(self._tx, uuids, self._under, lambda rows: back.counting(rows))
@@ -291,9 +291,9 @@ class Graft:
             raise ImportRefused("The database gave back other messages than it was given, and nothing was imported.")
 
     def restrict(self) -> None:
-        """Forbid the agents what the one under which they come may not do, as its own children may not.
+        """Restrict the agents to the rights of the agent above them, like its own children.
 
-        Their histories are sound now. Raises `ImportRefused` where nothing may have an effect.
+        Their histories were checked before. Raises `ImportRefused` below a trial, whose agents may have no effects.
         """
         above = _settings(self._tx, self._under.uuid)
         if (wrong := complaint(above)) is not None:
@@ -313,7 +313,7 @@ class Graft:
         self._tx.schema.load("messages", _MESSAGES, _batches(iter(rows)))
 
     def add_earlier_rules(self) -> None:
-        """Give the agents of an earlier program's file the rules that it had as a setting."""
+        """Give the agents of an older file the rules that it stored as a setting."""
         if not self._manifest.earlier_rules:
             return
         for one in self.records:
@@ -325,7 +325,7 @@ class Graft:
                         raise ImportRefused(f"The file cannot be imported, and nothing of it was: {error}") from error
 
     def imported(self) -> Imported:
-        """The agents that were brought."""
+        """Return the imported agents."""
         renewed = {uuid: self.uuids[uuid] for uuid in self._manifest.agents if self.uuids[uuid] != uuid}
         version = registry.tree_version(self._tx)
         return Imported(

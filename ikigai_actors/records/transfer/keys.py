@@ -1,4 +1,4 @@
-"""Keys in an exported file: what agents did once under keys is known where they come to live. Pure.
+"""Keys in an exported file: keyed calls of agents stay known after the import. Pure.
 
     a scope outside of the file     is not in the file: other agents, doors, documents of nobody
     an answer that names a timer    is not in the file, as the timer; the program sets that again where it runs
@@ -17,13 +17,13 @@ _DOCUMENT = {"path": str, "version": int, "other": int}
 
 
 def exported_answer(text: str) -> dict[str, Any] | None:
-    """The answer of a keyed call, as a file has it; None for one that does not go along."""
+    """Return the answer of a keyed call for a file; None if the call is left out."""
     gave: dict[str, Any] = json.loads(text)
     return None if "timer" in gave else gave
 
 
 def wrong_with_call(given: Mapping[str, Any], agents: Container[str]) -> str | None:
-    """The fault of a keyed call of a file that has these agents; None when there is none."""
+    """Return the fault of a keyed call in a file with these agents; None when there is none."""
     try:
         check_call_key(given["key"])
     except BadInput as error:

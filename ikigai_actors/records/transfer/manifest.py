@@ -1,4 +1,4 @@
-"""The manifest of an exported file: who and what is in it, known before anything is written. Pure.
+"""The manifest of an exported file: its agents and contents, known before anything is written. Pure.
 
 It finds what is wrong with a file by itself: duplicates, holes, references to what is not there, words and names that
 no agent has. What histories must keep beyond that is judged by fsck's checker, when the rows are in the database.
@@ -42,7 +42,7 @@ MAIL_KINDS = ("mail", "exit", "notice", "prompt")
 
 
 class Manifest:
-    """The contents of a file. Made of its records; raises `ImportRefused` for faults of them."""
+    """The contents of a file, made from its records. Raises `ImportRefused` for their faults."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         self.top = ""
@@ -100,12 +100,12 @@ class Manifest:
 
     @property
     def living(self) -> list[AgentRecord]:
-        """The agents that live when they are imported: who was terminating is dead then."""
+        """Return the agents that live after the import. Terminating agents are dead then."""
         return [one for one in self.agents.values() if one.status not in (Status.DEAD, Status.TERMINATING)]
 
     @property
     def preview(self) -> ImportPreview:
-        """The contents of the file."""
+        """Return a preview of the file."""
         dead = (Status.DEAD, Status.TERMINATING)
         agents = tuple(
             Arrival(
@@ -121,7 +121,7 @@ class Manifest:
         return ImportPreview(agents, models, tools, self._allowing, lifted)
 
     def in_open_turn(self, uuid: str, position: int) -> bool:
-        """Whether a message belongs to a turn that was open when it was exported."""
+        """Return whether a message belongs to a turn that was open at the export."""
         one = self.agents.get(uuid)
         return one is not None and 0 < one.turn < position
 
@@ -391,7 +391,7 @@ class Manifest:
 
 
 def log_starts(agents: Collection[AgentRecord]) -> dict[str, LogStart]:
-    """Where the logs of a file begin, those of its origins included; as far as these have hashes."""
+    """Return the starts of the logs of a file, including those of its origins, as far as they have hashes."""
     starts = {
         one.uuid: LogStart(one.parent_uuid, one.fork_message_id, outside=one.born == 0)
         for one in agents
@@ -405,7 +405,7 @@ def log_starts(agents: Collection[AgentRecord]) -> dict[str, LogStart]:
 
 
 def message_row(record: Record) -> Row:
-    """A message of a file as a row of ``messages``, with its hash; None where it has none."""
+    """Return a message of a file as a row of ``messages`` with its hash; None if it has none."""
     given = record.fields
     written = (
         given["agent"],
@@ -419,7 +419,7 @@ def message_row(record: Record) -> Row:
 
 
 def hash_bytes(record: Record, name: str) -> bytes | None:
-    """The hash in a field. Raises `ImportRefused` when it is none."""
+    """Return the hash in a field. Raises `ImportRefused` if it is invalid."""
     text = record.fields[name]
     if text is None:
         return None
@@ -429,14 +429,14 @@ def hash_bytes(record: Record, name: str) -> bytes | None:
 
 
 def agent_record(given: Mapping[str, Any]) -> AgentRecord:
-    """An agent of a file as a row of the registry."""
+    """Return an agent of a file as a row of the registry."""
     row = {name: value for name, value in given.items() if name not in ("parent", "supervisor", "pruned_hash")}
     above = {"parent_uuid": given["parent"], "supervisor_uuid": given["supervisor"]}
     return AgentRecord(**row, **above, active_at=0, owner=None, epoch=FIRST_EPOCH)
 
 
 def blob_bytes(record: Record) -> bytes:
-    """The bytes of a blob."""
+    """Return the bytes of a blob record."""
     try:
         return base64.b64decode(record.fields["bytes"], validate=True)
     except (binascii.Error, ValueError) as error:

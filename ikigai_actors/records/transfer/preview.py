@@ -1,4 +1,4 @@
-"""The contents of a file of agents, for the person who decides whether to import it. Pure."""
+"""A preview of a file of agents, for the person who decides about its import. Pure."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -11,21 +11,21 @@ _MOST = 20
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An agent of a file."""
+    """An agent in a file."""
 
     uuid: str
-    """As the file has it."""
+    """The uuid in the file."""
     name: str | None
     status: str
-    """The status with which it comes, if nothing waits in it."""
+    """The status after the import, if no work waits in it."""
     open_turn: bool
-    """Whether a turn of it was cut off, and could go on."""
+    """Whether a turn of it was cut off, and could be resumed."""
     prompts: int
-    """How many prompts nobody has answered."""
+    """The number of unanswered prompts."""
 
     @property
     def waits(self) -> str:
-        """The work that it would go on with, in words; empty when it lives and has nothing to do, or is dead."""
+        """Return the work that it would resume, in words; empty for none, or if it is dead."""
         if self.status == "dead":
             return ""
         prompts = _counted(self.prompts, "prompt") if self.prompts else ""
@@ -34,7 +34,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class ImportPreview:
-    """The contents of a file, as far as they may begin or cost something."""
+    """The contents of a file that may start work or cost something."""
 
     agents: tuple[Arrival, ...]
     models: tuple[str, ...]
@@ -42,12 +42,12 @@ class ImportPreview:
     tools: tuple[str, ...]
     """The tools that settings in the file name, and the calls of open turns."""
     allowing: int
-    """How many rules in the file allow calls, which does not count here."""
+    """The number of rules in the file that allow calls, which are dropped."""
     lifting: tuple[str, ...] = ()
-    """The settings in the file that would lift a limit or reach a model's service unseen, which do not count here."""
+    """The settings in the file that would lift a limit or give access to a model's service, which are dropped."""
 
     def lines(self, stopped: bool = False, go: bool = False) -> Iterator[str]:
-        """The same for a person, who imports the file with these arguments of `System.import_`."""
+        """Describe the preview for a person who imports the file with these arguments of `System.import_`."""
         living = sum(one.status != "dead" for one in self.agents)
         yield (
             f"The file has {_counted(len(self.agents), 'agent')}, {living:,} of them alive. "

@@ -1,4 +1,4 @@
-"""Rights, which an exported file may not bring along. Pure.
+"""Rights that an exported file must not bring along. Pure.
 
 An editor of a file can make its sums right again, so nothing in it may let an agent do here what nobody here has
 allowed. A rule of it that allows calls does not count, only those that ask or deny. Four kinds of message could:
@@ -28,7 +28,7 @@ from ikigai_actors.tools.policy import Policy
 from ikigai_actors.tools.rules.rule import NewRule, check_rule
 
 STARTED_ELSEWHERE = "elsewhere"
-"""In the data of a ``tool_call``: the call was started in another database."""
+"""The key in the data of a ``tool_call`` that was started in another database."""
 
 
 USUAL_LIMITS = {
@@ -37,7 +37,7 @@ USUAL_LIMITS = {
     "service_retries": SERVICE_RETRIES,
     "stream_retries": STREAM_RETRIES,
 }
-"""The limits where no setting says another one."""
+"""The default limits of these settings."""
 
 
 FOREIGN = ("options", "instructions", "kinds", "skills", "questions", "hook_commands", "card")
@@ -45,7 +45,7 @@ FOREIGN = ("options", "instructions", "kinds", "skills", "questions", "hook_comm
 
 
 def lifting(settings: Mapping[str, Any]) -> list[str]:
-    """The settings that would give a right: they lift a limit, or reach a model or its service unseen."""
+    """Return the settings that would give a right: they lift a limit, or give access to a model or its service."""
     above = [name for name, usual in USUAL_LIMITS.items() if _is_more(settings.get(name), usual)]
     return [*above, *(name for name in FOREIGN if settings.get(name))]
 
@@ -55,7 +55,7 @@ def _is_more(value: object, usual: int) -> bool:
 
 
 def without_rights(kind: str, data: Mapping[str, Any], in_open_turn: bool) -> Mapping[str, Any]:
-    """The data of a message without the rights that it would give."""
+    """Return the data of a message without the rights that it would give."""
     match kind:
         case Kind.CONFIGURE:
             if lifted := lifting(data):
@@ -68,11 +68,11 @@ def without_rights(kind: str, data: Mapping[str, Any], in_open_turn: bool) -> Ma
 
 
 def restricted(settings: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that an agent must get so that it may do no more than a child of another agent.
+    """Return the settings that an agent must get so that it may do no more than a child of another agent.
 
     Args:
-        settings: its own.
-        above: those of the other agent, without ``effects``.
+        settings: the agent's own settings.
+        above: the settings of the other agent, without ``effects``.
     """
     changes: dict[str, Any] = {}
     if (offered := above.get("tools")) is not None:
@@ -98,12 +98,12 @@ def restricted(settings: Mapping[str, Any], above: Mapping[str, Any]) -> dict[st
 
 
 def counts(rule: NewRule) -> bool:
-    """Whether a rule of a file counts here."""
+    """Return whether a rule of a file is imported."""
     return rule.decision is not Policy.ALLOW
 
 
 def earlier_rules(settings: Mapping[str, Any]) -> list[NewRule]:
-    """The rules that the setting ``policies`` of an earlier program meant: it named tools, each with a decision."""
+    """Return the rules that the setting ``policies`` of an earlier version meant: a decision for each tool."""
     policies = settings.get("policies")
     found = list[NewRule]()
     for tool, decision in policies.items() if isinstance(policies, Mapping) else ():

@@ -1,4 +1,4 @@
-"""Whether an exported file is as it was written, and as a checkpoint has its agents."""
+"""Verifies that an exported file is as it was written, and fits a checkpoint."""
 
 import os
 from collections.abc import Mapping
@@ -66,7 +66,7 @@ def _check_of(agents: Mapping[str, AgentRecord], since: Mapping[str, HashedHead]
 def verify_named(
     store: Store, what: Handle | str | os.PathLike[str] | None, since: str | os.PathLike[str] | None
 ) -> Verified:
-    """Verify the history of an agent, an exported file, or for None a whole database; against a checkpoint, if any.
+    """Verify an agent's history, an exported file, or (for None) the whole database, optionally against a checkpoint.
 
     Raises what `verify_histories`, `verify_file`, `read_checkpoint` and `registry.uuid_of` do, and `BadInput` for a
     checkpoint of another database.
