@@ -9,8 +9,6 @@ from ikigai_actors.records.fsck.check import check
 from ikigai_actors.testing import Simulation, simulated
 from ikigai_actors.testing.scripted_batches import ScriptedBatches
 
-LONG = pytest.mark.slow("an hour of two simulated hosts")
-
 
 @pytest.fixture
 def provider() -> ScriptedBatches:
@@ -48,10 +46,10 @@ def test_the_requests_of_both_hosts_are_one_batch(world: Simulation, provider: S
     assert [one.size for one in provider.orders] == [8]
 
 
-@pytest.mark.parametrize(
-    ("which", "after"),
-    [(0, 60), *(pytest.param(*one, marks=LONG) for one in ((0, 30), (0, 125), (1, 30), (1, 60), (1, 125)))],
-)
+@pytest.mark.slow("an hour of two simulated hosts")
+@pytest.mark.sample(2, "a death at any moment is played alike")
+@pytest.mark.parametrize("after", [30, 60, 125])
+@pytest.mark.parametrize("which", [0, 1])
 def test_a_host_that_dies_leaves_its_seat_and_its_requests_to_the_other(
     world: Simulation, provider: ScriptedBatches, after: float, which: int
 ) -> None:

@@ -41,7 +41,6 @@ def test_a_runtime_that_keeps_nothing_is_convicted_of_losing_a_killed_run(tmp_pa
 
 
 @pytest.mark.slow("two starts of a driver each")
-@pytest.mark.sample(1, "a kill at any moment is played alike")
 @pytest.mark.parametrize(
     "moment",
     ["worker's request in flight", "effect done, no receipt", "approval acknowledged", "last request in flight"],
