@@ -2,10 +2,13 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from ikigai_actors import errors
+from ikigai_actors import errors, events
+from ikigai_actors.records.messages.messages import Kind, Trait
+from ikigai_actors.records.messages.settings import SETTINGS
 from tests.kit.databases import ROOT
 
 DOCS = ROOT / "docs"
@@ -55,3 +58,29 @@ def test_every_error_that_a_person_meets_is_on_the_page_of_errors() -> None:
     raised = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, Exception)]
     assert len(raised) > 50
     assert [each.__name__ for each in raised if each not in BASES and f"`{each.__name__}`" not in page] == []
+
+
+def rows(page: str, title: str) -> dict[str, list[str]]:
+    """The rows of a table below a title of a page, by each name in the first cell."""
+    text = (DOCS / "reference" / page).read_text(encoding="utf-8").partition(f"\n{title}\n")[2]
+    cells = [line.strip("| ").split(" | ") for line in text.partition("\n## ")[0].splitlines() if line.startswith("|")]
+    return {each: row for row in cells for each in re.findall(r"`(\w+)`", row[0])}
+
+
+def test_every_setting_is_on_the_page_of_settings() -> None:
+    listed = rows("settings.md", "")
+    assert listed.keys() == SETTINGS.keys()
+    marked = re.findall(r"`(\w+)` ¹", (DOCS / "reference" / "settings.md").read_text(encoding="utf-8"))
+    assert set(marked) == {each for each, setting in SETTINGS.items() if setting.of_the_model}
+
+
+def test_every_event_and_kind_of_message_is_on_the_page_of_events() -> None:
+    listed = rows("events.md", "## Events of agents") | rows("events.md", "## Events of a system")
+    classes = {each.__name__: each for each in get_args(events.Event)}
+    assert listed.keys() == classes.keys()
+    for each, (_, _, fields) in listed.items():
+        assert [field for field in re.findall(r"`(\w+)`", fields) if not hasattr(classes[each], field)] == []
+    kinds = rows("events.md", "## Kinds of messages")
+    assert kinds.keys() == set(Kind)
+    shown = {each for each, row in kinds.items() if row[2] == "yes"}
+    assert shown == {kind for kind in Kind if Trait.CONVERSATION in kind.traits}
