@@ -454,6 +454,8 @@ class AgentActor(PooledActor):
         again: tuple[on.Prompt, ...] = ()
         if isinstance(event, on.ReplyReceived):
             event = self._with_hooks(event)
+        if isinstance(event, on.Configure) and {"hooks", "hook_commands"} & event.settings.keys():
+            event = replace(event, above=self._log.inherited(self.state.view.settings))
         if isinstance(event, on.Interrupt) and event.turn in (0, self.state.turn):
             asked = self._effects.is_asking
             partial, spent = self._effects.cancel()

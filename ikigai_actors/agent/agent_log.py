@@ -135,6 +135,16 @@ class AgentLog:
             reply_named_in(next(log.newest_first()), self._uuid) if turn else None,
         )
 
+    def inherited(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the settings with which the agent was forked; its own ones, where its history begins later."""
+        log = self.current
+        if log is None or not log.fork:
+            return {}
+        try:
+            return log.view(log.fork).settings
+        except ValueError:
+            return settings
+
     def grow(self, messages: Sequence[Message]) -> None:
         """Add committed messages, and notify subscribers."""
         if self.current is None:  # it has forked, for which its head was enough

@@ -284,3 +284,21 @@ def test_a_crash_at_any_point_asks_no_hook_after_its_verdict_and_loses_no_paid_r
             assert world.system.handle(kid.uuid).record.turn == 0
             assert check(world.system._store) == []
     assert crashes >= 3
+
+
+def test_a_child_can_add_hooks_and_drops_none_that_it_was_forked_with(database: str) -> None:
+    with ActorSystem.open(database, forking({"prompt": "work"})) as system:
+        system.root.configure(hooks=["before_request:gate"])
+        child = system.root.fork("work")
+        with pytest.raises(ProviderError, match="Hook gate denies this request"):
+            child.reply(timeout=DEADLINE)
+        for dropped in (None, [], ["other"]):
+            with pytest.raises(BadInput, match="can only add hooks: before_request:gate must be asked"):
+                child.configure(hooks=dropped)
+        child.configure(hooks=["before_request:gate", "audit"])
+        child.configure(hooks=["before_request:gate"])
+        with pytest.raises(ProviderError, match="Hook gate denies this request"):
+            child.prompt("again").get(timeout=DEADLINE)
+        system.root.configure(hooks=None)
+        assert system.root.fork("work").reply(timeout=DEADLINE).text == "at work"
+        assert check(system._store) == []

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.transfer.rights import restricted, without_rights
 from ikigai_actors.testing import ProcessCrashed, simulated
-from ikigai_actors.tools import current_call
+from ikigai_actors.tools import Workspace, current_call
 from ikigai_actors.tools.function import FunctionTool, tool
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.programs import crash_points, each_commit
@@ -112,6 +113,26 @@ def test_rules_look_at_the_arguments_of_the_model_first_and_then_at_those_of_the
     ) as system:
         assert say(system, "pay 8") == "[arguments changed by half]\npaid 4"
         assert (questions, till.paid) == ([{"amount": 4}], [4])
+
+
+def test_rules_look_at_what_a_hook_has_made_of_a_command(tmp_path: Path) -> None:
+    worse = hook("before_call", tools="bash", name="worse")(lambda call: HookVerdict.change({"command": "rm -r src"}))
+    (tmp_path / "src").mkdir()
+
+    def answer(request: Request) -> Reply | str:
+        return results(request)[0].content if results(request) else calling(("bash", {"command": "ls"}))
+
+    with ActorSystem.open(
+        ":memory:",
+        ScriptedProvider(answer),
+        tools=[Workspace(tmp_path, fence="none")],
+        hooks=[worse],
+        rules=[("allow", "bash"), ("deny", "bash", "rm *")],
+    ) as system:
+        text = say(system, "go")
+        assert text.startswith("[arguments changed by worse]")
+        assert "denies this call" in text
+    assert (tmp_path / "src").is_dir()
 
 
 def test_no_hook_widens_and_one_that_asks_has_a_person_decide() -> None:

@@ -270,5 +270,40 @@ RULE_MUTANTS = (
         "if is_pinned_command(entry)]",
         test="tests/system/test_workspace_hooks.py",
     ),
+    Mutant(
+        "a child drops a hook",
+        "agent/turn/machine.py",
+        "case on.Configure() if lost := dropped_hooks(event.above, event.settings):",
+        "case on.Configure() if lost := dropped_hooks({}, event.settings):",
+        test="tests/agent/test_hook_events.py",
+    ),
+    Mutant(
+        "a request leaves without the text that a hook adds to it",
+        "agent/turn/hooked.py",
+        "    if not said.contexts:\n        return Step(advance(state, messages)",
+        "    if True:\n        messages = messages[:1]\n        return Step(advance(state, messages)",
+        test="tests/agent/test_hook_events.py",
+    ),
+    Mutant(
+        "hooks are asked again at a resumption about a call on which they have decided",
+        "agent/turn/calls.py",
+        "            hooked=True,\n",
+        "",
+        test="tests/agent/test_hooks.py",
+    ),
+    Mutant(
+        "rules do not look at arguments that hooks have changed",
+        "agent/turn/calls.py",
+        "if call.name == GIVE_RESULT or call.progress not in _BEFORE\n",
+        "if call.name == GIVE_RESULT or call.progress not in _BEFORE or call.changed_by\n",
+        test="tests/agent/test_hooks.py",
+    ),
+    Mutant(
+        "the verdict on a call is not committed",
+        "agent/turn/tool_steps.py",
+        "drafts: list[PendingMessage] = [(Kind.HOOK, _in_words(call, event), data)]",
+        "drafts: list[PendingMessage] = []",
+        test="tests/agent/test_hooks.py",
+    ),
 )
 """All of them."""

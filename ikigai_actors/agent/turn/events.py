@@ -299,6 +299,8 @@ class Configure:
     caller: Caller
     blobs: tuple[Attachment, ...] = field(default=(), metadata=AT_HOME)
     """The files of the skills that the change pins."""
+    above: Mapping[str, Any] = field(default_factory=dict, metadata=AT_HOME)
+    """The settings that the agent has inherited, where the change is about hooks."""
 
 
 class Resumption(Enum):

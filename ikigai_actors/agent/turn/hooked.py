@@ -11,15 +11,16 @@ hooks are asked once more. A verdict on a request holds until something new come
 may leave several times, and no hook is asked again. A paid reply is committed before any hook hears of it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.state import AskHooks, Phase, RequestModel, State, Step
 from ikigai_actors.agent.turn.steps import PendingMessage, advance, end_turn, messages_of
-from ikigai_actors.errors import ProviderError
+from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.frozen import replace
 from ikigai_actors.records.log.log_unit import LogUnit
+from ikigai_actors.records.messages.hook_commands import commands_in
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import reply_of
 from ikigai_actors.text import storable
@@ -37,6 +38,25 @@ def is_hooked(own: Iterable[Message]) -> bool:
         if _begins_another(message):
             return False
     return False
+
+
+def dropped_hooks(above: Mapping[str, Any], changes: Mapping[str, Any]) -> list[str]:
+    """Return the hooks of the settings of an agent above that these settings of a child would drop."""
+    lost = list[str]()
+    if "hooks" in changes:
+        lost += (name for name in above.get("hooks") or () if name not in (changes["hooks"] or ()))
+    if "hook_commands" in changes:
+        kept = {entry["name"] for entry in commands_in(changes)}
+        lost += (entry["name"] for entry in commands_in(above) if entry["name"] not in kept)
+    return lost
+
+
+def refusal_to_drop(name: str, lost: list[str]) -> BadInput:
+    """Return the error for a change that would drop hooks of an agent above."""
+    return BadInput(
+        f"Agent {name} can only add hooks: {', '.join(lost)} must be asked, since it was forked with that. Take it "
+        "away from the agent that has set it, and fork again."
+    )
 
 
 def begins_with(own: Iterable[Message]) -> str | None:

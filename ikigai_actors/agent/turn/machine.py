@@ -67,7 +67,14 @@ from ikigai_actors.agent.turn.elision import RECALL
 from ikigai_actors.agent.turn.events import Needs, TurnEvent
 from ikigai_actors.agent.turn.fork import fork_by_command, fork_trials
 from ikigai_actors.agent.turn.found import found_in
-from ikigai_actors.agent.turn.hooked import ask_about_reply, may_add, take_reply_verdict, take_request_verdict
+from ikigai_actors.agent.turn.hooked import (
+    ask_about_reply,
+    dropped_hooks,
+    may_add,
+    refusal_to_drop,
+    take_reply_verdict,
+    take_request_verdict,
+)
 from ikigai_actors.agent.turn.kept import giving_up, keep_reply
 from ikigai_actors.agent.turn.plan import READABLE, History, SummaryPlan, elision_of, less_of, plan_in_place, plan_of
 from ikigai_actors.agent.turn.record import from_record
@@ -431,6 +438,8 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
         case on.Configure() if "effects" in event.settings and is_trial(state.view.settings):
             kept = BadInput(f"The setting effects of agent {state.called} is kept: fork it, to go on without it.")
             return Step(state, effects=(Answer(event.caller, kept),))
+        case on.Configure() if lost := dropped_hooks(event.above, event.settings):
+            return Step(state, effects=(Answer(event.caller, refusal_to_drop(state.called, lost)),))
         case on.Configure():
             step = write_messages(state, now, (Kind.CONFIGURE, "", event.settings), caller=event.caller)
             unit = step.unit
