@@ -38,6 +38,7 @@ from benchmarks import (
     spread,
     streams,
     turn,
+    words,
 )
 from benchmarks.machine import load, machine, versions
 from benchmarks.places import Place, open_places
@@ -73,6 +74,7 @@ BENCHMARKS: dict[str, ModuleType] = {
         signals,
         simulation,
         behaviour,
+        words,
     )
 }
 """Each has ``run(places, quick)``, which gives its rows, and says in its docstring what they mean."""

@@ -42,6 +42,7 @@ from ikigai_actors.agent.agent_log import AgentLog
 from ikigai_actors.agent.backlog import Backlog, wants_news
 from ikigai_actors.agent.boot import MOST_CUT_OFFS, Origin
 from ikigai_actors.agent.builtin_calls.mail import append_notice
+from ikigai_actors.agent.builtin_calls.memory import FoundByWords
 from ikigai_actors.agent.builtin_calls.programs import NEVER
 from ikigai_actors.agent.builtin_calls.table import append_call
 from ikigai_actors.agent.costs import Costs
@@ -788,6 +789,8 @@ class AgentActor(PooledActor):
                 self.runtime.processes.look_at_questions()
         elif isinstance(answer, CallAppended):
             self._log.grow((answer.message,))
+            if isinstance(answer.answer, FoundByWords):
+                self._log.index_words(answer.answer.below)
         if isinstance(step.caller, RemoteCaller) and (asked := remote_command_of(step)) is not None:
             caller, value = asked
             caller.committed(value)

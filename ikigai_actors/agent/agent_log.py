@@ -86,6 +86,11 @@ class AgentLog:
 
         self._runtime.log_loader.look_up(lambda cache: cache.settings_at(uuid, command.at), done)
 
+    def index_words(self, below: bool) -> None:
+        """Have a search by words find its candidates faster the next time. Never waits."""
+        uuid = self._uuid
+        self._runtime.log_loader.look_up(lambda cache: cache.index_words(uuid, below), lambda _: None)
+
     def look_at_child(self, effect: ReadChild) -> None:
         """Ask for the data of an agent to be merged. They come back as `on.ChildRead`. Never waits."""
         inbox, uuid = self._inbox, self._uuid

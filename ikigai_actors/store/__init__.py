@@ -19,6 +19,7 @@
     new_file, memory                files that are there as a whole, or not at all; databases in memory
     slow_opening                    a warning that a server answers slowly
     forwarding, gate                stores around stores: changed in some calls, or closed
+    word_index                      words of messages beside the tables, for searches
     retrying_reader, poll_schedule  how other processes' commits are read, and for which agents
 """
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ikigai_actors.errors import StoreUnavailable
+from ikigai_actors.store.word_index import WordIndex
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
@@ -99,6 +100,10 @@ class Transaction(Protocol):
     @property
     def schema(self) -> SchemaTransaction:
         """The same transaction, for what is done to whole tables."""
+
+    @property
+    def words(self) -> WordIndex:
+        """The index of words, which is no part of the schema."""
 
     @property
     def heard(self) -> int:

@@ -458,8 +458,12 @@ SELECT agent_uuid, id, kind, content, data, created_at FROM messages
 -- name: messages_saying
 -- The latest messages of some agents that have a text, in capitals or not: of the letters of English at least.
 SELECT agent_uuid, id, kind, content FROM messages
- WHERE agent_uuid = ANY(:uuids) AND kind = ANY(:kinds) AND lower(content) LIKE :pattern
+ WHERE agent_uuid = ANY(:uuids) AND id > :start AND kind = ANY(:kinds) AND lower(content) LIKE :pattern
  ORDER BY created_at DESC, agent_uuid, id DESC LIMIT :most
+
+-- name: next_sayings
+-- The next messages of a log, for the index of words.
+SELECT id, kind, content FROM messages WHERE agent_uuid = :uuid AND id > :start ORDER BY id LIMIT :most
 
 -- name: log_head
 SELECT MAX(id) FROM messages WHERE agent_uuid = :uuid

@@ -15,6 +15,7 @@ from ikigai_actors.errors import StoreError
 from ikigai_actors.store.base import Row, SchemaTransaction, Transaction
 from ikigai_actors.store.queries import queries
 from ikigai_actors.store.queries import query as check
+from ikigai_actors.store.word_index import is_of_index
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -164,7 +165,7 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
         return self._guard(self._execute, sql)
 
     def tables(self) -> set[str]:
-        return {name for (name,) in self._guard(self._tables)}
+        return {name for (name,) in self._guard(self._tables) if not is_of_index(name)}
 
     def columns(self, table: str) -> list[str]:
         return sorted(name for (name,) in self._guard(self._columns, table))

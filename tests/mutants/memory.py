@@ -332,4 +332,18 @@ MEMORY_MUTANTS = (
         "        end = None",
         test="tests/system/test_words.py",
     ),
+    Mutant(
+        "what was written since it was indexed is not found",
+        "records/log/words.py",
+        "        for agent, upto in rest.items():",
+        "        for agent, upto in list(rest.items())[:0]:",
+        test="tests/records/test_word_index.py",
+    ),
+    Mutant(
+        "a backup takes the index of words along",
+        "store/sqlite/backup.py",
+        "            _leave_words_out(copy)\n",
+        "",
+        test="tests/records/test_word_index.py",
+    ),
 )

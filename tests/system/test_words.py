@@ -3,8 +3,9 @@
 import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, BadInput, Reply, Request, ScriptedProvider, ToolCall
+from ikigai_actors.records.log.words import WORTH_AN_INDEX
 from tests.kit.blocking_provider import DEADLINE
-from tests.kit.databases import ROOT
+from tests.kit.databases import ROOT, eventually
 from tests.kit.sessions import Session
 
 FACTS = ("The mast is 30 m high.", "The keel weighs 9 t.", "The sail is white, the mast is grey.")
@@ -58,6 +59,33 @@ def test_words_find_what_counts_now_in_the_own_history_and_in_all_below(database
         assert [one for one in system.find("mast", under=lead) if one.agent_uuid == lead.uuid] == []
         with pytest.raises(BadInput, match="Expected a query with words"):
             system.find("…?")
+
+
+def test_a_search_of_many_messages_makes_an_index_and_a_model_s_search_adds_to_it(durable: str) -> None:
+    with ActorSystem.open(durable, ScriptedProvider(answer)) as system:
+        lead = system.root.fork(name="lead")
+        clerk, other = lead.fork(name="clerk"), lead.fork(name="other")
+        store = system._store
+
+        def says(agent: AgentRef, count: int) -> None:
+            head = agent.history(all=True)[-1].id
+            texts = [f"line {number}" for number in range(count - 1)] + ["The rudder is of oak."]
+            rows = [(agent.uuid, head + place, "user", text, None, 1, b"0" * 32) for place, text in enumerate(texts, 1)]
+            store.write(lambda tx: tx.append(rows))
+
+        def indexed(agent: AgentRef) -> bool:
+            return store.read(lambda tx: tx.words.is_there() and agent.uuid in tx.words.seen([agent.uuid]))
+
+        says(clerk, WORTH_AN_INDEX)
+        lead.prompt("below oak").get(timeout=DEADLINE)
+        eventually(lambda: indexed(clerk), "the index has what the clerk said")
+        says(other, 3)
+        hits = system.find("rudder", under=lead)  # the lead's result quotes the clerk
+        assert {hit.agent_uuid for hit in hits} - {lead.uuid} == {clerk.uuid, other.uuid}
+        assert not indexed(other)
+        says(other, WORTH_AN_INDEX)
+        assert len(system.find("rudder", under=lead)) == len(hits) + 1
+        assert indexed(other)
 
 
 def test_a_person_finds_words_below_an_agent(session: Session) -> None:

@@ -49,6 +49,8 @@ class FoundByWords(NamedTuple):
     found: Sequence[FoundMessage]
     names: Mapping[str, str]
     """The names, for the model, of the agents that have written them, by uuid."""
+    below: bool
+    """Whether agents below were asked for."""
 
 
 class RecallCall(BuiltinCall):
@@ -144,7 +146,7 @@ class FindMessages(Unit):
             turn = registry.get(tx, self.agent).turn
             found = find_in_history(tx, self.agent, self.query, MOST_FOUND, turn - 1 if turn else None)
         writers = registry.some(tx, {one.agent_uuid for one in found})
-        return FoundByWords(found, {one.uuid: called(one.uuid, one.name) for one in writers})
+        return FoundByWords(found, {one.uuid: called(one.uuid, one.name) for one in writers}, self.below)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from ikigai_actors.records.log.log import Log, NotHeld
 from ikigai_actors.records.log.log_plan import WHOLE, HeldPart, Lineages, LogKey, Stretch, needs_of
 from ikigai_actors.records.log.merge_source import MergeSource
 from ikigai_actors.records.log.merges import look_at_child
+from ikigai_actors.records.log.words import index_words_of_reader
 from ikigai_actors.records.messages.messages import ENDINGS, Kind, Message
 from ikigai_actors.store.base import Row, Store, Transaction
 
@@ -69,6 +70,10 @@ class LogCache:
         with self._lock:
             held = [passages for log in self._logs.values() for passages in tuple((log.passages or {}).values())]
         return sum(len(passages.chains) for passages in held)
+
+    def index_words(self, agent: str, below: bool) -> None:
+        """Add to the index of words what a search by an agent reads; ``below``: of those below it."""
+        index_words_of_reader(self._store, agent, below)
 
     def keep(self, log: Log) -> Log:
         """Add the log of an agent that was just forked or cleared.

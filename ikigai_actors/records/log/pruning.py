@@ -22,6 +22,7 @@ from ikigai_actors.records.agents.former import prune_former
 from ikigai_actors.records.arrivals.arrivals import prune_arrivals
 from ikigai_actors.records.batches import prune_batches
 from ikigai_actors.records.hosts.builds import prune_definitions
+from ikigai_actors.records.log.words import drop_word_index
 from ikigai_actors.records.mail.prompts import prompt_times
 from ikigai_actors.records.mail.timers import timers_of
 from ikigai_actors.records.messages.blobs import drop_unreferenced, unreferenced
@@ -94,12 +95,16 @@ def prune_logs(
     found = store.read(lambda tx: prunable(tx, before))
     store.write(lambda tx: _mark(tx, before, now))
     left = store.read(_left_over)
+    if left:
+        drop_word_index(store)
     for start in range(0, len(left), _AGENTS):
         some = left[start : start + _AGENTS]
         for table in _TABLES:
             while _delete(store, table, some, batch) == batch:
                 pass
         advance(start + len(some), len(left))
+    if left:
+        drop_word_index(store)  # a search has made one meanwhile
     store.write(lambda tx: prune_uploads(tx, now))
     store.write(drop_unreferenced)
     store.write(prune_definitions)

@@ -3,27 +3,46 @@
     find_words(tx, [uuid], "mast height", 10)
 
 The database returns the latest messages with any of the words. Rare words count more than common ones. Messages that
-were cleared or undone, and notes for programs, are left out. There is no index: a log of 100,000 messages is read in a
-part of a second.
+were cleared or undone, and notes for programs, are left out.
+
+A search reads short logs. For longer ones it makes an index in the database (`ikigai_actors.store.word_index`). The
+index gives candidates, up to a mark for each agent: each candidate is looked at as the log has it, and later messages
+are read. So nothing depends on the index, and no commit of a message writes to it.
 
 `ranked_by_words` alone decides on the order.
 """
 
+import logging
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import starmap
+from typing import Any, NamedTuple
 
-from ikigai_actors.errors import BadInput
+from ikigai_actors.errors import BadInput, StoreError
+from ikigai_actors.records.agents.registry import uuids_below
+from ikigai_actors.records.log.heads import heads_of
 from ikigai_actors.records.log.lineage import read_lineage
 from ikigai_actors.records.log.stored_history import StoredHistory
 from ikigai_actors.records.messages.messages import CONVERSATION, Kind
-from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.base import Store, Transaction
+from ikigai_actors.store.word_index import indexed_words
+
+logger = logging.getLogger(__name__)
 
 MOST_WORDS = 12
 """The most words of a query that are used."""
 MOST_CANDIDATES = 1_000
 """The most messages with a word that are compared, the latest first."""
+WORTH_AN_INDEX = 1_000
+"""The number of messages that the index lacks, from which on a search adds them first."""
+INDEXED_AT_ONCE = 1_000
+"""How many messages are added in one transaction."""
+_BESIDE_A_RECALL = 5
+"""The most of these transactions after a search by a model: their thread reads logs for others, too."""
+MOST_RESTS = 64
+"""The most agents whose messages after their marks are read; with more agents, all of their messages are read."""
 _AROUND = 100
 """Characters that are shown before the first hit and after it."""
 _KINDS = sorted(CONVERSATION | {Kind.SUMMARY.value})
@@ -60,17 +79,17 @@ def words_of_query(query: str) -> list[str]:
     return found
 
 
-def ranked_by_words(words: Sequence[str], candidates: Sequence[Saying]) -> list[FoundMessage]:
+def ranked_by_words(words: Sequence[str], candidates: Sequence[Saying]) -> Iterator[FoundMessage]:
     """Return the messages with one of the words, best first; of equal ones, the latest first."""
     patterns = {word: re.compile(rf"\b{re.escape(word)}", re.IGNORECASE) for word in words}
     counts = [{word: len(pattern.findall(one.content)) for word, pattern in patterns.items()} for one in candidates]
     having = {word: sum(1 for count in counts if count[word]) for word in words}
-    found = [
-        FoundMessage(one.agent_uuid, one.position, one.kind, score, _excerpt(one.content, patterns.values()))
-        for one, count in zip(candidates, counts, strict=True)
-        if (score := _score(count, having, len(candidates)))
-    ]
-    return sorted(found, key=lambda one: (-one.score, -one.position, one.agent_uuid))
+    number = sum(1 for count in counts if any(count.values()))
+    scores = [_score(count, having, number) for count in counts]
+    hits = [(score, saying) for score, saying in zip(scores, candidates, strict=True) if score]
+    for score, saying in sorted(hits, key=lambda hit: (-hit[0], -hit[1].position, hit[1].agent_uuid)):
+        text = _excerpt(saying.content, patterns.values())
+        yield FoundMessage(saying.agent_uuid, saying.position, saying.kind, score, text)
 
 
 def find_words(tx: Transaction, agents: Sequence[str], query: str, most: int) -> list[FoundMessage]:
@@ -93,27 +112,111 @@ def find_in_history(tx: Transaction, agent: str, query: str, most: int, end: int
     return _find(tx, bounds, agent, words_of_query(query), most)
 
 
+def index_words(
+    store: Store, agents: Sequence[str], least: int = WORTH_AN_INDEX, transactions: int | None = None
+) -> None:
+    """Bring the index of words up to what these agents have written, if it lacks as many messages as ``least``.
+
+    The index is a matter of speed alone: an error is logged, and a search reads the messages themselves.
+
+    Args:
+        transactions: how many to make at most, of `INDEXED_AT_ONCE` messages each; None for as many as it takes.
+    """
+    try:
+        lags = store.read(lambda tx: _behind(tx, agents))
+        if sum(lag.lacking for lag in lags) < least:
+            return
+        while lags and transactions != 0:
+            lags = store.write(partial(_index_some, lags=lags))
+            transactions = None if transactions is None else transactions - 1
+    except StoreError as error:  # no FTS5, no right to make a table, another process makes it
+        logger.info("Words could not be indexed: %s", error)
+
+
+def index_words_of_reader(store: Store, agent: str, below: bool) -> None:
+    """Add some of what the agents have written in which a model's search looks: later searches add the rest."""
+
+    def read(tx: Transaction) -> list[str]:
+        return uuids_below(tx, agent) if below else [one.uuid for one in read_lineage(tx, agent)]
+
+    index_words(store, store.read(read), transactions=_BESIDE_A_RECALL)
+
+
+def drop_word_index(store: Store) -> None:
+    """Drop the index: logs are deleted. The next search that is worth it makes another."""
+    if store.read(lambda tx: tx.words.is_there()):
+        store.write(lambda tx: tx.words.drop())
+
+
+class _Lag(NamedTuple):
+    """An agent whose log has gone further than the index."""
+
+    agent: str
+    upto: int
+    head: int
+    lacking: int
+
+
+def _behind(tx: Transaction, agents: Sequence[str]) -> list[_Lag]:
+    seen = tx.words.seen(agents) if tx.words.is_there() else {}
+    heads = ((head, max(seen.get(head.uuid, 0), head.fork_message_id)) for head in heads_of(tx, agents))
+    return [_Lag(head.uuid, upto, head.last, head.last - upto) for head, upto in heads if head.last > upto]
+
+
+def _index_some(tx: Transaction, lags: list[_Lag]) -> list[_Lag]:
+    """Add the next messages to the index; return the agents that have more of them."""
+    index, room = tx.words, INDEXED_AT_ONCE
+    if not index.is_there():
+        index.make()
+    for place, lag in enumerate(lags):
+        if not room:
+            return lags[place:]
+        start = index.seen([lag.agent]).get(lag.agent, 0)
+        rows = tx.run("next_sayings", uuid=lag.agent, start=start, most=room)
+        is_all, room = len(rows) < room, room - len(rows)
+        end = max(start, lag.head) if is_all else int(rows[-1][0])
+        index.add(lag.agent, end, {at: indexed_words(text) for at, kind, text in rows if kind in _KINDS})
+        if not is_all:
+            return lags[place:] if end < lag.head else lags[place + 1 :]
+    return []
+
+
 def _find(
     tx: Transaction, bounds: Mapping[str, int | None], reader: str | None, words: Sequence[str], most: int
 ) -> list[FoundMessage]:
     rows: dict[tuple[str, int], Saying] = {}
-    for word in words:
-        pattern = (
-            f"%{word}%"  # an underscore stands for any letter here, and `ranked_by_words` leaves out what has another
-        )
-        for row in tx.run("messages_saying", uuids=list(bounds), kinds=_KINDS, pattern=pattern, most=MOST_CANDIDATES):
-            one = Saying(*row)
-            end = bounds[one.agent_uuid]
-            if end is None or one.position <= end:
-                rows[one.agent_uuid, one.position] = one
+    for saying in _candidates(tx, list(bounds), words):
+        end = bounds[saying.agent_uuid]
+        if end is None or saying.position <= end:
+            rows[saying.agent_uuid, saying.position] = saying
     readers = _Readers(tx, reader)
-    found: list[FoundMessage] = []
+    hits: list[FoundMessage] = []
     for hit in ranked_by_words(words, list(rows.values())):
         if readers.shows(hit):
-            found.append(hit)
-            if len(found) == most:
+            hits.append(hit)
+            if len(hits) == most:
                 break
-    return found
+    return hits
+
+
+def _candidates(tx: Transaction, agents: Sequence[str], words: Sequence[str]) -> Iterator[Saying]:
+    """The messages with any of the words, by the index as far as it goes, and for the rest by the log itself."""
+    index = tx.words
+    seen = index.seen(agents) if index.is_there() else {}
+    heads = {head.uuid: head.last for head in heads_of(tx, list(seen))} if seen else {}
+    rest = {agent: upto for agent, upto in seen.items() if heads.get(agent, 0) > upto}
+    if len(rest) > MOST_RESTS:
+        seen, rest = {agent: upto for agent, upto in seen.items() if agent not in rest}, {}
+    others = [agent for agent in agents if agent not in seen]
+    for word in words:
+        if seen:
+            yield from starmap(Saying, index.messages_with(word, list(seen), MOST_CANDIDATES))
+        # An underscore stands for any letter here, and `ranked_by_words` leaves out what has another.
+        asked: dict[str, Any] = {"kinds": _KINDS, "pattern": f"%{word}%", "most": MOST_CANDIDATES}
+        if others:
+            yield from starmap(Saying, tx.run("messages_saying", uuids=others, start=0, **asked))
+        for agent, upto in rest.items():
+            yield from starmap(Saying, tx.run("messages_saying", uuids=[agent], start=upto, **asked))
 
 
 class _Readers:

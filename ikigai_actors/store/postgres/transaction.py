@@ -17,8 +17,10 @@ from ikigai_actors.store.postgres.connecting import IDLE_IN_TRANSACTION
 from ikigai_actors.store.postgres.errors import PostgresErrors
 from ikigai_actors.store.postgres.hints import CLIENTS, NOTIFY, SECRET, Hints
 from ikigai_actors.store.postgres.trips import PSYCOPG_ERRORS, Connection, Gathered, GatheredMany, Trips
+from ikigai_actors.store.postgres.words import PostgresWords
 from ikigai_actors.store.queries import as_array, as_arrays, for_postgres
 from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Cursor, Parameters
+from ikigai_actors.store.word_index import WordIndex
 
 
 def is_alive(connection: Connection) -> bool:
@@ -219,6 +221,16 @@ class PostgresTransaction(BaseTransaction):
         met = _MET.format(statement.sql)
         self._trips.gather(Gathered(met.encode(), as_arrays(statement, parameters)))
         return True  # else COMMIT fails
+
+    @property
+    def words(self) -> WordIndex:
+        def run(sql: str, parameters: Sequence[Any]) -> list[Row]:
+            return self._guard(self._rows, self._trips.gather(Gathered(sql.encode(), parameters)))
+
+        def run_many(sql: str, each: Sequence[Sequence[Any]]) -> None:
+            self._guard(self._trips.gather, GatheredMany(sql.encode(), each))
+
+        return PostgresWords(run, run_many)
 
     @property
     def locks_rows(self) -> bool:

@@ -63,7 +63,7 @@ class Gathered:
 class GatheredMany(Gathered):
     """A statement that is executed with each of several parameters, and gives no rows."""
 
-    def __init__(self, sql: bytes, many: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, sql: bytes, many: Sequence[Mapping[str, Any] | Sequence[Any]]) -> None:
         super().__init__(sql)
         self._many = many
 

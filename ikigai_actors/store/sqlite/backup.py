@@ -54,6 +54,7 @@ def back_up(store: Store, target: Path, examine: Callable[[Store], T]) -> T:
     try:
         _fill(part, store)
         with closing(SQLiteStore(part)) as copy:
+            _leave_words_out(copy)
             examination = examine(copy)
         _settle(part)
         refuse_to_overwrite(target, "a backup")
@@ -75,6 +76,13 @@ def as_target(text: str) -> Path:
             f"Expected the path of a new file, got {mask(text)!r}. To another database: ikigai copy FROM TO."
         )
     return Path(text).expanduser()
+
+
+def _leave_words_out(copy: SQLiteStore) -> None:
+    """Drop the index of words, with the pages that had it."""
+    if copy.read(lambda tx: tx.words.is_there()):
+        copy.write(lambda tx: tx.words.drop())
+        copy.shrink()
 
 
 def _fill(part: Path, store: SQLiteStore) -> None:

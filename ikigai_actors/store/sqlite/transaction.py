@@ -13,7 +13,9 @@ from ikigai_actors.store.base import Row
 from ikigai_actors.store.location import MEMORY
 from ikigai_actors.store.queries import Statement, for_sqlite
 from ikigai_actors.store.sqlite.file import is_locked
+from ikigai_actors.store.sqlite.words import SQLiteWords
 from ikigai_actors.store.transaction import COLUMNS, BaseTransaction, Cursor, Parameters
+from ikigai_actors.store.word_index import WordIndex
 
 SQLITE_ERRORS = (sqlite3.Error, sqlite3.Warning, UnicodeError, OverflowError)
 """The errors that a call of sqlite3 may raise. The last two are for values that SQLite cannot hold, and bytes that are
@@ -81,6 +83,16 @@ class SQLiteTransaction(BaseTransaction):
 
     def ours(self, error: Exception) -> StoreError:
         return ours(error, self._location)
+
+    @property
+    def words(self) -> WordIndex:
+        def run(sql: str, parameters: Sequence[Any]) -> list[Row]:
+            return self._guard(lambda: self._connection.execute(sql, parameters).fetchall())
+
+        def run_many(sql: str, each: Sequence[Sequence[Any]]) -> None:
+            self._guard(self._connection.executemany, sql, each)
+
+        return SQLiteWords(run, run_many)
 
     def is_hosted(self) -> bool:
         return self._location == MEMORY or is_locked(Path(self._location))

@@ -413,13 +413,15 @@ class System(Directory):
             BadInput: the query has no words.
             AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
         """
-        from ikigai_actors.records.log.words import find_words
+        from ikigai_actors.records.log.words import find_words, index_words
 
         self._check_open()
         check_type(query, str, "query", "text")
         count = check_count(most, "most", most=MOST_FOUND_AT_ONCE)
         top = self.root.uuid if under is None else uuid_of(self._store, under)
-        return self._store.read(lambda tx: find_words(tx, [top, *registry.uuids_below(tx, top)], query, count))
+        agents = [top, *self._store.read(lambda tx: registry.uuids_below(tx, top))]
+        index_words(self._store, agents)
+        return self._store.read(lambda tx: find_words(tx, agents, query, count))
 
     def up(self, file: str | os.PathLike[str], *, plan: bool = False) -> "list[types.TeamLine]":
         """Make the agents of a team file that were never made, and report how the others differ from the file.

@@ -17,6 +17,7 @@ from ikigai_actors.actors.threads import Threads
 from ikigai_actors.errors import CommitUnknown, StoreError, StoreUnavailable, SystemClosed
 from ikigai_actors.store.base import Hint, Row, SchemaTransaction, Store, Transaction, Watch
 from ikigai_actors.store.sqlite.store import BorrowedStore, SQLiteStore
+from ikigai_actors.store.word_index import WordIndex
 from ikigai_actors.testing.simulation.changes import SHARED_TREE, RanStatement, StoredChange, Written, changes_rows
 
 T = TypeVar("T")
@@ -355,6 +356,10 @@ class Observed(Transaction):
     @property
     def schema(self) -> SchemaTransaction:
         return self._inner.schema
+
+    @property
+    def words(self) -> WordIndex:
+        return self._inner.words
 
     @property
     def heard(self) -> int:

@@ -1,0 +1,62 @@
+"""An index of words beside the tables: it makes a search faster, and nothing else depends on it.
+
+A search makes it. It is no part of ``schema.sql``: backups, copies and exports leave it out, and it may be dropped at
+any time. For each agent a mark says up to which message its log is in the index. Messages never change, so what is in
+the index stays right, but for logs that were pruned: a prune drops it.
+
+    words_seen    the mark of each agent
+    words_text    the words of each message that a search may find
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+MARKS, INDEX = "words_seen", "words_text"
+"""The names of its tables; SQLite has more, which begin with the second."""
+
+LONGEST_WORD = 200
+"""Characters of a word that are in the index; of a longer one the beginning is."""
+
+_WORD = re.compile(r"\w+")
+
+
+RunStatement = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
+"""Runs a statement with parameters; raises `StoreError`."""
+RunForEach = Callable[[str, Sequence[Sequence[Any]]], object]
+"""Runs a statement with each of several parameters; raises `StoreError`."""
+
+
+class WordIndex(Protocol):
+    """The index of one database, in one transaction."""
+
+    def is_there(self) -> bool:
+        """Whether it was made."""
+
+    def make(self) -> None:
+        """Make it, without any message. Raises `StoreError` where the database has no such index."""
+
+    def drop(self) -> None:
+        """Drop it, if it is there."""
+
+    def seen(self, agents: Sequence[str]) -> dict[str, int]:
+        """Up to which position the log of each of these agents is in it; nothing of those that have no mark."""
+
+    def add(self, agent: str, upto: int, words: Mapping[int, Sequence[str]]) -> None:
+        """Add the words of messages of an agent, by position, and set the mark of the agent."""
+
+    def messages_with(self, word: str, agents: Sequence[str], most: int) -> list[tuple[Any, ...]]:
+        """The latest messages of these agents that have a word with this beginning: agent, position, kind, content.
+
+        There may be more: a message with very many words is among them always.
+        """
+
+
+def indexed_words(text: str) -> list[str]:
+    """The words of a text as the index has them, each once."""
+    return list(dict.fromkeys(word.lower()[:LONGEST_WORD] for word in _WORD.findall(text)))
+
+
+def is_of_index(table: str) -> bool:
+    """Whether a table is one of the index."""
+    return table == MARKS or table.startswith(INDEX)
