@@ -19,23 +19,13 @@ from urllib.parse import parse_qsl
 
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.arguments import check_callable, check_type
-from ikigai_actors.doors.api.a2a_operations import A2aDoor, card_url
 from ikigai_actors.doors.api.a2a_problems import A2aRefused, answer_refusal
-from ikigai_actors.doors.api.a2a_tasks import agent_card
 from ikigai_actors.doors.api.answers import API_RULES, answer_problem
 from ikigai_actors.doors.api.feeds import stream_feed
 from ikigai_actors.doors.api.files import ApiFiles
 from ikigai_actors.doors.api.limits import OpenPlaces, RequestRates
-from ikigai_actors.doors.api.openapi import openapi_page
 from ikigai_actors.doors.api.operations import Operation, operations
 from ikigai_actors.doors.api.problems import ApiProblem, api_problem
-from ikigai_actors.doors.api.question_pages import (
-    LARGEST_FORM,
-    MEDIA_HTML,
-    PAGE_HEADERS,
-    notice_page,
-    question_page,
-)
 from ikigai_actors.doors.api.requests import ApiRequest, check_storable, number_in, seconds
 from ikigai_actors.doors.protocols import AguiClient, answer_mcp_client
 from ikigai_actors.errors import EndpointNotFound, Forged, IkigaiError
@@ -44,7 +34,6 @@ from ikigai_actors.http_server.requests import AsgiScope, Receive, RequestRefuse
 from ikigai_actors.reach.access import QUICK, Access
 from ikigai_actors.reach.asked import AskedRequest, command_of, command_row
 from ikigai_actors.reach.branch_feed import BranchFeed
-from ikigai_actors.reach.contexts import ContextReader
 from ikigai_actors.reach.keys import Did, RequestRepeated, keep_answer, known_request, release_key, request_under
 from ikigai_actors.reach.listing import MOST_IN_PAGE, agents_page, messages_page, row_of_agent
 from ikigai_actors.reach.metrics import EXPOSITION, exposition, read_metrics
@@ -64,6 +53,7 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
     from ikigai_actors.actors.futures import Future
+    from ikigai_actors.doors.api.a2a_operations import A2aDoor
 
 T = TypeVar("T")
 PrincipalOf = Callable[[ApiRequest], Principal | Awaitable[Principal | None] | None]
@@ -201,7 +191,7 @@ class Api:
             case "GET", ["readyz"]:
                 await self._ready(out)
             case "GET", ["openapi.json"]:
-                await answer(out, 200, openapi_page(self._url or request.root or "/"))
+                await answer(out, 200, await self._on_thread(partial(_description, self._url or request.root or "/")))
             case "POST", ["in", name]:
                 await self._arrival(request, name, out)
             case "GET" | "POST", ["q", link]:
@@ -241,7 +231,8 @@ class Api:
             principal = await self._admitted(request)
             access = Access.of(self._system, by=principal.id, top=principal.under)
             stream = partial(self._in_stream, principal)
-            await A2aDoor(access, self.news, principal, self._on_thread, stream, url).answer(request, agent, rest, out)
+            a2a_door = await self._on_thread(_a2a_door)
+            await a2a_door(access, self.news, principal, self._on_thread, stream, url).answer(request, agent, rest, out)
         except (A2aRefused, ApiProblem) as refused:
             await answer_refusal(out, refused)
         except (IkigaiError, RequestRefused) as error:
@@ -251,11 +242,11 @@ class Api:
         if not self._refusals.has_room(request.address, monotonic()):
             raise ApiProblem("too-many", "Too many requests of this address had no token.")
         try:
-            carded = await self._on_thread(partial(ContextReader(self._everything).carded, agent))
+            card = await self._on_thread(partial(_agent_card, self._everything, agent, url))
         except IkigaiError:
             self._refusals.count(request.address, monotonic())
             raise
-        await answer(out, 200, agent_card(carded, card_url(url, carded)))
+        await answer(out, 200, card)
 
     def _access_of(self, principal: Principal) -> Access:
         """The reach of a principal for acts: it is named by what they write, and has keys of its own."""
@@ -293,18 +284,21 @@ class Api:
 
     async def _question(self, request: ApiRequest, link: str, out: SendEvent) -> None:
         """Answer a signed link. An address that guesses is slowed."""
+        from ikigai_actors.doors.api import question_pages as pages
+
         if not self._refusals.has_room(request.address, monotonic()):
             raise ApiProblem("too-many", "Too many links of this address were refused.")
         if request.method == "GET":
             work = partial(self._links.shown, link)
         else:
-            sent = (await request.body(LARGEST_FORM)).decode("utf-8", "replace")
+            sent = (await request.body(pages.LARGEST_FORM)).decode("utf-8", "replace")
             work = partial(self._links.answered, link, dict(parse_qsl(sent, keep_blank_values=True)))
         outcome = await self._on_thread(work)
         if outcome.status == 404:
             self._refusals.count(request.address, monotonic())
-        shown = None if outcome.question is None else question_page(outcome.question, outcome.notice)
-        await answer(out, outcome.status, shown or notice_page(outcome.notice), PAGE_HEADERS, MEDIA_HTML)
+        shown = None if outcome.question is None else pages.question_page(outcome.question, outcome.notice)
+        page = shown or pages.notice_page(outcome.notice)
+        await answer(out, outcome.status, page, pages.PAGE_HEADERS, pages.MEDIA_HTML)
 
     async def _take_held(self) -> None:
         """Take what endpoints hold, again and again: a child that has ended makes room."""
@@ -642,3 +636,27 @@ def api(system: AttachedSystem, principal_of: PrincipalOf, url: str = "", keys: 
     check_callable(principal_of, "principal_of", "a function that gives the Principal of a request, or None")
     check_type(url, str, "url", "the address of the application")
     return Api(system, principal_of, url, keys)
+
+
+# What few requests need is imported by the first of them, on a thread.
+
+
+def _description(url: str) -> Any:
+    from ikigai_actors.doors.api.openapi import openapi_page
+
+    return openapi_page(url)
+
+
+def _a2a_door() -> "type[A2aDoor]":
+    from ikigai_actors.doors.api.a2a_operations import A2aDoor
+
+    return A2aDoor
+
+
+def _agent_card(everything: Access, agent: str, url: str) -> Any:
+    from ikigai_actors.doors.api.a2a_operations import card_url
+    from ikigai_actors.doors.api.a2a_tasks import agent_card
+    from ikigai_actors.reach.contexts import ContextReader
+
+    carded = ContextReader(everything).carded(agent)
+    return agent_card(carded, card_url(url, carded))
