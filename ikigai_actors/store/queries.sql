@@ -579,6 +579,12 @@ UNION SELECT a.uuid, a.turn FROM agents a
  WHERE a.parked > 0
    AND EXISTS (SELECT 1 FROM messages m WHERE m.agent_uuid = a.uuid AND m.id > a.turn AND m.kind = 'approval')
 
+-- name: turns_that_asked_of
+-- The same of these agents.
+SELECT a.uuid, a.turn FROM agents a
+ WHERE a.uuid = ANY(:uuids) AND ((a.awake = 1 AND a.turn > 0) OR a.parked > 0)
+   AND EXISTS (SELECT 1 FROM messages m WHERE m.agent_uuid = a.uuid AND m.id > a.turn AND m.kind = 'approval')
+
 -- name: counts
 -- How many messages each agent wrote itself: positions have no holes.
 SELECT a.uuid, COALESCE((SELECT MAX(m.id) FROM messages m WHERE m.agent_uuid = a.uuid), a.fork_message_id) - a.fork_message_id

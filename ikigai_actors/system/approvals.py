@@ -62,16 +62,16 @@ class Approvals(OfOneProcess):
 
     def _waiting(self, agents: Collection[str] | None = None) -> list[PendingCall]:
         """The calls that wait for a person, also by a model's own question; of some agents, by uuid, or of all."""
-        open_turns = self._store.read(turns_that_asked)
-        among = [(uuid, turn) for uuid, turn in open_turns.items() if agents is None or uuid in agents]
-        return [call for uuid, turn in among for call in self._of(uuid, turn)]
+        open_turns = self._store.read(lambda tx: turns_that_asked(tx, agents))
+        return [call for uuid, turn in open_turns.items() for call in self._of(uuid, turn)]
 
     def find(self, agent: str | Agent, full_name: str) -> PendingCall | None:
         """Find the call of an agent (a handle or a uuid) that waits under a full name; None if it no longer waits."""
         uuid = agent if isinstance(agent, str) else getattr(agent, "uuid", agent)
         check_type(uuid, str, "agent", "a handle or the uuid of an agent")
         check_type(full_name, str, "full_name", "the full name of a call")
-        return next((call for call in self.pending() if (call.agent, call.full_name) == (uuid, full_name)), None)
+        waiting = (call for call in self._waiting({str(uuid)}) if call.tool != ASK_PERSON)
+        return next((call for call in waiting if call.full_name == full_name), None)
 
     def approve(
         self, call: PendingCall, *, always: bool | str = False, by: str = "", timeout: float | None = None

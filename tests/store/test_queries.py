@@ -233,6 +233,7 @@ LOOKS = (
     ("dead_by_name", "agents_dead_name"),
     ("paused_after", "agents_paused"),
     ("turns_that_asked", "agents_awake"),
+    ("turns_that_asked_of", "agents_pkey|sqlite_autoindex_agents_1"),
 )
 """Statements that concern few agents, and the index that finds them."""
 
@@ -259,7 +260,8 @@ def plan_of(store: Store, name: str) -> str:
     translated = queries.for_postgres(name) if is_server else queries.for_sqlite(name)
     statement = re.sub(r"%\((\w+)\)s", r":\1", translated.sql).replace("%%", "%")
     for written, value in (
-        (":most", "5"), (":branch", "'a'"), (":uuid", "'a'"), (":name", "'a'"), (":after", "'a'"), (":before", "'a'"),
+        (":most", "5"), (":branch", "'a'"), (":uuids", "'{a}'" if is_server else "'[]'"),
+        (":uuid", "'a'"), (":name", "'a'"), (":after", "'a'"), (":before", "'a'"),
         (":at", "5"), (":top", "'a'"), (":host", "'h'"), (":born", "5"), (":status", "'a'"),
     ):  # fmt: skip
         statement = statement.replace(written, value)

@@ -663,6 +663,13 @@ class Touch(Unit):
         tx.defer("touch", uuid=self._uuid, now=self._now)
 
 
-def turns_that_asked(tx: Transaction) -> dict[str, int]:
-    """Return the open turns in which a call asked for approval: the opening message by agent."""
-    return dict(tx.run("turns_that_asked"))
+def turns_that_asked(tx: Transaction, agents: Collection[str] | None = None) -> dict[str, int]:
+    """Return the open turns in which a call asked for approval: the opening message by agent.
+
+    Args:
+        tx: the transaction.
+        agents: the agents to look at, by uuid; None for all, which costs a look at each agent that is parked.
+    """
+    if agents is None:
+        return dict(tx.run("turns_that_asked"))
+    return dict(tx.run("turns_that_asked_of", uuids=list(agents)))

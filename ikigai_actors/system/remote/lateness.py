@@ -18,7 +18,7 @@ from supervisors.signals import Status
 
 def late_by_rows(tx: Transaction, record: AgentRecord, state: str) -> str:
     """The sentence about an agent of another process, in this state according to the rows."""
-    turn = registry.turns_that_asked(tx).get(record.uuid)
+    turn = registry.turns_that_asked(tx, [record.uuid]).get(record.uuid)
     asked = asking(recover(section(tx, record.uuid, turn))) if turn is not None else ()
     paused = pauses_of(tx, [record.uuid]).get(record.uuid)
     lender = registry.get(tx, paused.budget).short if paused is not None else ""
