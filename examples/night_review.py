@@ -1,13 +1,15 @@
-"""A lead in Python that survives kills: it forks reviewers, prompts them, waits for all, and posts what they say, once.
+"""A lead in Python that survives kills: it forks reviewers, prompts them, asks a person, and posts their words, once.
 
     python examples/night_review.py reviews.db monday
 
 Kill it at any moment, as often as you like, and start it again: it goes on where it was. Nobody is forked or prompted
-twice, and what a step does is done once, since its key names it for whoever does it.
+twice, you are asked once, and what a step does is done once, since its key names it for whoever does it.
 """
 
 import json
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,17 +42,24 @@ def lead(task: str) -> str:
     me = current_agent()
     reviewers = [me.fork(name=f"{topic}-{day}", model="reviewer", system=f"Review {topic}.") for topic in TOPICS]
     reviews = gather(*(reviewer.prompt(f"The change of {day}") for reviewer in reviewers))
+    if not me.ask("Post these?\n\n" + "\n\n".join(review.text for review in reviews)):
+        return "not posted"
     posted = step(post, [review.text for review in reviews], board, idempotent="by_key")
     return f"{posted} reviews posted"
 
 
-def review(database: str, day: str, **options: Any) -> str:
-    """Have the lead review a day, once for each day; ``options`` are those of `ActorSystem.open`."""
+def review(database: str, day: str, ask: Callable[[str], str] = input, **options: Any) -> str:
+    """Have the lead review a day, once for each day; ``ask`` asks a person, ``options`` are of `ActorSystem.open`."""
     providers = {"reviewer": FunctionProvider(reviewer, "reviewer")}
     with ActorSystem.open(database, provider="offline", providers=providers, programs=[lead], **options) as system:
         boss = system.root.fork(name="lead", model=lead, key="lead")
-        return boss.prompt(f"{day} {BOARD}", key=day).get(timeout=600).text
+        reply = boss.prompt(f"{day} {BOARD}", key=day)
+        while not reply.done():
+            for question in system.questions.pending():  # `ikigai questions answer` answers it as well
+                system.questions.answer(question.id, ask(f"{question.text}\n[y/n] ") == "y")
+            time.sleep(0.05)
+        return reply.get().text
 
 
 if __name__ == "__main__":
-    print(review(*sys.argv[1:]))
+    print(review(sys.argv[1], sys.argv[2]))

@@ -127,7 +127,7 @@ from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
 from ikigai_actors.records.hosts.remote_commands import CarryOut
 from ikigai_actors.records.lives.deaths import WriteDeath
-from ikigai_actors.records.log.append import Append, AppendCompleted, CallAppended, FencingToken
+from ikigai_actors.records.log.append import Append, AppendCompleted, CallAppended, FencingToken, StoppedBefore
 from ikigai_actors.records.log.log import Log, NotHeld
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.log.parking import Park, Parked, Unpark
@@ -737,6 +737,8 @@ class AgentActor(PooledActor):
                     self._decide_again()
                 else:
                     self._decide(self._continue(self.state))
+            case Refused(error=StoppedBefore()) if step.call is not None:  # nothing of it has happened: CONT goes on
+                self._decide(on.StatusChanged(Status.STOPPED))
             case Refused():
                 self._refused(step, verdict.error)
             case Failed() if isinstance(unit, Parking):

@@ -25,7 +25,7 @@ from typing import Any, TypeGuard
 from ikigai_actors.actors.inbox import INBOX_CAPACITY
 from ikigai_actors.agent.remote_commands import mails_before
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.calls import Progress, waits
+from ikigai_actors.agent.turn.calls import ended_by_words
 from ikigai_actors.agent.turn.machine import accepts, puts_aside
 from ikigai_actors.agent.turn.state import NOT_ASKED, Phase, State
 from ikigai_actors.frozen import replace
@@ -249,10 +249,8 @@ class Backlog:
                 return on.TakeWords()
             case Phase.WAITING_FOR_MODEL if at_once:
                 return on.TakeWords(at_once)
-            case Phase.RUNNING_TOOLS if at_once and any(one.progress is not Progress.DONE for one in state.calls):
+            case Phase.RUNNING_TOOLS if ended_by_words(state.calls, at_once):
                 return on.TakeWords(at_once)
-            case Phase.RUNNING_TOOLS if waits(state.calls):
-                return on.TakeWords()
         return None
 
     def _next_between_turns(self, state: State, more: bool) -> on.TurnEvent | None:

@@ -179,11 +179,12 @@ def test_a_cancel_that_comes_right_behind_a_prompt_ends_it_and_no_later_one(dura
         one = editor()
         await one.begin()
         session = await one.new()
-        for _ in range(5):  # each in one write, before anything of the prompt is awaited
+        for _ in range(20):  # each in one write, before anything of the prompt is awaited
             prompt = asyncio.ensure_future(one.prompt(session, "go"))
             await asyncio.sleep(0)
             one.say({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}})
             assert (await prompt)["stopReason"] == "cancelled"
+        assert host.statistics().steps == 0  # no request has left
         later = asyncio.ensure_future(one.prompt(session, "go on"))
         agent = host.agent(session)
         await asyncio.to_thread(lambda: eventually(lambda: agent.history()[-1].content == "go on", "the later turn"))

@@ -8,6 +8,8 @@ The laws, which each run is judged by:
     answer      the answer is that of the run to which nothing was done; a step that was cut off may be unknown
     child       each child that the plan forks is there once
     prompt      each prompt stands in one history, once
+    asked       each question is asked once
+    time        a step gets the same time and the same random number in each replay: else it would be another act
     over        nothing of an interrupted turn runs on: no effect comes, and no message but those that end it
     wakes       what the program waits for comes, and it goes on: no run hangs, as the agenda would be empty
     parked      a program that only waits is parked in time: it has no actor then
@@ -23,7 +25,7 @@ from typing import Any, NamedTuple
 from ikigai_actors import AgentRef, Reply, Request, ScriptedProvider, Signal, Stream, TurnInterrupted, current_agent
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.errors import StepFailed
-from ikigai_actors.programs import Program, first, gather, step
+from ikigai_actors.programs import Program, first, gather, now, random, step
 from ikigai_actors.testing import Broken, ProcessCrashed, Schedule, Simulation, simulated
 from ikigai_actors.tools import current_call
 
@@ -38,8 +40,8 @@ class Act(NamedTuple):
     """One act of a plan."""
 
     kind: str
-    """``fork``, ``prompt``, ``wait`` for all prompts so far, ``first`` for one of them, ``nap`` for a time, or
-    ``once``, ``again``, ``by_key`` for a step.
+    """``fork``, ``prompt``, ``wait`` for all prompts so far, ``first`` for one of them, ``nap`` for a time, ``ask`` a
+    person, ``now`` for a step that gets the time; or ``once``, ``again``, ``by_key`` for a step.
     """
     text: str = ""
     child: int = 0
@@ -48,13 +50,16 @@ class Act(NamedTuple):
 
 Plan = tuple[Act, ...]
 
+KINDS = ("fork", "prompt", "prompt", "wait", "first", "nap", "ask", "now", "once", "again", "by_key", "by_key")
+"""The kinds of acts that are drawn, some of them more often."""
+
 
 def drawn_plan(chance: Random, acts: int) -> Plan:
     """A plan of so many acts, some of which are the same."""
     plan = [Act("fork", "kid-0")]
     children = 1
     while len(plan) < acts:
-        match chance.choice(["fork", "prompt", "prompt", "wait", "first", "nap", "once", "again", "by_key", "by_key"]):
+        match chance.choice(KINDS):
             case "fork":
                 plan.append(Act("fork", f"kid-{children}"))
                 children += 1
@@ -100,7 +105,7 @@ def lead(task: str) -> str:
     for entry in plan:
         match entry.kind:
             case "fork":
-                kids.append(_forked(me, entry.text))
+                kids.append(me.fork(name=entry.text, model="script"))
             case "prompt":
                 waiting.append(kids[entry.child].prompt(entry.text))
             case "wait":
@@ -110,6 +115,10 @@ def lead(task: str) -> str:
                 first(*waiting)  # which one it is, is not the same in each run
             case "nap":
                 me.sleep(NAP)
+            case "ask":
+                lines.append(str(me.ask(f"{entry.text}?", within="1m", default=True)))
+            case "now":
+                step(act, "again", f"{now()} {random()}", idempotent=True)
             case "first":
                 pass
             case kind:
@@ -119,14 +128,6 @@ def lead(task: str) -> str:
                 except StepFailed:
                     lines.append(UNKNOWN)
     return " ".join(lines)
-
-
-def _forked(me: AgentRef, name: str) -> AgentRef:
-    """A child. Where STOP is committed before the fork, that is refused, and asking again is another act."""
-    for _ in range(9):
-        with suppress(StepFailed):
-            return me.fork(name=name, model="script")
-    raise AssertionError("nobody stops it so often")
 
 
 def task_of(plan: Plan) -> str:
@@ -158,10 +159,10 @@ class Blow(NamedTuple):
     after: int
     """Choices of the agenda before it."""
     what: str
-    """``kill``, ``stop`` and later on CONT, ``jump`` of the clock, ``int``, ``move``."""
+    """``kill``, ``stop`` and later on CONT, ``jump`` of the clock, ``int``, ``answer`` of a question, ``move``."""
 
 
-BLOWS = ("kill", "kill", "stop", "jump", "int")
+BLOWS = ("kill", "kill", "stop", "jump", "int", "answer")
 
 
 class Run:
@@ -258,6 +259,14 @@ class Run:
                 boss.signal(Signal.CONT)
             case "jump":
                 world.clock.jump(-3600 if blow.after % 2 else 3600)
+            case "answer":
+                for question in world.system.questions.pending():
+                    world.system.questions.answer(question.id, True)
+            case "move":
+                boss = world.system.agent("boss")
+                other = next(host.name for host in world.hosts if host.host_id != boss.record.owner)
+                boss.move(other)
+                world.sleep(30)
 
     def _interrupted(self, world: Simulation, boss: AgentRef) -> None:
         """Interrupt the turn, and see that nothing of it runs on. Then another prompt is answered."""
@@ -279,6 +288,10 @@ class Run:
             keys = [key for key, how in self.outside.done if how == kind]
             if len(keys) > len(set(keys)):
                 raise Broken(f"once: a step {kind} was done twice under one key")
+        entries = [message.data for message in boss.history() if message.kind == "approval"]
+        questions = sum("approved" not in data for data in entries)
+        if questions != sum(act.kind == "ask" for act in self.plan):
+            raise Broken(f"asked: {questions} questions were asked")
         wanted = [act.text for act in self.plan if act.kind == "fork"]
         kids = {child.name: child for child in boss.children()}
         if sorted(child.name or "" for child in boss.children()) != sorted(wanted):

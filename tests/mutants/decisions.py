@@ -27,9 +27,9 @@ DECISION_MUTANTS = (
     ),
     Mutant(
         "a word that cuts off ends the wait alone",
-        "agent/turn/tool_steps.py",
-        " if call.progress is not Progress.DONE) if at_once else waits(state.calls)",
-        " if call.progress is Progress.RUNNING) if at_once else waits(state.calls)",
+        "agent/turn/calls.py",
+        " if call.progress is not Progress.DONE) if at_once else waits(calls)",
+        " if call.progress is Progress.RUNNING) if at_once else waits(calls)",
         test=_WAYS,
     ),
     Mutant(

@@ -114,7 +114,7 @@ DURABLE_MUTANTS = (
     Mutant(
         "a prompt that is withdrawn keeps its key",
         "records/mail/prompts.py",
-        "        release_mail(tx, self.recipient, self.id)\n",
+        "        release_mail(tx, self._recipient, self._id)\n",
         "",
         (Edit("records/mail/prompts.py", "from ikigai_actors.records.once import release_mail\n", ""),),
         test=_ONCE,

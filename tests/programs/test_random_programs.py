@@ -47,11 +47,24 @@ def test_a_program_that_is_killed_at_any_moment_answers_the_same(apart: int) -> 
         judged(PLAN, plain, [Blow(after, "kill")])
 
 
+FORKS = (Act("fork", "kid-0"), Act("once", "x"), Act("fork", "kid-1"), Act("now"), Act("fork", "kid-2"), Act("ask"))
+
+
+@pytest.mark.slow("a simulation for each signal")
+@cheaper("apart", 9, 1, "STOP at each choice of the agenda")
+def test_a_program_that_is_stopped_at_any_moment_forks_each_child_once_and_answers_the_same(apart: int) -> None:
+    whole = Run(FORKS)
+    plain = whole.answer()
+    assert plain == "X True"
+    for after in range(3, whole.choices, apart):
+        judged(FORKS, plain, [Blow(after, "stop")])
+
+
 @pytest.mark.slow("simulates two hosts")
 @cheaper("programs", 1, 60, "many programs of which each run tries a few")
 def test_a_program_whose_host_is_killed_goes_on_at_another_one(programs: int) -> None:
     whole = Run(PLAN, hosts=2)
     plain = whole.answer()
     for seed in range(programs):
-        blows = drawn_blows(Random(seed), whole.choices, 2, ["kill", "kill", "stop", "jump"])
+        blows = drawn_blows(Random(seed), whole.choices, 2, ["kill", "move", "stop", "jump"])
         judged(PLAN, plain, blows, hosts=2)

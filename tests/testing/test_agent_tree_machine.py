@@ -272,3 +272,15 @@ def test_a_prompt_to_a_stopped_agent_survives_a_crash_and_is_answered_once(machi
     machine.world.settle()
     assert [message.content for message in machine.agent(1).history() if message.kind == "user"] == ["go"]
     machine.ledger.check_rest(machine.world)
+
+
+def test_a_prompt_that_a_stopped_agent_gets_after_its_turn_was_left_ends_that_turn_by_the_law() -> None:
+    """As a long run has found it."""
+    machine = AgentTreeMachine()
+    machine.begin(schedule=Schedule({}), misfortunes=Faults())
+    machine.prompt_slow_model(signal=None, who=0)
+    machine.take_over(resume=False)
+    machine.sleep_with_prompt(who=0)
+    machine.world.settle()
+    assert [message.kind for message in machine.system.root.history(all=True)][-3:] == ["rewind", "user", "assistant"]
+    machine.teardown()

@@ -463,6 +463,15 @@ def waits(calls: Calls) -> Calls:
     return tuple(call for call in calls if call.progress is Progress.RUNNING and call.name == WAIT)
 
 
+def ended_by_words(calls: Calls, at_once: bool) -> Calls:
+    """Return the calls that steering messages end: a ``wait``, or with ``at_once`` all that have no result.
+
+    The wait of a program for turns is none of them: no function reads the words.
+    """
+    ended = tuple(call for call in calls if call.progress is not Progress.DONE) if at_once else waits(calls)
+    return tuple(call for call in ended if call.name != WAIT or "turns" not in call.input)
+
+
 def at_rest(calls: Calls) -> bool:
     """Return whether no call is being carried out.
 

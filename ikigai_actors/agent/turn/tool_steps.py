@@ -25,6 +25,7 @@ from ikigai_actors.agent.turn.calls import (
     denial,
     denied,
     digest_of,
+    ended_by_words,
     here,
     marked_approved,
     marked_asked,
@@ -353,11 +354,14 @@ def lose(state: State, lost: Calls, now: int) -> Step:
 
 
 def end_calls(state: State, now: int, at_once: bool) -> Step:
-    """End the ``wait`` in progress, for a steering message; with ``at_once``, end every call that has no result."""
+    """End the ``wait`` in progress, for a steering message; with ``at_once``, end every call that has no result.
+
+    A program does not read words, so its wait goes on.
+    """
     if at_once:  # hooks that were asked were cut off too
         calls = (replace(call, after=Progress.DONE) for call in state.calls)
         state = replace(state, calls=tuple(calls))
-    ended = tuple(call for call in state.calls if call.progress is not Progress.DONE) if at_once else waits(state.calls)
+    ended = ended_by_words(state.calls, at_once)
     return _write_results(state, now, ended, *(_result(call, *_why_ended(call)) for call in ended))
 
 

@@ -327,10 +327,15 @@ def check_fence(tx: Transaction, row: Locked, fence: FencingToken) -> None:
         raise Fenced(f"Agent {row.uuid} now belongs to another host; what it still did here is dropped.", row.uuid)
 
 
+class StoppedBefore(AgentStopped):
+    """A unit was to bear children of an agent for which STOP was committed before: CONT lets it happen."""
+
+
 def _bear(tx: Transaction, births: Sequence[Birth], parent: Locked, counted: bool) -> None:
     """Write the children's rows, all or none. ``counted``: whether a budget counts the living."""
     if parent.status != "running":
-        raise AgentStopped(
+        refused = StoppedBefore if parent.status == "stopped" else AgentStopped
+        raise refused(
             f"Agent {parent.uuid} is {parent.status}: only a running agent forks. Continue it first.", parent.uuid
         )
     inherited = sorted({birth.parent_uuid for birth in births} - {parent.uuid})

@@ -116,10 +116,7 @@ class EndAsked(Around):
         return Woken(done) if end_asked(tx, ends) else done
 
     def _asking(self, tx: Transaction) -> set[str]:
-        found = set[str]()
-        for prompt in self._prompts:
-            found.update(asker for (asker,) in tx.run("askers", agent=self._agent, prompt=prompt))
-        return found
+        return set[str]().union(*(askers_of(tx, self._agent, prompt) for prompt in self._prompts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +138,11 @@ class EndCancelled(Unit):
             return row.turn
         end_asked(tx, [(self.asker, self.agent, self.prompt)])
         return 0
+
+
+def askers_of(tx: Transaction, agent: str, prompt: int) -> set[str]:
+    """The programs that wait for the end of the turn that a prompt opens."""
+    return {asker for (asker,) in tx.run("askers", agent=agent, prompt=prompt)}
 
 
 def cancel_asked(tx: Transaction, asker: str) -> set[str]:

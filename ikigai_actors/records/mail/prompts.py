@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import AgentError, MailNotFound
 from ikigai_actors.frozen import NO_DATA
+from ikigai_actors.records.mail.asked import Woken, askers_of, end_asked
 from ikigai_actors.records.mail.mail import PROMPT, write_mail
 from ikigai_actors.records.messages.blobs import write_blobs
 from ikigai_actors.records.messages.forms import problem_of, prompt_form
 from ikigai_actors.records.once import release_mail
 from ikigai_actors.store.base import Row, Transaction
-from ikigai_actors.store.unit import LockedRows, Unit
+from ikigai_actors.store.unit import Addressed, LockedRows, RunAlone, Unit
 
 
 class NewPrompt(NamedTuple):
@@ -73,20 +74,35 @@ class KeepPrompt(Unit):
         return Kept(number, tuple(map(_new_prompt, rows)))
 
 
-@dataclass(frozen=True, slots=True)
-class WithdrawPrompt(Unit):
-    """Delete a prompt that its agent has not taken up; answered with whether that was so. Its key can be used again."""
+class WithdrawPrompt(Addressed):
+    """Delete a prompt that its agent has not taken up; answered with whether that was so. Its key can be used again.
 
-    recipient: str
-    id: int
+    A program that has asked for it waits no more. Where that was parked, the answer is `Woken`, which counts as true.
+    """
 
-    locks = ("recipient",)
+    __slots__ = ("_askers", "_id", "_recipient")
 
-    def write(self, tx: Transaction, locked: LockedRows) -> bool:
-        if not tx.run("withdraw_prompt", recipient=self.recipient, id=self.id):
+    concerns_others = True
+
+    def __init__(self, recipient: str, number: int) -> None:
+        self._recipient, self._id, self._askers = recipient, number, set[str]()
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return (self._recipient, *sorted(self._askers))
+
+    def look_up(self, tx: Transaction) -> None:
+        self._askers = askers_of(tx, self._recipient, self._id)
+
+    def write(self, tx: Transaction, locked: LockedRows) -> "bool | Woken":
+        askers = askers_of(tx, self._recipient, self._id)
+        if not askers <= locked.keys():  # one has begun to wait since the look-up
+            raise RunAlone(WithdrawPrompt(self._recipient, self._id))
+        if not tx.run("withdraw_prompt", recipient=self._recipient, id=self._id):
             return False
-        release_mail(tx, self.recipient, self.id)
-        return True
+        release_mail(tx, self._recipient, self._id)
+        woken = end_asked(tx, [(asker, self._recipient, self._id) for asker in sorted(askers)])
+        return Woken(True) if woken else True
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@
     signals     a paused agent opens no turn, but one that ends at once, and gets no reply
     int         the turn of a prompt that another process has interrupted ends by the commit that opens it
     intensity   a supervisor restarts no more children within its period than it may, and gives up no earlier
-    cut-off     a prompt by mail, as of a timer, ends no turn that is open; a host goes on twice at most with a turn
-                that comes no further, and writes no heartbeat of one that it leaves
+    cut-off     a prompt by mail ends no turn that is open, but for one of a person that came after the host had left
+                the turn; a host goes on twice at most with a turn that comes no further, and writes no heartbeat of
+                one that it leaves
     life        a host writes heartbeats every 2 s at most, of agents that there are, and of no more than it may
     otp         a child that ends is restarted by its type, or buried, as OTP's ``supervisor`` does
 
@@ -39,6 +40,7 @@ from ikigai_actors.records.lives.supervision import GAVE_UP
 from ikigai_actors.records.mail.mail import MAIL, PROMPT
 from ikigai_actors.records.messages.blob_references import blobs_of
 from ikigai_actors.records.messages.blobs import read_blobs
+from ikigai_actors.records.messages.forms import ASKER
 from ikigai_actors.records.messages.messages import ENDINGS, IN_TURN, Kind, Message
 from ikigai_actors.records.messages.outputs import Expected, expected_in, problems
 from ikigai_actors.records.messages.reply_data import INTERRUPTED
@@ -83,6 +85,8 @@ class Standing:
     """Whether a host has given the agent to another host, which is no crash."""
     left: bool = False
     """Whether the agent's turn was cut off, and its host does not resume it."""
+    said_since: set[int] = field(default_factory=set)
+    """The prompts that people have left since then, which end that turn: none of a timer or of a program."""
     resumed: tuple[int, int] = (0, 0)
     """The position that the turn had reached when a host last resumed it, and how often it was resumed from there."""
     batched: int = 0
@@ -127,6 +131,8 @@ class CommitCheck:
         self._wrong: list[str] = []
         self._wrote_signs: dict[str, float] = {}
         """When each host wrote heartbeats last, by the monotonic clock."""
+        self._timed: set[str] = set()
+        """The texts of all timers."""
         self._last: dict[str, Message] = {}
         """The last message of each agent that the commit at hand writes."""
 
@@ -197,6 +203,8 @@ class CommitCheck:
             self._broken(f"fenced: agent {sender} is dead, and sends mail {number} to {recipient}")
         if kind == PROMPT:
             one.prompts.add(number)
+            if one.left and row[4] not in self._timed and ASKER not in str(row[7]):
+                one.said_since.add(number)
         else:
             one.unread[number] = sender or ""
 
@@ -219,9 +227,11 @@ class CommitCheck:
             case "set_turn" | "keep_hold":
                 if given["turn"] is not None:
                     self.agents[given["uuid"]].turn, self.agents[given["uuid"]].left = given["turn"], False
+            case "add_timer":
+                self._timed.add(given["body"])
             case "leave_cut_off":
                 for one in (self.agents[uuid] for uuid in given["uuids"]):
-                    one.left = True
+                    one.left, one.said_since = True, set()
             case "go_on_cut_off":
                 self._goes_on(self.agents[given["uuid"]], given["uuid"], given["at"])
             case "add_member":
@@ -383,7 +393,7 @@ class CommitCheck:
                 one, ends = self.agents[uuid], self._last[uuid].kind == Kind.INTERRUPTED
                 if one.paused and not ends:
                     self._broken(f"signals: agent {uuid} is stopped, and writes user {change.row[3]!r}")
-                if number is not None and turns.get(uuid):
+                if number is not None and turns.get(uuid) and number not in one.said_since:
                     self._broken(f"cut-off: agent {uuid} begins with its mail {number}, and a turn was open")
                 if number in one.interrupted and not ends:
                     self._broken(f"int: agent {uuid} begins with its mail {number}, for which an INT had come")
