@@ -13,6 +13,7 @@ Its modules:
     policy                  whether a tool may run, and how
     rules/                  what decides on each call of a tool
     hooks/                  functions and commands that look at what agents do
+    a2a                     agents of other systems as tools
     mcp/, workspace/        servers that speak MCP; a directory with files and a shell
     process, commands       how child processes are started, and ended; commands that run to their end
     removal                 removes a directory, whatever an agent has left in it

@@ -1,5 +1,6 @@
 # The names that this package hands on: read by type checkers, and by `lazy.handed_on` when the program runs.
 
+from ikigai_actors.tools.a2a import A2aAgent as A2aAgent
 from ikigai_actors.tools.base import HostPaths as HostPaths
 from ikigai_actors.tools.base import Toolset as Toolset
 from ikigai_actors.tools.effect_keys import CurrentCall as CurrentCall

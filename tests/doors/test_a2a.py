@@ -1,6 +1,7 @@
 """A2A: what agents of other systems ask for, at the real database, with real agents, and with the official client."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -12,7 +13,7 @@ from a2a.client.client import ClientCallContext
 from a2a.types import a2a_pb2 as sdk
 from a2a.utils.errors import InvalidParamsError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
 
-from ikigai_actors import Budget, FunctionProvider, Reply
+from ikigai_actors import Budget, FunctionProvider, Reply, Request
 from ikigai_actors.api import Principal, api
 from ikigai_actors.records.fsck.check import check
 from tests.doors.test_api import Stage, served, staged
@@ -193,6 +194,7 @@ def test_refusals_are_those_of_the_protocol_and_change_nothing(a2a: A2aStage) ->
             ("POST", "/message:send", as_sent("tea", "1", contextId=a2a.kid.uuid), {}, 404, "NOT_FOUND"),
             ("POST", "/message:send", as_sent("tea", "1", taskId="x.m1"), {}, 404, "TASK_NOT_FOUND"),
             ("GET", "/nothing", None, {}, 404, "NOT_FOUND"),
+            ("GET", "/tasks/x.m1/pushNotificationConfigs", None, {}, 400, "PUSH_NOTIFICATION_NOT_SUPPORTED"),
         ]
         for method, path, body, headers, status, reason in cases:
             content = {} if body is None else {"content": body} if isinstance(body, bytes) else {"json": body}
@@ -251,6 +253,40 @@ def test_a_cancellation_ends_its_own_turn_and_no_other(durable: str) -> None:
 
         a2a.run(work)
         assert check(a2a.host._store) == []
+
+
+def test_who_cancels_a_task_that_is_over_or_runs_ends_no_later_one(durable: str) -> None:
+    entered, released = threading.Event(), threading.Event()
+
+    def answers(request: Request) -> str:
+        said = str(request.messages[-1]["content"][-1]["text"])
+        if said == "hold":
+            entered.set()
+            assert released.wait(60)
+        return f"heard {said}"
+
+    with a2a_staged(durable, FunctionProvider(answers)) as a2a:
+
+        async def work(client: Client) -> None:
+            first = await sent(client, "tea", "1")
+            context = first.context_id
+            await sent(client, "hold", "2", context=context, at_once=True)
+            await asyncio.to_thread(entered.wait, 60)
+            with pytest.raises(TaskNotCancelableError):
+                await client.cancel_task(sdk.CancelTaskRequest(id=first.id))
+            released.set()
+            assert (await sent(client, "hold", "2", context=context)).status.state == sdk.TASK_STATE_COMPLETED
+            entered.clear()
+            released.clear()
+            runs = await sent(client, "hold", "3", context=context, at_once=True)
+            await asyncio.to_thread(entered.wait, 60)
+            await sent(client, "milk", "4", context=context, at_once=True)
+            ended = await client.cancel_task(sdk.CancelTaskRequest(id=runs.id), context=ClientCallContext(timeout=60))
+            assert ended.status.state == sdk.TASK_STATE_CANCELED
+            released.set()
+            assert (await sent(client, "milk", "4", context=context)).status.state == sdk.TASK_STATE_COMPLETED
+
+        a2a.run(work)
 
 
 def events_of(client: Client, text: str, name: str, **where: str) -> AsyncIterator[sdk.StreamResponse]:

@@ -1,5 +1,6 @@
 """``ikigai api`` as a program: it is killed between a request and its answer, and nothing is done twice or lost."""
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -7,8 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import httpx2
 import pytest
+from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
+from a2a.types import a2a_pb2 as sdk
 
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.shell.cli.main import run
@@ -67,3 +71,31 @@ def test_an_address_for_other_machines_needs_a_proxy(tmp_path: Path, capsys: pyt
         assert "--trust-proxy" in capsys.readouterr().err
         assert run(["--database", database, "api", "--listen", "nowhere"]) == 1
     assert run(["--database", str(tmp_path / "none.db"), "api"]) == 1
+
+
+def test_the_official_client_of_a2a_has_one_task_of_a_message_over_kills(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "team.db"
+    with ActorSystem.open(str(database), OfflineProvider()) as host:
+        kid = host.root.fork(name="kid")
+        kid.configure(card={"name": "Kid", "description": "Makes tea."})
+        headers = token(database, capsys, "--under", "kid")
+
+        async def asked(url: str) -> sdk.Task:
+            async with httpx.AsyncClient(headers={**headers, "A2A-Version": "1.0"}, timeout=60) as http:
+                card = await A2ACardResolver(http, f"{url}/a2a/kid").get_agent_card()
+                config = ClientConfig(httpx_client=http, supported_protocol_bindings=["HTTP+JSON"], streaming=False)
+                message = sdk.Message(message_id="1", role=sdk.ROLE_USER, parts=[sdk.Part(text="tea")])
+                client = ClientFactory(config).create(card)
+                [event] = [event async for event in client.send_message(sdk.SendMessageRequest(message=message))]
+                return event.task
+
+        tasks = list[sdk.Task]()
+        for _ in range(2):
+            with serving(database) as (url, _):
+                tasks.append(asyncio.run(asked(url)))
+        assert tasks[0].id == tasks[1].id
+        assert tasks[1].status.state == sdk.TASK_STATE_COMPLETED
+        [context] = kid.children()
+        assert [each.content for each in context.history() if each.kind == "user"] == ["tea"]

@@ -8,6 +8,7 @@ from tests.mutants import Edit, Mutant
 _ARRIVALS, _SIGNATURES = "tests/system/test_endpoints.py", "tests/records/test_signatures.py"
 _OUTBOX, _SENDING = "tests/records/test_outbox.py", "tests/system/test_subscriptions.py"
 _LINKS = "tests/doors/test_question_links.py"
+_A2A = "tests/doors/test_a2a.py"
 _API, _REACH, _TOKENS = "tests/doors/test_api.py", "tests/verbs/test_reach.py", "tests/verbs/test_tokens.py"
 
 STREET_MUTANTS = (
@@ -255,5 +256,27 @@ STREET_MUTANTS = (
         "(s.below = 1 AND s.scope IN (",
         "(s.below = 2 AND s.scope IN (",
         test=_SENDING,
+    ),
+    Mutant(
+        "two principals share the ids of messages of A2A",
+        "reach/contexts.py",
+        "[A2A_ORIGIN, carded, principal, message]",
+        "[A2A_ORIGIN, carded, message]",
+        test=_A2A,
+    ),
+    Mutant(
+        "a message of A2A that comes again is done again",
+        "verbs/acts/contexts.py",
+        "keyed = reach.under(_call(name, message))",
+        "keyed = reach",
+        test=_A2A,
+    ),
+    Mutant(
+        "a cancellation of A2A ends whichever turn is in progress",
+        "verbs/acts/turns.py",
+        "    if not (opening := reach.turns.opening(handle)) or not reach.turns.seen(handle).is_open:\n"
+        "        return False\n    reach.client.interrupt(handle.agent, opening)",
+        "    reach.turns.opening(handle)\n    reach.client.interrupt(handle.agent, 0)",
+        test=_A2A,
     ),
 )

@@ -148,7 +148,7 @@ class Subject:
         self.known: Mapping[str, Any] = {
             "agent": kid, "app": "a:b", "body": "text", "budget": {"tokens": 5},
             "call": PendingCall(kid.uuid, 1, "1", "knock", {}), "callback": print,
-            "child": kid, "children": [Child(kid)], "command": "true",
+            "child": kid, "children": [Child(kid)], "command": "true", "url": "https://example.com",
             "data": {"rating": 4}, "directory": ".", "file": "/dev/null/x", "fn": print, "function": plain,
             "decision": "deny", "group": "team", "model": "offline", "tool": "bash",
             "host": "b", "hosts": 1, "label": "here", "name": "other", "number": 1, "other": kid, "output": int,

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 from ikigai_actors.doors.api.a2a_listing import ListedTasks
 from ikigai_actors.doors.api.a2a_problems import (
     MEDIA_A2A,
+    PUSH_NOTIFICATION_NOT_SUPPORTED,
     TASK_NOT_CANCELABLE,
     TASK_NOT_FOUND,
     UNSUPPORTED_OPERATION,
@@ -99,6 +100,9 @@ class A2aDoor(NamedTuple):
                 await self._give(out, task_json(seen, self.principal, history))
             case "POST", ["tasks", task, "cancel"]:
                 await self._cancel(await self._named(carded, task), carded, out)
+            case _, ["tasks", _, "pushNotificationConfigs", *_]:
+                text = "Nothing is pushed for single tasks: add a subscription, or subscribe to the task."
+                raise A2aRefused(PUSH_NOTIFICATION_NOT_SUPPORTED, text)
             case _:
                 raise ApiProblem("not-found", "A2A has no such operation, or this agent does not do it.")
 
@@ -109,6 +113,8 @@ class A2aDoor(NamedTuple):
         history = how.get("historyLength") if isinstance(how, dict) else -1
         if history is not None and not (type(history) is int and history >= 0):
             raise BadInput("Expected configuration as an object, with historyLength as a number, 0 or more.")
+        if how.get("taskPushNotificationConfig"):
+            raise A2aRefused(PUSH_NOTIFICATION_NOT_SUPPORTED, "Nothing is pushed for single tasks: leave that out.")
         name = await self._sent(carded, sent_message(body))
         return name, history, how.get("returnImmediately") is not True
 

@@ -54,8 +54,14 @@ def agent_card(carded: CardedAgent, url: str) -> dict[str, Any]:
         "securityRequirements": [{"schemes": {"bearer": {"list": []}}}],
         "defaultInputModes": ["text/plain", "application/json"],
         "defaultOutputModes": ["text/plain"],
-        "skills": [{"tags": [], **skill} for skill in card.get("skills", [])],
+        "skills": [_skill(skill) for skill in card.get("skills") or [{**card, "id": "ask"}]],
     }
+
+
+def _skill(skill: Mapping[str, Any]) -> dict[str, Any]:
+    """A skill; an agent that names none has one, which is called as the agent is, and each has a tag."""
+    named = {name: skill[name] for name in ("id", "name", "description")}
+    return {**named, "tags": skill.get("tags") or [skill["id"]], "examples": skill.get("examples", [])}
 
 
 def sent_message(body: Mapping[str, Any]) -> SentMessage:

@@ -54,8 +54,9 @@ def serve_api(options: ApiOptions, show: Callable[[str], object], tell: Callable
         under = None if options.under is None else system.agent(options.under).uuid
         listening = listen(host, port)
         at = listening.getsockname()
-        api = Api(system, lambda request: principal_of_token(system, request.bearer, under), options.url, options.keys)
         place = options.url or f"http://{at[0]}:{at[1]}{options.root}"
+        known = options.url if options.trusted else place  # behind a proxy nobody knows the address of this machine
+        api = Api(system, lambda request: principal_of_token(system, request.bearer, under), known, options.keys)
         limits = ConnectionLimits(ConnectionLimits.of_process().strangers, MOST_CONNECTIONS)
         server = HttpServer(api, listening, limits, root=options.root, trusted=options.trusted)
         try:
