@@ -272,6 +272,27 @@ CREATE TABLE mcp_listings (
     at     BIGINT NOT NULL
 );
 
+-- Credentials at remote MCP servers, each sealed by the operator's key (ikigai_actors/records/accounts.py).
+CREATE TABLE accounts (
+    server         TEXT NOT NULL,                        -- its URL
+    subject        TEXT NOT NULL,                        -- a label and its value: user=anna
+    version        BIGINT NOT NULL CHECK (version > 0),  -- raised by one with each renewal
+    renewing_until BIGINT,                               -- until when somebody renews it; NULL: nobody does
+    issuer         TEXT NOT NULL,                        -- the authorization server
+    scope          TEXT NOT NULL,                        -- the rights that it has
+    expires_at     BIGINT,                               -- NULL: not known
+    sealed         BYTEA NOT NULL,                       -- the tokens
+    PRIMARY KEY (server, subject)
+);
+
+-- Credentials that somebody is about to give: the first half, until the authorization server sends that one back.
+CREATE TABLE account_flows (
+    state    TEXT PRIMARY KEY,                           -- SHA-256 of the state, in hexadecimal digits
+    question TEXT NOT NULL,                              -- questions.id
+    until    BIGINT NOT NULL,                            -- it can be finished until then, once
+    sealed   BYTEA NOT NULL
+);
+
 -- Documents, shared by all agents. Each write makes a version, and so does a deletion; versions stay.
 CREATE TABLE documents (
     path       TEXT NOT NULL,
@@ -721,7 +742,8 @@ CREATE TABLE questions (
     call        TEXT NOT NULL,                           -- the call's id within that
     kind        TEXT NOT NULL CHECK (kind IN (
                     'approve',                           -- may the call run?
-                    'ask')),                             -- what is the answer?
+                    'ask',                               -- what is the answer?
+                    'connect')),                         -- whose account at a server is to be used?
     asks        TEXT NOT NULL,                           -- whom: a JSON list of addresses
     level       BIGINT NOT NULL DEFAULT 0 CHECK (level >= 0),   -- how many steps of its terms were taken
     digest      TEXT NOT NULL,                           -- SHA-256 of what a person is shown

@@ -671,10 +671,12 @@ class Effects:
             hook(self._tally, call.name, call.id, call.input)
         inbox = self._inbox
 
+        asks = self._runtime.toolbox.asks
+
         def on_result(result: Result) -> None:
-            inbox.put_urgent(
-                on.ToolFinished(request, call.id, storable(result.content), result.is_error, result.attached)
-            )
+            connect = result.connect if asks else None
+            ended = on.ToolFinished(request, call.id, storable(result.content), result.is_error, result.attached)
+            inbox.put_urgent(ended if connect is None else replace(ended, connect=connect))
 
         key = self._key_of(call)
         current = CurrentCall(key, call.attempt, self._uuid, call.id, call.reply, own_files, call.by_pattern)
@@ -690,6 +692,7 @@ class Effects:
             return
 
         def on_filtered(end: FilteredResult) -> None:
+            end = end if asks else end._replace(connect=None)
             inbox.put_urgent(on.ToolFinished(request, call.id, *end))
 
         asked = HookedCall(self._uuid, call.name, call.input, call.id)
@@ -815,7 +818,7 @@ class Effects:
     def _ask_approval(self, call: Call) -> None:
         """Ask the program's approver about a call. Without one, a person decides in the shell."""
         approver = self._runtime.approver
-        if approver is None or call.name == ASK_PERSON:
+        if approver is None or call.name == ASK_PERSON or call.connect is not None:
             if call.name == ASK_PERSON:
                 self._runtime.processes.begins_wait(self._uuid)
             return

@@ -216,6 +216,8 @@ class FilteredResult(NamedTuple):
     attached: tuple[Attachment, ...]
     filtered: tuple[tuple[str, str], ...]
     """The filters that have replaced its text, each with the SHA-256 of the text that it was before."""
+    connect: Mapping[str, Any] | None = None
+    """The account without which the call did not run; then there was nothing to filter."""
 
 
 class FilteredRun:
@@ -260,6 +262,9 @@ class FilteredRun:
         """Take the result of the tool, and have it filtered. On the executor's thread."""
         self._asked = replace(self._asked, result=storable(result.content), is_error=result.is_error)
         self._attached = result.attached
+        if result.connect is not None and not self._over:
+            self._done(FilteredResult(storable(result.content), result.is_error, (), (), result.connect))
+            return
         self._next()
 
     def _next(self) -> None:

@@ -140,6 +140,11 @@ class Toolbox:
         return unsuitable
 
     @property
+    def asks(self) -> bool:
+        """Whether somebody can be asked here."""
+        return self._ask is Policy.ASK
+
+    @property
     def definitions(self) -> tuple[Definition, ...]:
         """The definitions of the tools, by name. Built-in calls have none."""
         known = sorted((name, one) for name, one in self._traits.items() if one.definition)

@@ -27,6 +27,7 @@ asked     a request below the verbs, and what came of it
 metrics   what Prometheus scrapes
 files     uploads of a principal, and files of messages in reach
 question_links   signed links, each to one question
+account_flows    accounts at remote MCP servers, as people connect them
 shown_questions   a question as any door shows it, and the form of its answer
 keys      requests that are done once under a key of their principal
 readable   what views take: a system, or a client

@@ -14,25 +14,28 @@ The link itself is the right to answer.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import AgentNotFound, BadInput
 from ikigai_actors.reach.access import Access
 from ikigai_actors.reach.asked import AskedRequest
 from ikigai_actors.reach.shown_questions import ShownQuestion
-from ikigai_actors.records.questions.asked import ASK, EXPIRED, VOID
+from ikigai_actors.records.questions.asked import APPROVE, ASK, CONNECT, EXPIRED, VOID
 from ikigai_actors.records.questions.forms import parsed_fields
 from ikigai_actors.records.questions.links import LinkedQuestion, opened_link
 from ikigai_actors.records.questions.questions import QuestionRow
 from ikigai_actors.store.asker import LOOKER, acting_for
 from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.system.options import key_references
 from ikigai_actors.system.questions import WaitingQuestion
 from ikigai_actors.system.secrets import referred_key
 from ikigai_actors.text import iso_time
 
-ALLOWS, DENIES, ANSWERS = "allow", "deny", "answer"
+ALLOWS, DENIES, ANSWERS, CONNECTS = "allow", "deny", "answer", "connect"
 """The buttons of a page."""
+
+_AGREES = {APPROVE: ALLOWS, ASK: ANSWERS, CONNECT: CONNECTS}
 
 FIELD = "field:"
 """The beginning of the name of a form's field, so that it cannot be a field of the page itself."""
@@ -52,6 +55,8 @@ class LinkOutcome(NamedTuple):
     status: int
     notice: str = ""
     question: LinkedForm | None = None
+    connects: Mapping[str, Any] | None = None
+    """The account that somebody wants to connect now; None for none."""
 
 
 class QuestionLinks:
@@ -76,8 +81,10 @@ class QuestionLinks:
         decided = fields.get("decide")
         if fields.get("digest") != question.digest:
             return LinkOutcome(409, "This is not what you were shown: look at it again.", self._form(*outcome))
-        if decided not in (ANSWERS if question.kind == ASK else ALLOWS, DENIES):
+        if decided not in (_AGREES[question.kind], DENIES):
             return LinkOutcome(400, "Choose one of the buttons.", self._form(*outcome))
+        if decided == CONNECTS:
+            return LinkOutcome(200, "", self._form(*outcome), question.call.connect)
         try:
             answer = _answer_in(question, decided, fields)
             with acting_for(AskedRequest(None, self._now, linked.name)):
@@ -113,10 +120,13 @@ class QuestionLinks:
 
 
 def operator_keys(references: Sequence[str]) -> list[bytes]:
-    """The operator's keys that references name, as `referred_key` takes them. Raises `BadInput`."""
+    """The operator's keys that references name, as `referred_key` takes them; without any, those of the environment.
+
+    Raises `BadInput`.
+    """
     if isinstance(references, str) or not isinstance(references, Sequence):
         raise BadInput(f"Expected keys to be a list of references, such as ['env:KEY']; got {shown(references)}.")
-    return [referred_key(reference) for reference in references]
+    return [referred_key(reference) for reference in references or key_references(None)]
 
 
 def _over(row: QuestionRow) -> LinkOutcome:

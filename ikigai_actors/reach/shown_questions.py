@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired, TypedDict
 from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.question_terms import ALLOW, DENY
-from ikigai_actors.records.questions.asked import APPROVE
+from ikigai_actors.records.questions.asked import ASK
 from ikigai_actors.records.questions.forms import check_answer, parsed_answer
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class QuestionSeen(TypedDict):
     agent: str
     name: str
     kind: str
-    """``approve`` or ``ask``."""
+    """``approve``, ``ask`` or ``connect``."""
     text: str
     tool: str
     input: Mapping[str, Any]
@@ -75,12 +75,14 @@ class ShownQuestion(NamedTuple):
 
     @property
     def is_call(self) -> bool:
-        """Whether a call waits for approval; else an answer is asked for."""
-        return self.waiting.kind == APPROVE
+        """Whether a call waits for approval or an account; else an answer is asked for."""
+        return self.waiting.kind != ASK
 
     @property
     def title(self) -> str:
         """The question in a sentence."""
+        if (connect := self.call.connect) is not None:
+            return f"{self.who} wants to call {self.call.tool}: {connect['subject']} at {connect['server']}?"
         return f"May {self.who} call {self.call.tool}?" if self.is_call else self.waiting.text
 
     @property

@@ -12,6 +12,7 @@
     batches      requests that wait for a batch of their service
     once         calls that are done once under a key
     mcp_listings  tools that remote MCP servers have listed
+    accounts, sealed  credentials at remote MCP servers; what only the operator's key opens
     uploads      files that principals have given, before a message refers to them
     tokens       secrets by which principals come in through the network
     secret_references   names of secrets that no row has

@@ -1353,6 +1353,51 @@ SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM uploads WHERE principal = :pr
 -- name: uploaded_blobs
 SELECT DISTINCT sha256 FROM uploads ORDER BY sha256
 
+-- name: account
+SELECT server, subject, version, renewing_until, issuer, scope, expires_at, sealed FROM accounts
+ WHERE server = :server AND subject = :subject
+
+-- name: every_account
+SELECT server, subject, version, renewing_until, issuer, scope, expires_at, sealed FROM accounts
+ ORDER BY server, subject
+
+-- name: keep_account
+INSERT INTO accounts (server, subject, version, renewing_until, issuer, scope, expires_at, sealed)
+VALUES (:server, :subject, 1, NULL, :issuer, :scope, :expires_at, :sealed)
+    ON CONFLICT (server, subject) DO UPDATE
+       SET version = accounts.version + 1, renewing_until = NULL, issuer = excluded.issuer, scope = excluded.scope,
+           expires_at = excluded.expires_at, sealed = excluded.sealed
+
+-- name: claim_renewal
+UPDATE accounts SET renewing_until = :until
+ WHERE server = :server AND subject = :subject AND version = :version
+   AND (renewing_until IS NULL OR renewing_until <= :now)
+RETURNING version
+
+-- name: renew_account
+UPDATE accounts SET version = version + 1, renewing_until = NULL, sealed = :sealed, expires_at = :expires_at, scope = :scope
+ WHERE server = :server AND subject = :subject AND version = :version
+RETURNING version
+
+-- name: free_renewal
+UPDATE accounts SET renewing_until = NULL WHERE server = :server AND subject = :subject AND version = :version
+
+-- name: drop_account
+DELETE FROM accounts WHERE server = :server AND subject = :subject AND version = :version RETURNING version
+
+-- name: seal_again
+UPDATE accounts SET sealed = :sealed WHERE server = :server AND subject = :subject AND version = :version
+RETURNING version
+
+-- name: drop_flows
+DELETE FROM account_flows WHERE until <= :now
+
+-- name: begin_flow
+INSERT INTO account_flows (state, question, until, sealed) VALUES (:state, :question, :until, :sealed)
+
+-- name: take_flow
+DELETE FROM account_flows WHERE state = :state RETURNING question, until, sealed
+
 -- name: mcp_listing
 SELECT digest, list FROM mcp_listings WHERE server = :server
 

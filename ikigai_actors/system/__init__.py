@@ -14,6 +14,7 @@ Its modules:
     subscriptions, secrets          events out, to receivers outside; secrets by reference
     host_events       the events when other hosts live than before
     json_log                        log lines as JSON
+    accounts, guarded_http          accounts at remote MCP servers; HTTP to addresses that others have named
     notebook                        agents as a tree in HTML
     lateness                        why an agent has not answered in time
     skills                          skills on the disk, and how they are pinned

@@ -105,6 +105,15 @@ def check_host_name(name: str | None, join: bool) -> str | None:
     return f"{socket.gethostname()}-{os.getpid()}" if name is None else check_name(name)
 
 
+def key_references(keys: Sequence[str] | None) -> tuple[str, ...]:
+    """References to the operator's keys; None for those of the environment. Raises `BadInput`."""
+    if keys is None:
+        keys = [one.strip() for one in os.environ.get("IKIGAI_KEYS", "").split(",") if one.strip()]
+    if isinstance(keys, str) or not isinstance(keys, Sequence) or not all(isinstance(one, str) for one in keys):
+        raise BadInput(f"Expected keys to be a list of references, such as ['env:KEY'], or None; got {shown(keys)}.")
+    return tuple(keys)
+
+
 def allowed_addresses(networks: Iterable[str] | None) -> AllowedAddresses:
     """The addresses to which events may be sent. Raises `BadInput`."""
     if networks is None:
@@ -158,6 +167,7 @@ class HostOptions:
     sleep_after: float | None
     park_after: float | None
     allow_private: AllowedAddresses
+    keys: tuple[str, ...]
     build: Build
     parts: Platform
 
@@ -194,6 +204,7 @@ def check_options(
     hooks: Iterable[Hook],
     allow_private: Iterable[str] | None,
     build: str | None,
+    keys: Sequence[str] | None,
 ) -> HostOptions:
     """The arguments of `ActorSystem.open` as options. Raises `BadInput`, and what an unshareable place does."""
     defaults = check_defaults({} if settings is None else settings)
@@ -258,6 +269,7 @@ def check_options(
         sleep_after=sleep_after,
         park_after=park_after,
         allow_private=allowed_addresses(allow_private),
+        keys=key_references(keys),
         build=built,
         parts=replace(parts, instruments=(*parts.instruments, *heard)),
     )

@@ -49,7 +49,7 @@ class WaitingQuestion:
 
     @property
     def kind(self) -> str:
-        """``approve`` or ``ask``."""
+        """``approve``, ``ask`` or ``connect``."""
         return self.row.kind
 
     @property
@@ -57,6 +57,8 @@ class WaitingQuestion:
         """The text of the question: of a call, its tool and arguments."""
         if self.call.tool == ASK_PERSON:
             return str(self.call.input.get("question", ""))
+        if (connect := self.call.connect) is not None:
+            return f"connect the account of {connect['subject']} at {connect['server']}, for {self.call.tool}"
         return f"{self.call.tool} {json.dumps(dict(self.call.input), ensure_ascii=False)}"
 
     @property

@@ -164,6 +164,7 @@ class ActorSystem(System):
         super().__init__(store, journal, clock, threads, options.parts.random_bytes, host.id, follower, wait_registry)
         publisher, processes = self._publisher, self._processes
         self._streams = ReplyStreams(lambda: self._runtime.executor.requests(), journal, host.id, clock, threads)
+        self._keys, self._allowed = options.keys, options.allow_private
         self._link = options.parts.link(options.allow_private, threads)
         batch_link = BatchLink(
             options.providers.batches,
@@ -298,6 +299,7 @@ class ActorSystem(System):
         programs: "Iterable[Program]" = (),
         hooks: "Iterable[Hook]" = (),
         allow_private: Iterable[str] | None = None,
+        keys: Sequence[str] | None = None,
         build: str | None = None,
         parts: Platform = SYSTEM_PLATFORM,
     ) -> Self:
@@ -359,8 +361,11 @@ class ActorSystem(System):
                 ``model`` settings.
             hooks: functions that look at calls before and after they run, made by `ikigai_actors.hooks.hook`. They are
                 asked in this order.
-            allow_private: networks, each as ``10.0.0.0/8``, to which events may be sent beside public addresses, also
-                without TLS. None takes those in ``$IKIGAI_ALLOW_PRIVATE``, with commas between.
+            allow_private: networks, each as ``10.0.0.0/8``, to which events may be sent beside public addresses, and
+                which accounts at remote servers may name, also without TLS. None takes those in
+                ``$IKIGAI_ALLOW_PRIVATE``, with commas between.
+            keys: references to the operator's keys, as ``env:NAME``. The first seals accounts at remote MCP servers,
+                and any of them opens what it has sealed. None takes those in ``$IKIGAI_KEYS``, with commas between.
             build: a name for this version of the app's code, which ``hosts`` shows: a question about a call that was
                 asked by another build is asked again. None makes a digest of the files and definitions of its tools and
                 programs, and of the version of ikigai-actors.
@@ -378,6 +383,7 @@ class ActorSystem(System):
             database, provider, providers, tools, approvals, on_orphan, resume, settings, config, limits, join, name,
             on_wait, on_renewal, balance, workers, patience, lease, in_memory, sleep_after, park_after, parts,
             instruments, budget, prices, labels, rules, programs, hooks, allow_private, build,
+            keys,
         )  # fmt: skip
         with says_if_slow(database), ExitStack() as undone:
             store = parts.open_store(database)
@@ -580,7 +586,9 @@ class ActorSystem(System):
                 publisher.publish(ToolTrouble(name, text))
 
             toolset.host_paths, toolset.trees = paths, StoredTrees(self._store, self._runtime.journal, self._clock)
-            toolset.remotes = StoredRemotes(self._store, self._runtime.journal, self._clock, self._toolbox.redefine)
+            toolset.remotes = StoredRemotes(
+                self._store, self._runtime.journal, self._clock, self._toolbox.redefine, self._keys, self._allowed
+            )
             toolset.read_blobs = lambda hashes: self._store.read(lambda tx: read_blobs(tx, hashes))
             if unsuitable := self._toolbox.add(self._runtime.executor.open(toolset, tell)):
                 told = left_out(unsuitable)

@@ -47,6 +47,25 @@ class RemoteTools(Protocol):
     def redefine(self, tools: Sequence[Tool]) -> None:
         """Offer these tools in place of those with the same names; new ones too. Does not wait."""
 
+    def check_accounts(self) -> None:
+        """Raise `BadInput` where no accounts can be kept. Blocks."""
+
+    def subject(self, agent: str, label: str) -> str | None:
+        """The subject of an agent by a label of it, ``user=anna``; None where it has no such label. Blocks."""
+
+    def subjects(self, server: str) -> list[str]:
+        """The subjects with an account at a server. Blocks."""
+
+    async def token(self, server: str, subject: str, refused: str = "") -> str | None:
+        """The access token of a subject at a server; None where somebody has to connect an account.
+
+        Raises `ToolError` where the authorization server cannot be reached. ``refused`` is a token that the server has
+        just refused.
+        """
+
+    async def scope(self, server: str, subject: str) -> str:
+        """The rights of the account of a subject at a server; empty where there is none."""
+
 
 class Toolset(ABC):
     """A group of tools that share a resource."""

@@ -67,6 +67,8 @@ class Result:
     is_error: bool = False
     attached: tuple[Attachment, ...] = ()
     """Pictures, PDFs and sounds for the model, in addition to the text; see `attachment`."""
+    connect: Mapping[str, Any] | None = None
+    """The account without which the call did not run: a person is asked to connect it, and the call begins again."""
 
 
 class ToolError(Exception):

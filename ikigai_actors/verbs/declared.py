@@ -1,6 +1,14 @@
 """The declarations of all verbs, written by ``python -m tests.kit.verbs``: see `ikigai_actors.verbs.table`."""
 
 DECLARED = {
+    "account": (
+        "verbs.accounts",
+        "COMMAND [ARGS]...",
+        "List, connect and remove accounts at remote MCP servers.",
+        2,
+        3,
+        False,
+    ),
     "adopt": (
         "verbs.life",
         "AGENT ID",

@@ -123,8 +123,8 @@ def inbox_lines(system: "System") -> list[InboxLine]:
     label = words.shown_name_in(system)
     lines = []
     for question in system.questions.pending():
-        is_call = question.kind == "approve"
-        first = words.one_line(words.described_call(question.call) if is_call else question.text)
+        is_call = question.kind != "ask"
+        first = words.one_line(words.described_call(question.call) if question.kind == "approve" else question.text)
         arguments = json.dumps(dict(question.call.input), indent=2, ensure_ascii=False)
         form = "" if question.row.form is None else f"\n\nThe answer: {_form_words(question.row.form)}"
         whole = f"{question.call.tool}\n{arguments}" if is_call else f"{question.text}{form}"

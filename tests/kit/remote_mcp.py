@@ -3,7 +3,7 @@
 import json
 import socket
 import threading
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
 import uvicorn
@@ -51,6 +51,10 @@ class RemoteMcp:
         """The calls of tools that came through the door."""
         self.connections = 0
         """How often a client has begun a session, or asked what this is."""
+        self.challenge_of: Callable[[str], str] = lambda token: ""
+        """The header with which a call that has this token is refused with 403; empty for a call that is let in."""
+        self.answers_tokens = ""
+        """The answer of the token endpoint in place of its own, with 400; empty for none."""
         self._server: uvicorn.Server | None = None
 
     @property
@@ -82,6 +86,9 @@ class RemoteMcp:
 
     def _door(self, app: App) -> App:
         async def handle(scope: Message, receive: Receive, send: Send) -> None:
+            if self.answers_tokens and scope.get("path") == "/token":
+                await _answer(send, 400, [(b"content-type", b"application/json")], self.answers_tokens.encode())
+                return
             if scope["type"] != "http" or scope["path"] != "/mcp" or scope["method"] != "POST":
                 await app(scope, receive, send)
                 return
@@ -97,6 +104,10 @@ class RemoteMcp:
             self.connections += asked.get("method") in ("initialize", "server/discover")
             if asked.get("method") == "tools/call":
                 self.calls.append(asked["params"])
+                bearer = headers.get(b"authorization", b"").decode().removeprefix("Bearer ")
+                if challenge := self.challenge_of(bearer):
+                    await _answer(send, 403, [(b"www-authenticate", challenge.encode())])
+                    return
                 refusal = self.refuses.pop(0) if self.refuses else None
                 if isinstance(refusal, int):
                     await _answer(send, refusal)
@@ -109,9 +120,10 @@ class RemoteMcp:
         return handle
 
 
-async def _answer(send: Send, status: int) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": [(b"content-length", b"0")]})
-    await send({"type": "http.response.body", "body": b""})
+async def _answer(send: Send, status: int, headers: Sequence[tuple[bytes, bytes]] = (), body: bytes = b"") -> None:
+    head = [(b"content-length", str(len(body)).encode()), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": head})
+    await send({"type": "http.response.body", "body": body})
 
 
 async def _cut(send: Send) -> None:

@@ -2,7 +2,7 @@
 
 python -m tests.mutants [--hosts | --memory | --budgets | --later | --behaviour | --rules | --spending | --steering |
                          --hashes | --sleep | --interleavings | --killing | --decisions | --durable | --street |
-                         --questions | --builds | --batches]
+                         --questions | --builds | --batches | --accounts]
                         [--examples N] [--seconds S] [NAME …]
 """
 
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.mutants import MUTANTS, Mutant
+from tests.mutants.accounts import ACCOUNT_MUTANTS
 from tests.mutants.batches import BATCH_MUTANTS
 from tests.mutants.behaviour import BEHAVIOUR_MUTANTS
 from tests.mutants.budgets import BUDGET_MUTANTS
@@ -161,6 +162,7 @@ def main() -> None:
     parser.add_argument("--street", action="store_true", help="those of the network API")
     parser.add_argument("--questions", action="store_true", help="those of questions to people")
     parser.add_argument("--builds", action="store_true", help="those of builds and versions beside one another")
+    parser.add_argument("--accounts", action="store_true", help="those of accounts at remote MCP servers")
     parser.add_argument("--batches", action="store_true", help="those of requests that wait for a batch")
     options = parser.parse_args()
     kinds = {
@@ -180,6 +182,7 @@ def main() -> None:
         "street": STREET_MUTANTS,
         "questions": QUESTION_MUTANTS,
         "builds": BUILD_MUTANTS,
+        "accounts": ACCOUNT_MUTANTS,
         "batches": BATCH_MUTANTS,
         "steering": (*STEERING_MUTANTS, *STEERING_MUTANTS_OF_HOSTS),
     }

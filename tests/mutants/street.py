@@ -157,16 +157,16 @@ STREET_MUTANTS = (
     ),
     Mutant(
         "an address is not looked at",
-        "system/host/http_link.py",
-        "            if not self._allowed.allows(address, port, tls=tls):",
-        "            if self._allowed is None:",
+        "system/guarded_http.py",
+        "        if not allowed.allows(address, port, tls=tls):",
+        "        if allowed is None:",
         test=_SENDING,
     ),
     Mutant(
         "an address is looked at as it is written, before its look-up",
-        "system/host/http_link.py",
-        "            if not self._allowed.allows(address, port, tls=tls):",
-        "            if address[:1].isalpha() and not self._allowed.allows(address, port, tls=tls):",
+        "system/guarded_http.py",
+        "        if not allowed.allows(address, port, tls=tls):",
+        "        if address[:1].isalpha() and not allowed.allows(address, port, tls=tls):",
         test=_SENDING,
     ),
     Mutant(

@@ -136,7 +136,7 @@ def test_a_call_that_waits_and_the_messages_of_a_subscriber_are_such_records_too
     [call] = asked
     about = {"agent": root, "reply": 2, "id": call.id, "tool": "knock", "input": {}, "unfenced": False}
     now, before = {"definition": call.definition, "build": call.build}, {"former": "", "former_build": "", "change": ""}
-    assert asdict(call) == about | now | before | {"asked_at": call.asked_at}
+    assert asdict(call) == about | now | before | {"asked_at": call.asked_at, "connect": None}
     messages = [event for event in heard if isinstance(event, Message)]
     assert [message.kind for message in messages][:2] == ["user", "assistant"]
     assert all(is_dataclass(message) and not isinstance(message, tuple) for message in messages)

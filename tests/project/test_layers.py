@@ -39,6 +39,7 @@ LIBRARIES = {
     "acp ag_ui": {"doors"},
     "mcp anyio": {"tools", "doors"},
     "uvicorn": {"http_server"},
+    "cryptography": {"records"},
     "agents claude_agent_sdk langchain_core langgraph": {"guests"},
     "click": {"shell", "verbs", "behaviour", "recordings"},
     "rich": {"shell", "verbs"},

@@ -6,6 +6,7 @@ import pytest
 
 from tests.mutants import MUTANTS, Mutant
 from tests.mutants.__main__ import ROOT, changed, hunt
+from tests.mutants.accounts import ACCOUNT_MUTANTS
 from tests.mutants.batches import BATCH_MUTANTS
 from tests.mutants.behaviour import BEHAVIOUR_MUTANTS
 from tests.mutants.budgets import BUDGET_MUTANTS
@@ -41,6 +42,7 @@ def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
         *QUESTION_MUTANTS,
         *BUILD_MUTANTS,
         *BATCH_MUTANTS,
+        *ACCOUNT_MUTANTS,
     )
     assert all(changed(mutant) for mutant in (*MUTANTS, *others, *steering, *subjects))
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
@@ -123,6 +125,7 @@ def test_the_page_says_of_every_mutant_of_what_comes_later_which_test_finds_it()
         ("Questions", QUESTION_MUTANTS),
         ("Builds and versions", BUILD_MUTANTS),
         ("Batches", BATCH_MUTANTS),
+        ("Accounts", ACCOUNT_MUTANTS),
     ],
 )
 def test_the_page_says_of_every_mutant_of_decisions_which_test_finds_it(

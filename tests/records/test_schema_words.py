@@ -17,6 +17,7 @@ from ikigai_actors.records.questions.asked import (
     APPROVE,
     APPROVED,
     ASK,
+    CONNECT,
     DECLINED,
     DENIED,
     EXPIRED,
@@ -93,7 +94,8 @@ def test_a_new_row_of_an_agent_allows_the_restarts_of_a_new_supervisor() -> None
 @pytest.mark.parametrize("column", WORDS)
 def test_a_column_holds_the_words_that_the_code_knows(column: str) -> None:
     checks = re.findall(rf"CHECK \({column} IN \(([^)]*)\)", SCRIPT)
-    expected = [WORDS[column], {APPROVE, ASK}] if column == "kind" else [WORDS[column]]  # of mail, and of questions
+    of_questions = [{APPROVE, ASK, CONNECT}] if column == "kind" else []  # behind the kinds of mail
+    expected = [WORDS[column], *of_questions]
     assert [set(re.findall(r"'([^']*)'", check)) for check in checks] == expected
 
 

@@ -18,6 +18,8 @@ What a crash leaves of a call, and what resuming makes of it:
     waiting, approved             nothing was done          it is started
     checking                      nothing was done          the hooks are asked, once more perhaps
     asking                        nothing was done          it asks on
+    asking for an account         it began, and did not     it asks on, and begins again once it is connected
+                                  run
     running, tool idempotent      perhaps done              it is started again, if its definition is the same
     running, tool not idempotent  perhaps done              an error result says so, and the model decides
     running in another database   perhaps done              as well: it was not allowed here
@@ -141,12 +143,16 @@ class Call:
     """The progress of the hooks that get the call's result: waiting, checking, or done."""
     asked_at: int = 0
     """The position of the message that asks about the call; 0 if no question is open."""
+    connect: Mapping[str, Any] | None = None
+    """The account that it waits for, as `Result.connect` names it: nothing but that lets it run. None for none."""
 
     @property
     def question(self) -> dict[str, Any]:
         """The data of a message that asks about the call, or that decides on it."""
         changed = {"former_definition": self.former, "former_build": self.former_build} if self.former else {}
-        known = {name: value for name, value in changed.items() if value}
+        known: dict[str, Any] = {name: value for name, value in changed.items() if value}
+        if self.connect is not None:
+            known["connect"] = dict(self.connect)
         return {**self.data, "call_sha256": digest_of(self.name, self.input), **self.defined_by, **known}
 
     @property
@@ -191,6 +197,8 @@ class PendingCall:
     """The build of the host that asked before; empty for a first question."""
     asked_at: int = 0
     """The position of the message that asks about the call."""
+    connect: Mapping[str, Any] | None = None
+    """The account that it waits for: server, label and subject. None for a call that waits for a decision."""
 
     @property
     def sha256(self) -> str:
@@ -224,7 +232,7 @@ class PendingCall:
         ``exact`` allows this command of bash, ``tool`` all calls of the tool. A compound command, and a question to a
         person, have neither.
         """
-        if self.tool == ASK_PERSON:
+        if self.tool == ASK_PERSON or self.connect is not None:
             return ()
         if self.tool != SHELL:
             return (TOOL,)
@@ -260,6 +268,7 @@ def recover(messages: Iterable[Message]) -> Calls:
                     approved = str(message.data.get("call_sha256") or "")
                     calls = marked_approved(calls, message.data.get("tool_use_id"), approved)
                 calls = defined(calls, message.data)
+                calls = marked_connecting(calls, message.data)
                 calls = marked_asked(
                     calls, message.data.get("tool_use_id"), message.id if now is Progress.ASKING else 0
                 )
@@ -400,7 +409,7 @@ def asked_again(calls: Calls, again: Calls) -> Calls:
 
 def _unasked(call: Call) -> Call:
     former, build = call.definition, call.build
-    call = replace(call, progress=Progress.WAITING, approved="", definition="", build="")
+    call = replace(call, progress=Progress.WAITING, approved="", definition="", build="", connect=None)
     return replace(call, former=former, former_build=build)
 
 
@@ -412,6 +421,12 @@ def marked_approved(calls: Calls, id_: Any, approved: str) -> Calls:
 def marked_asked(calls: Calls, id_: Any, position: int) -> Calls:
     """Note that the message at a position asks about the call with this id; 0 if no message does."""
     return tuple(replace(call, asked_at=position) if call.id == id_ else call for call in calls)
+
+
+def marked_connecting(calls: Calls, question: Mapping[str, Any]) -> Calls:
+    """The calls, of which one waits for the account that a question about it names; for none once it is answered."""
+    connect = None if question.get("approved") else question.get("connect")
+    return tuple(replace(call, connect=connect) if call.id == question.get("tool_use_id") else call for call in calls)
 
 
 def marked_by_pattern(calls: Calls, ids: Collection[Any]) -> Calls:
@@ -484,6 +499,7 @@ def at_rest(calls: Calls) -> bool:
 def pending(agent: str, call: Call) -> PendingCall:
     """Return an agent's call in the form that the person who decides gets."""
     shown = PendingCall(agent, call.reply, call.id, call.name, call.input, call.unfenced, call.definition, call.former)
+    shown = replace(shown, connect=call.connect)
     return replace(shown, build=call.build, former_build=call.former_build, asked_at=call.asked_at)
 
 
@@ -609,6 +625,8 @@ def _may_start(call: Call, tools: Mapping[str, ToolTraits]) -> bool:
     """Whether the policy allows the call, or it was approved. One that asks may start once the policy has changed."""
     if call.progress is Progress.APPROVED:
         return True
+    if call.connect is not None:  # it may run, and cannot
+        return False
     return call.progress in (Progress.WAITING, Progress.ASKING) and _policy(call, tools) is Policy.ALLOW
 
 

@@ -623,6 +623,8 @@ class ToolFinished:
     """The attachments of the result."""
     filtered: tuple[tuple[str, str], ...] = ()
     """The hooks that have replaced its text, each with the SHA-256 of the text that it was before."""
+    connect: Mapping[str, Any] | None = None
+    """The account without which the call did not run, as `Result.connect` names it."""
 
 
 @dataclass(frozen=True, slots=True)

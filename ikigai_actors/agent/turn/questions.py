@@ -29,6 +29,7 @@ from ikigai_actors.records.questions.asked import (
     APPROVE,
     APPROVED,
     ASK,
+    CONNECT,
     DECLINED,
     DENIED,
     EXPIRED,
@@ -62,7 +63,7 @@ def _settled(agent: str, call: Call, event: on.TurnEvent) -> SettledQuestion:
         return SettledQuestion(agent, call.asked_at, VOID, "")
     if event.by == RUNTIME:
         how = EXPIRED
-    elif call.name == ASK_PERSON:
+    elif call.name == ASK_PERSON or call.connect is not None:
         how = ANSWERED if event.approved else DECLINED
     else:
         how = APPROVED if event.approved else DENIED
@@ -76,7 +77,7 @@ def _new(state: State, call: Call, now: int) -> NewQuestion:
         position=call.asked_at,
         reply=call.reply,
         call=call.id,
-        kind=ASK if call.name == ASK_PERSON else APPROVE,
+        kind=ASK if call.name == ASK_PERSON else APPROVE if call.connect is None else CONNECT,
         asks=resolved(terms.to, labels_in(state.labels)),
         digest=shown_digest(digest_of(call.name, call.input), call.definition),
         form="" if form is None else json.dumps(form),
@@ -94,6 +95,8 @@ def terms_of(state: State, call: Call) -> QuestionTerms:
         usual = terms_in(state.view.settings.get("questions"))
     except BadInput:
         usual = QuestionTerms()
+    if call.connect is not None:
+        return replace(usual, to=(f"label:{call.connect['label']}", *usual.to), default=DENY)
     if call.name != ASK_PERSON:
         return usual
     given = call.input

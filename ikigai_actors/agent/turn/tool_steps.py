@@ -309,6 +309,10 @@ def finished(state: State, event: on.ToolFinished, now: int) -> Step:
     if event.request != state.request or not waited:
         return Step(state)
     [call] = [call for call in state.calls if call.id == event.call]
+    if event.connect is not None:
+        connecting = replace(call, connect=event.connect)
+        asked = replace(state, calls=tuple(connecting if one.id == call.id else one for one in state.calls))
+        return _record(asked, (connecting,), now, Kind.APPROVAL, Progress.ASKING, AskApproval)
     kind, content, data = _result(call, event.content, event.is_error)
     filtered = [{"hook": hook, "sha256": former} for hook, former in event.filtered]
     filters = {"filtered": filtered} if filtered else {}
@@ -328,6 +332,7 @@ def decide_call(state: State, event: on.Decide, now: int) -> Step:
         drafts = [(Kind.APPROVAL, call.name, {**call.question, "approved": True, **decider})]
     else:
         what = "The question was declined" if call.name == ASK_PERSON else "This call was denied"
+        what = what if call.connect is None else "No account was connected, so this call did not run"
         kind, content, data = _result(call, f"{what}: {event.reason or 'no reason was given'}", True)
         drafts = [(kind, content, {**data, **call.question, **decider})]
     messages = messages_of(state.uuid, state.head, now, tuple(drafts))
@@ -335,6 +340,7 @@ def decide_call(state: State, event: on.Decide, now: int) -> Step:
     calls = progress(state.calls, (call.id,), Progress.APPROVED if runs else Progress.DONE)
     if runs:
         calls = marked_approved(calls, call.id, digest_of(call.name, call.input))
+        calls = tuple(replace(one, connect=None) if one.id == call.id else one for one in calls)
     after = advance(state, messages, calls=calls)
     unit = LogUnit(state.uuid, messages, rule=_always(state.uuid, call, event))
     return Step(after, unit, (Answer(event.caller, True),), event.caller)

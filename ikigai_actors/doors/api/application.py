@@ -9,7 +9,7 @@ for one runs on threads; a wait for an agent is a coroutine, and costs none.
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from math import ceil
@@ -28,17 +28,18 @@ from ikigai_actors.doors.api.operations import Operation, operations
 from ikigai_actors.doors.api.problems import ApiProblem, api_problem
 from ikigai_actors.doors.api.requests import ApiRequest, check_storable, number_in, seconds
 from ikigai_actors.doors.protocols import AguiClient, answer_mcp_client
-from ikigai_actors.errors import EndpointNotFound, Forged, IkigaiError
+from ikigai_actors.errors import BadInput, EndpointNotFound, Forged, IkigaiError
 from ikigai_actors.http_server.answers import SentEventStream, answer, with_rules
 from ikigai_actors.http_server.requests import AsgiScope, Receive, RequestRefused, SendEvent, check_headers
 from ikigai_actors.reach.access import QUICK, Access
+from ikigai_actors.reach.account_flows import AccountFlows
 from ikigai_actors.reach.asked import AskedRequest, command_of, command_row
 from ikigai_actors.reach.branch_feed import BranchFeed
 from ikigai_actors.reach.keys import Did, RequestRepeated, keep_answer, known_request, release_key, request_under
 from ikigai_actors.reach.listing import MOST_IN_PAGE, agents_page, messages_page, row_of_agent
 from ikigai_actors.reach.metrics import EXPOSITION, exposition, read_metrics
 from ikigai_actors.reach.news import NewsFeed
-from ikigai_actors.reach.question_links import QuestionLinks, operator_keys
+from ikigai_actors.reach.question_links import LinkOutcome, QuestionLinks, operator_keys
 from ikigai_actors.reach.reading import message_as_json
 from ikigai_actors.reach.turns import DONE, FAILED, MAIL, REQUEST, WORKING, TurnHandle
 from ikigai_actors.reach.views import scrollback_of
@@ -107,7 +108,12 @@ class Api:
     """The application. Public as `ikigai_actors.api.api`."""
 
     def __init__(
-        self, system: AttachedSystem, principal_of: PrincipalOf, url: str = "", keys: Sequence[str] = ()
+        self,
+        system: AttachedSystem,
+        principal_of: PrincipalOf,
+        url: str = "",
+        keys: Sequence[str] = (),
+        allow_private: Iterable[str] | None = None,
     ) -> None:
         """Make it.
 
@@ -115,12 +121,16 @@ class Api:
             system: an attached system; the caller closes it, after the application.
             principal_of: gives the principal of a request; None for nobody.
             url: the address of the application for its clients; empty for the path where it is mounted.
-            keys: references to operator's keys: links to questions that one of them has signed are taken.
+            keys: references to operator's keys: links to questions that one of them has signed are taken, and the
+                first one seals accounts.
+            allow_private: networks that a server's accounts may name beside public addresses.
         """
         self._system, self._principal_of, self._url = system, principal_of, url.rstrip("/")
         self._everything = Access.of(system)
         self._turns = self._everything.turns
-        self._links = QuestionLinks(system, self._everything, operator_keys(keys))
+        opened = operator_keys(keys)
+        self._links = QuestionLinks(system, self._everything, opened)
+        self._flows = AccountFlows(self._everything, opened, self._url, allow_private)
         self._threads = ThreadPoolExecutor(API_THREADS, "ikigai-api")
         self._queued = 0
         self.news = NewsFeed(lambda: system)
@@ -194,6 +204,10 @@ class Api:
                 await answer(out, 200, await self._on_thread(partial(_description, self._url or request.root or "/")))
             case "POST", ["in", name]:
                 await self._arrival(request, name, out)
+            case "GET", ["oauth", "callback"]:
+                await self._connected(request, out)
+            case "GET", ["oauth", "client.json"]:
+                await answer(out, 200, self._flows.document())
             case "GET" | "POST", ["q", link]:
                 await self._question(request, link, out)
             case "POST", ["mcp"]:
@@ -296,9 +310,32 @@ class Api:
         outcome = await self._on_thread(work)
         if outcome.status == 404:
             self._refusals.count(request.address, monotonic())
+        connect = outcome.connects
+        if connect is not None and outcome.question is not None:
+            try:
+                flow = await self._flows.begin(outcome.question.shown.id, connect)
+            except BadInput as error:
+                outcome = LinkOutcome(400, str(error), outcome.question)
+            else:
+                page = pages.leave_page(flow.url, str(connect["server"]))
+                await answer(out, 200, page, {**pages.PAGE_HEADERS, "set-cookie": flow.cookie}, pages.MEDIA_HTML)
+                return
         shown = None if outcome.question is None else pages.question_page(outcome.question, outcome.notice)
         page = shown or pages.notice_page(outcome.notice)
         await answer(out, outcome.status, page, pages.PAGE_HEADERS, pages.MEDIA_HTML)
+
+    async def _connected(self, request: ApiRequest, out: SendEvent) -> None:
+        """Take a person back from an authorization server. An address that guesses is slowed."""
+        from ikigai_actors.doors.api import question_pages as pages
+
+        if not self._refusals.has_room(request.address, monotonic()):
+            raise ApiProblem("too-many", "Too many answers of this address were refused.")
+        try:
+            status, text = 200, await self._flows.finish(request.query, request.headers.get("cookie", ""))
+        except BadInput as error:
+            self._refusals.count(request.address, monotonic())
+            status, text = 400, str(error)
+        await answer(out, status, pages.notice_page(text), pages.PAGE_HEADERS, pages.MEDIA_HTML)
 
     async def _take_held(self) -> None:
         """Take what endpoints hold, again and again: a child that has ended makes room."""
@@ -621,7 +658,13 @@ def _for_get(error: IkigaiError) -> IkigaiError | ApiProblem:
     return ApiProblem("no-get", str(error), {"Allow": "POST"}) if problem.code == "looks-only" else error
 
 
-def api(system: AttachedSystem, principal_of: PrincipalOf, url: str = "", keys: Sequence[str] = ()) -> Api:
+def api(
+    system: AttachedSystem,
+    principal_of: PrincipalOf,
+    url: str = "",
+    keys: Sequence[str] = (),
+    allow_private: Iterable[str] | None = None,
+) -> Api:
     """Make the network API of a system, an application of ASGI: mount it, or give it to a server.
 
     Args:
@@ -630,7 +673,9 @@ def api(system: AttachedSystem, principal_of: PrincipalOf, url: str = "", keys: 
             database: a function runs on a thread.
         url: the address of the application for its clients; empty for the path where it is mounted.
         keys: references to operator's keys, as ``env:NAME``: links to questions that one of them has signed are
-            taken.
+            taken, and the first one seals accounts at remote MCP servers.
+        allow_private: networks that a server's accounts may name beside public addresses, each as ``10.0.0.0/8``. None
+            takes those in ``$IKIGAI_ALLOW_PRIVATE``.
     """
     check_type(system, AttachedSystem, "system", "an attached system: AttachedSystem.open")
     check_callable(principal_of, "principal_of", "a function that gives the Principal of a request, or None")

@@ -12,8 +12,10 @@ import json
 from collections.abc import Mapping
 from html import escape
 from typing import Any
+from urllib.parse import urlsplit
 
-from ikigai_actors.reach.question_links import ALLOWS, ANSWERS, DENIES, FIELD, LinkedForm
+from ikigai_actors.reach.question_links import ALLOWS, ANSWERS, CONNECTS, DENIES, FIELD, LinkedForm
+from ikigai_actors.reach.shown_questions import ShownQuestion
 
 _STYLE = (
     "body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:2rem auto;padding:0 1rem;color:#1f2328;"
@@ -43,9 +45,11 @@ def question_page(question: LinkedForm, wrong: str = "") -> bytes:
     refused = f'<p class="wrong" role="alert">{escape(wrong)}</p>' if wrong else ""
     arguments = f"<pre>{escape(shown.arguments)}</pre>" if shown.is_call else ""
     changed = f"<p>{escape(waiting.call.change)}</p>" if waiting.call.change else ""
-    fields = _decision() if shown.form is None else _fields(shown.form)
+    fields = _decision(shown) if shown.form is None else _fields(shown.form)
+    connect = waiting.call.connect
+    title = f"<h1>{escape(shown.title)}</h1>" if connect is None else _account_asked(shown, connect)
     body = (
-        f"<h1>{escape(shown.title)}</h1>{arguments}{changed}{refused}<form method='post'>"
+        f"{title}{arguments}{changed}{refused}<form method='post'>"
         f"<input type='hidden' name='digest' value='{escape(waiting.digest)}'>{fields}</form>"
         f'<p class="quiet">Agent {escape(shown.who)} asks. The first answer holds. This link holds until '
         f"{escape(question.expires)}, for this question alone.<br>"
@@ -65,7 +69,30 @@ def _page(title: str, body: str) -> bytes:
     return f'<!doctype html><html lang="en">{head}<title>{title}</title><style>{_STYLE}</style>{body}</html>'.encode()
 
 
-def _decision() -> str:
+def leave_page(url: str, server: str) -> bytes:
+    """The page from which a person goes to an authorization server, which it names."""
+    host = escape(urlsplit(url).netloc)
+    body = (
+        f"<h1>Go on to {host}</h1><p>It asks you for an account at {escape(server)}. Look at its address before you "
+        f"give a password.</p><p><a rel='noreferrer' href='{escape(url)}'>Go on to {host}</a></p>"
+        '<p class="quiet">This holds for ten minutes, in this browser.</p>'
+    )
+    return _page("Connect an account", body)
+
+
+def _account_asked(shown: ShownQuestion, connect: Mapping[str, Any]) -> str:
+    """The question for an account: it names the agent, the server and the label."""
+    server, subject = escape(str(connect["server"])), escape(str(connect["subject"]))
+    return (
+        f"<h1>Connect your account at {server}?</h1><p>Agent {escape(shown.who)} wants to call "
+        f"{escape(shown.waiting.call.tool)} with the account of <strong>{subject}</strong>. All agents of {subject} "
+        "will use this account. Go on only if that is you.</p>"
+    )
+
+
+def _decision(shown: ShownQuestion) -> str:
+    if shown.waiting.call.connect is not None:
+        return _reason("do not connect it") + _buttons(CONNECTS, "Connect my account", "Do not connect")
     return _reason("deny it") + _buttons(ALLOWS, "Allow", "Deny")
 
 

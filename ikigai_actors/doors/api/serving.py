@@ -36,7 +36,9 @@ class ApiOptions(NamedTuple):
     under: str | None = None
     """The topmost agent that can be reached; None for all."""
     keys: Sequence[str] = ()
-    """References to operator's keys."""
+    """References to operator's keys; empty for those of the environment."""
+    allowed: Sequence[str] = ()
+    """Networks that a server's accounts may name; empty for those of the environment."""
 
 
 def serve_api(options: ApiOptions, show: Callable[[str], object], tell: Callable[[str], object]) -> int:
@@ -56,7 +58,13 @@ def serve_api(options: ApiOptions, show: Callable[[str], object], tell: Callable
         at = listening.getsockname()
         place = options.url or f"http://{at[0]}:{at[1]}{options.root}"
         known = options.url if options.trusted else place  # behind a proxy nobody knows the address of this machine
-        api = Api(system, lambda request: principal_of_token(system, request.bearer, under), known, options.keys)
+        api = Api(
+            system,
+            lambda request: principal_of_token(system, request.bearer, under),
+            known,
+            options.keys,
+            options.allowed or None,
+        )
         limits = ConnectionLimits(ConnectionLimits.of_process().strangers, MOST_CONNECTIONS)
         server = HttpServer(api, listening, limits, root=options.root, trusted=options.trusted)
         try:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand
 from ikigai_actors.records.mail.mail import NOTICE, Mail, write_mail
 from ikigai_actors.records.messages.question_terms import ABOVE, DEFAULT, ESCALATE, resolved
-from ikigai_actors.records.questions.asked import APPROVE, ASK, RUNTIME
+from ikigai_actors.records.questions.asked import APPROVE, ASK, CONNECT, RUNTIME
 from ikigai_actors.records.questions.questions import QuestionRow, question_in
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
@@ -104,7 +104,7 @@ class StepQuestion(Unit):
 def default_decision(row: QuestionRow, now: int) -> AddRemoteCommand:
     """Return the remote command that decides a question with its default."""
     default = row.terms.default
-    approved = default == "allow" if row.kind == APPROVE else default != "deny"
+    approved = row.kind != CONNECT and (default == "allow" if row.kind == APPROVE else default != "deny")
     body = {
         "reply": row.reply,
         "call": row.call,

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from ikigai_actors.records.messages.question_terms import QuestionTerms
 
-APPROVE, ASK = "approve", "ask"
-"""The kinds of questions: whether a call may run, or a request for an answer."""
+APPROVE, ASK, CONNECT = "approve", "ask", "connect"
+"""The kinds of questions: whether a call may run, a request for an answer, or for an account at a server."""
 
 APPROVED, DENIED, ANSWERED, DECLINED, EXPIRED, VOID = "approved", "denied", "answered", "declined", "expired", "void"
 """The ways in which a question can end."""

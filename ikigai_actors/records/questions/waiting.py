@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.question_terms import APPROVERS, QuestionTerms
 from ikigai_actors.records.messages.replies import calls_in
-from ikigai_actors.records.questions.asked import APPROVE, ASK, NewQuestion, shown_digest
+from ikigai_actors.records.questions.asked import APPROVE, ASK, CONNECT, NewQuestion, shown_digest
 
 ASK_PERSON = "ask_person"
 """The call by which a model or a program asks a person. No rule decides it, and the answer is its result."""
@@ -54,7 +54,7 @@ def question_of(agent: str, waits: WaitingCall) -> NewQuestion:
         position=waits.message.id,
         reply=waits.reply,
         call=str(data.get("tool_use_id")),
-        kind=ASK if data.get("name") == ASK_PERSON else APPROVE,
+        kind=ASK if data.get("name") == ASK_PERSON else CONNECT if data.get("connect") else APPROVE,
         asks=(APPROVERS,),
         digest=shown_digest(str(data.get("call_sha256", "")), str(data.get("definition", ""))),
         form="" if form is None or data.get("name") != ASK_PERSON else json.dumps(form),

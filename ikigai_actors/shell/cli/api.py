@@ -22,7 +22,14 @@ from ikigai_actors.shell.cli import program_log
     "keys",
     metavar="REF",
     multiple=True,
-    help="The operator's key, env:NAME, file:PATH or keyring:NAME: it has signed links to questions.  Repeatable.",
+    help="The operator's key, env:, file: or keyring:NAME, for links and accounts.  [default: $IKIGAI_KEYS]",
+)
+@click.option(
+    "--allow-private",
+    "allowed",
+    metavar="CIDR",
+    multiple=True,
+    help="Reach this network for accounts as well, also without TLS.  [default: $IKIGAI_ALLOW_PRIVATE]",
 )
 @click.pass_context
 def network_api(
@@ -33,6 +40,7 @@ def network_api(
     trusted: tuple[str, ...],
     under: str | None,
     keys: tuple[str, ...],
+    allowed: tuple[str, ...],
 ) -> None:
     """Serve the agents to programs elsewhere, by HTTP with tokens.
 
@@ -42,5 +50,5 @@ def network_api(
     """
     from ikigai_actors.doors.api.serving import ApiOptions, serve_api
 
-    options = ApiOptions(context.obj.database, listen, url, root_path, trusted, under, keys)
+    options = ApiOptions(context.obj.database, listen, url, root_path, trusted, under, keys, allowed)
     context.exit(serve_api(options, click.echo, program_log.announce))

@@ -62,6 +62,7 @@ def run_host(
     until: Callable[[ActorSystem, Callable[[], int]], int],
     tell: Callable[[str], object],
     allowed: tuple[str, ...] = (),
+    keys: tuple[str, ...] = (),
     build: str | None = None,
 ) -> int:
     """Run a host until a signal ends it.
@@ -75,6 +76,7 @@ def run_host(
         until: runs a loop, and raises `SystemClosed` when the system stops by itself.
         tell: takes a line for the person who started it.
         allowed: networks to which events may be sent beside public addresses; empty for those of the environment.
+        keys: references to the operator's keys; empty for those of the environment.
         build: a name for the code that it runs; None for the one that the app gives, or a digest.
 
     Returns:
@@ -89,6 +91,8 @@ def run_host(
         arguments["resume"] = resume
     if allowed:
         arguments["allow_private"] = allowed
+    if keys:
+        arguments["keys"] = keys
     if build is not None:
         arguments["build"] = build
     if shares:

@@ -284,6 +284,13 @@ def observe_page(context: click.Context, /, port: int, address: str, **how: Any)
     multiple=True,
     help="Send events to this network as well, also without TLS.  [default: $IKIGAI_ALLOW_PRIVATE]",
 )
+@click.option(
+    "--key",
+    "keys",
+    metavar="REF",
+    multiple=True,
+    help="The operator's key, as ikigai api has it: seals accounts.  Repeatable.  [default: $IKIGAI_KEYS]",
+)
 @click.pass_context
 def host(context: click.Context, /, **how: Any) -> None:
     """Run the agents without a shell, for shells and commands elsewhere, until SIGTERM or Ctrl-C.

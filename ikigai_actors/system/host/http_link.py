@@ -6,8 +6,6 @@ followed, no cookies are kept, and no proxy of the environment is asked: each wo
 """
 
 import asyncio
-import errno
-import socket
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from math import isfinite
@@ -19,6 +17,7 @@ from ikigai_actors.actors.event_loop import EndlessLoop
 from ikigai_actors.actors.threads import Threads
 from ikigai_actors.records.outbox.addresses import AllowedAddresses
 from ikigai_actors.records.outbox.retries import ReceiverAnswer
+from ikigai_actors.system.guarded_http import guarded_sockets
 from ikigai_actors.system.host.deliveries import SENT_AT_ONCE, Outgoing, ReceiverLink
 
 if TYPE_CHECKING:
@@ -95,7 +94,9 @@ class HttpLink(ReceiverLink):
         import aiohttp
 
         connector = aiohttp.TCPConnector(
-            socket_factory=self._guarded(tls=scheme == "https"), limit=SENT_AT_ONCE, use_dns_cache=False
+            socket_factory=guarded_sockets(self._allowed, tls=scheme == "https"),
+            limit=SENT_AT_ONCE,
+            use_dns_cache=False,
         )
         known = self._sessions[scheme] = aiohttp.ClientSession(
             connector=connector,
@@ -104,18 +105,6 @@ class HttpLink(ReceiverLink):
             timeout=aiohttp.ClientTimeout(total=SEND_SECONDS),
         )
         return known
-
-    def _guarded(self, *, tls: bool) -> Callable[[Any], socket.socket]:
-        """Makes sockets to allowed addresses alone."""
-
-        def make(found: Any) -> socket.socket:
-            family, kind, protocol, _, (address, port, *_) = found
-            if not self._allowed.allows(address, port, tls=tls):
-                told = f"{address} at port {port} is not an address that this host may reach"
-                raise OSError(errno.EACCES, told)
-            return socket.socket(family, kind, protocol)
-
-        return make
 
     async def _end(self, loop: EndlessLoop) -> None:
         for task in [*self._tasks]:

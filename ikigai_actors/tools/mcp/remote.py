@@ -57,6 +57,7 @@ class RemoteRun(Run):
         start_timeout: float,
         most: int,
         on_end: Callable[[Run], None],
+        bearer: str = "",
     ) -> None:
         """Connect; `tools` says whether that succeeded.
 
@@ -67,10 +68,11 @@ class RemoteRun(Run):
             start_timeout: seconds until it must have listed its tools.
             most: the most bytes of an answer, or of an event of one.
             on_end: called when the connection has ended.
+            bearer: the access token of an account; empty for none.
         """
         self._url, self._headers = url, headers
         inner = httpx2.AsyncHTTPTransport(trust_env=False)
-        self._http = WatchedTransport(inner, most)
+        self._http = WatchedTransport(inner, most, bearer)
         super().__init__(name, (), {}, start_timeout, most, on_end)
 
     @property
@@ -85,6 +87,10 @@ class RemoteRun(Run):
     def refused(self) -> Sent:
         """The latest request outside of a call, and the answer of the server."""
         return self._http.latest
+
+    def use_bearer(self, bearer: str) -> None:
+        """Send another access token from now on."""
+        self._http.bearer = bearer
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> Result:
         """Call a tool. Raises `NotRun` where it did not run, else `ToolError` where there is no answer."""
@@ -159,12 +165,14 @@ class RemoteConnection:
     """The connection of those who share a credential. Belongs to one event loop."""
 
     def __init__(
-        self, make: Callable[[Callable[[Run], None]], RemoteRun], on_listed: Callable[[RemoteRun, list[Listed]], None]
+        self,
+        make: Callable[[Callable[[Run], None], str], RemoteRun],
+        on_listed: Callable[[RemoteRun, list[Listed]], None],
     ) -> None:
         """Make it.
 
         Args:
-            make: begins a connection; takes what is called at its end. Raises `BadInput`.
+            make: begins a connection; takes what is called at its end, and the access token. Raises `BadInput`.
             on_listed: takes the tools that a new connection lists.
         """
         self._make, self._on_listed = make, on_listed
@@ -172,6 +180,14 @@ class RemoteConnection:
         self._retired: set[asyncio.Task[None]] = set()
         self.calls = 0
         """How many calls are on their way."""
+        self.bearer = ""
+        """The access token of the account; empty for none."""
+
+    def use_bearer(self, bearer: str) -> None:
+        """Send this access token from now on."""
+        self.bearer = bearer
+        if self._run is not None:
+            self._run.use_bearer(bearer)
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> Result:
         """Call a tool, and connect for it where there is no connection. Raises as `RemoteRun.call`."""
@@ -190,7 +206,7 @@ class RemoteConnection:
         run = self._run
         if run is None or run.over:
             try:
-                run = self._run = self._make(lambda ended: None)
+                run = self._run = self._make(lambda ended: None, self.bearer)
             except BadInput as error:
                 raise NotRun(f"No connection was made: {error}. This call did not run.", Sent()) from error
             try:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
-from ikigai_actors.arguments import check_variables, shown
+from ikigai_actors.arguments import check_type, check_variables, shown
 from ikigai_actors.errors import BadInput
 
 _REFERENCE = re.compile(r"\b(?:env|file|keyring):[^\s,;\"]+")
@@ -49,6 +49,34 @@ def check_remote_headers(value: object) -> dict[str, str]:
         if re.search(r"[\r\n\0]", text):
             raise BadInput(f"The header {name} has a line break; take it out.")
     return headers
+
+
+def check_account(label: object) -> str | None:
+    """The label that says whose account an agent uses; None for none. Raises `BadInput`."""
+    if label is None:
+        return None
+    key = check_type(label, str, "account", "the key of a label, as 'user'")
+    if not key.strip() or "=" in key:
+        raise BadInput(f"Expected account to be the key of a label, as 'user'; got {shown(label)}.")
+    return key
+
+
+def check_remote_client(client_id: object, client_secret: object) -> dict[str, str]:
+    """The client that was registered by hand, as a question names it; empty for none. Raises `BadInput`."""
+    if client_id is not None:
+        check_type(client_id, str, "client_id", "text, or None")
+    if client_secret is not None:
+        check_type(client_secret, str, "client_secret", "a reference, as env:NAME, or None")
+    if client_id is None:
+        if client_secret is not None:
+            raise BadInput(f"Expected client_id beside client_secret; got {shown(client_id)}.")
+        return {}
+    known, secret = {"client_id": str(client_id)}, client_secret
+    if secret is None:
+        return known
+    if _REFERENCE.fullmatch(str(secret)) is None:
+        raise BadInput("Expected client_secret to be a reference, as env:NAME: the database keeps it; got other text.")
+    return {**known, "client_secret": str(secret)}
 
 
 def looked_up(headers: Mapping[str, str], secret: Callable[[str], str]) -> dict[str, str]:

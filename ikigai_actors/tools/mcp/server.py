@@ -51,7 +51,15 @@ from ikigai_actors.text import unused
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.fence.policy import Fence
 from ikigai_actors.tools.function import TIMEOUT, Result, Tool, ToolError
-from ikigai_actors.tools.mcp.remote_address import check_remote_headers, check_url, is_url, looked_up, name_of_url
+from ikigai_actors.tools.mcp.remote_address import (
+    check_account,
+    check_remote_client,
+    check_remote_headers,
+    check_url,
+    is_url,
+    looked_up,
+    name_of_url,
+)
 from ikigai_actors.tools.policy import Policy
 from supervisors.intensity import add_restart
 
@@ -59,6 +67,7 @@ if TYPE_CHECKING:
     from mcp.types import Tool as Listed
 
     from ikigai_actors.tools.fence.enclosure import Enclosure
+    from ikigai_actors.tools.mcp.account_connections import AccountConnections
     from ikigai_actors.tools.mcp.connection import Run
     from ikigai_actors.tools.mcp.remote import RemoteConnection, RemoteRun
 
@@ -119,6 +128,9 @@ class McpServer(Toolset):
         timeout: float = TIMEOUT,
         env: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
+        account: str | None = None,
+        client_id: str | None = None,
+        client_secret: str | None = None,
         fence: Fence | None = None,
         start_timeout: float = START_TIMEOUT,
         line_limit: int = LINE_LIMIT,
@@ -137,6 +149,11 @@ class McpServer(Toolset):
             env: environment variables that it gets beside a few common ones, such as ``PATH`` and ``HOME``.
             headers: sent with each request to a remote server. ``env:NAME`` and ``file:PATH`` in them name secrets,
                 which each connection looks up.
+            account: a label of agents: each value of it, such as each user, has an account of its own at a remote
+                server, which a person connects when a call needs it. The host has the operator's key then.
+            client_id: the client that was registered at the authorization server by hand; None for one that registers
+                itself.
+            client_secret: the reference to its secret, as ``env:NAME``; None for a public client.
             fence: what it may reach, in a fence of its own; it then begins in a private home. None for no fence.
             start_timeout: seconds until it must have listed its tools.
             line_limit: bytes of a line that it may write; one that writes a longer one is ended. For a remote server,
@@ -160,6 +177,14 @@ class McpServer(Toolset):
             raise BadInput(f"A server's name is 1 to 64 of a-z A-Z 0-9 _ -, got {self._name!r}; give another.")
         if policy is not None and policy not in list(Policy):
             raise BadInput(f"Expected policy to be one of {', '.join(Policy)}, or None; got {policy!r}.")
+        self._account = check_account(account)
+        self._client = check_remote_client(client_id, client_secret)
+        if (account is not None or self._client) and not self._url:
+            raise BadInput("An MCP server that is a program has no accounts: give it env.")
+        if self._client and account is None:
+            raise BadInput("client_id and client_secret are for accounts: name the label, account='user'.")
+        if account is not None and any(name.lower() == "authorization" for name in self._headers):
+            raise BadInput("An account is the authorization: leave that header out.")
         self._policy = None if policy is None else Policy(policy)
         self._timeout = check_seconds(timeout, "timeout", zero=False)
         self._start_timeout = check_seconds(start_timeout, "start_timeout", zero=False)
@@ -174,6 +199,7 @@ class McpServer(Toolset):
         self._restarts = Restarts()
         self._run: Run | None = None
         self._remote: RemoteConnection | None = None
+        self._accounts: AccountConnections | None = None
         self._listing = ""  # the digest of the tools of a remote server
 
     @property
@@ -236,6 +262,8 @@ class McpServer(Toolset):
         with NeedsExtra("mcp", "An MCP server"):
             parts = await in_thread(lambda: import_module("ikigai_actors.tools.mcp.remote"), "ikigai-mcp-import")
         self._tell, remotes = tell, self.remotes
+        if self._account is not None:
+            return await self._open_accounts(tell)
         kept = None if remotes is None else await in_thread(lambda: remotes.listing(self._url), "ikigai-mcp-list")
         connection = self._remote = parts.RemoteConnection(self._connect, self._listed)
         if kept is not None:
@@ -258,13 +286,72 @@ class McpServer(Toolset):
             await connection.close()
             raise
 
-    def _connect(self, on_end: "Callable[[Run], None]") -> "RemoteRun":
+    async def _open_accounts(self, tell: Tell) -> Sequence[Tool]:
+        """The tools of a server with accounts: as it listed them once, or as one of the accounts sees them.
+
+        One tool more asks for an account. It is the only one while nobody has connected, and stays: its calls may wait.
+        """
+        from ikigai_actors.tools.mcp import remote as parts  # already imported
+        from ikigai_actors.tools.mcp.account_connections import AccountConnections, AccountNeeded
+
+        remotes, label = self.remotes, self._account
+        if remotes is None or label is None:
+            raise BadInput(f"{self._shown} has accounts, so an ActorSystem has to open it.")
+        await in_thread(remotes.check_accounts, "ikigai-accounts")
+        connections = self._accounts = AccountConnections(
+            self._url,
+            label,
+            self._client,
+            remotes,
+            lambda: parts.RemoteConnection(self._connect, self._listed),
+            self._clock.monotonic,
+        )
+        kept = await in_thread(lambda: remotes.listing(self._url), "ikigai-mcp-list")
+        if kept is not None:
+            self._listing, listing = kept
+            return self._with_connect(self._tools(parts.tools_in(listing), {}))
+        for subject in await in_thread(lambda: remotes.subjects(self._url), "ikigai-mcp-list"):
+            try:
+                run = await connections.call_as(subject, lambda connection: connection.connected())
+                return self._with_connect(self._tools(await run.tools(), run.misfits))
+            except (AccountNeeded, ToolError) as error:
+                tell(f"The tools could not be listed with the account of {subject}: {error}")
+        return self._with_connect([])
+
+    def _with_connect(self, tools: Sequence[Tool]) -> list[Tool]:
+        """The tools, with the one that is there before they are known; a tool of the server of this name goes first."""
+        from mcp.types import Tool as Listed
+
+        from ikigai_actors.tools.mcp.connection import McpTool, traits_of
+
+        says = f"Connects an account at {self._url}. Call it where its tools are not there: they are known afterwards."
+        listed = Listed(name="connect", description=says, input_schema={"type": "object", "properties": {}})
+        name = tool_names(self.name, ["connect"])["connect"]
+        if any(tool.name == name for tool in tools):
+            return list(tools)
+        connect = McpTool(listed, name, self._list_by_account, self._timeout, traits_of(listed, Policy.ALLOW))
+        return [connect, *tools]
+
+    async def _list_by_account(self, tool: str, arguments: dict[str, Any]) -> Result:
+        """List the tools with the account of the agent, and offer them."""
+        assert self._accounts is not None
+
+        async def listed(connection: "RemoteConnection") -> Result:
+            run = await connection.connected()
+            tools = self._tools(await run.tools(), run.misfits)
+            if self.remotes is not None:
+                self.remotes.redefine(tools)
+            return Result(f"Connected. Its tools: {', '.join(one.name for one in tools) or 'none'}.")
+
+        return await self._accounts.call_here(listed)
+
+    def _connect(self, on_end: "Callable[[Run], None]", bearer: str = "") -> "RemoteRun":
         """Begin a connection to a remote server. Raises `BadInput`."""
         from ikigai_actors.tools.mcp.remote import RemoteRun  # already imported
 
         secret = (lambda reference: "") if self.remotes is None else self.remotes.secret
         headers = looked_up(self._headers, secret)
-        return RemoteRun(self.name, self._url, headers, self._start_timeout, self._line_limit, on_end)
+        return RemoteRun(self.name, self._url, headers, self._start_timeout, self._line_limit, on_end, bearer)
 
     def _listed(self, run: "RemoteRun", tools: "Sequence[Listed]") -> None:
         """Keep what a new connection lists, and offer it where it is another list than before."""
@@ -286,6 +373,9 @@ class McpServer(Toolset):
 
     async def close(self) -> None:
         """End the server, with all that it started; or the connection to it."""
+        accounts, self._accounts = self._accounts, None
+        if accounts is not None:
+            await accounts.close()
         connection, self._remote = self._remote, None
         if connection is not None:
             await connection.close()
@@ -325,6 +415,8 @@ class McpServer(Toolset):
         """Call a tool, and start the server for it if it ended. Raises ``ToolError``."""
         from ikigai_actors.tools.mcp.connection import NotServing
 
+        if self._accounts is not None:
+            return await self._accounts.call_here(lambda connection: connection.call(tool, arguments))
         if self._url:
             if self._remote is None:
                 raise ToolError(f"{self._shown} is closed. This call did not run.")

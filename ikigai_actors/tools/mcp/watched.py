@@ -63,9 +63,11 @@ sent: ContextVar[Sent | None] = ContextVar("sent", default=None)
 class WatchedTransport(httpx2.AsyncBaseTransport):
     """Sends requests by another transport, and watches them."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, most: int) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, most: int, bearer: str = "") -> None:
         """Watch a transport; an answer in one piece has at most ``most`` bytes."""
         self._inner, self._most = inner, most
+        self.bearer = bearer
+        """The access token that each request gets; empty for none."""
         self.latest = Sent()
         """The latest request outside of a call, such as the first of a connection."""
 
@@ -77,6 +79,8 @@ class WatchedTransport(httpx2.AsyncBaseTransport):
         elif noted is None:
             noted = self.latest = Sent()
         noted.status, noted.unreached, noted.cut, noted.challenge = 0, "", "", ""
+        if self.bearer:
+            request.headers["Authorization"] = f"Bearer {self.bearer}"
         noted.in_session = "mcp-session-id" in request.headers
         try:
             response = await self._inner.handle_async_request(request)

@@ -1,0 +1,219 @@
+"""Tables ``accounts`` and ``account_flows``: credentials at remote MCP servers, and those that are about to be given.
+
+The credential of a server belongs to a subject, a label of agents with its value, as ``user=anna``. Its row is sealed
+(`ikigai_actors.records.sealed`) for exactly this server and subject. No other module reads these columns.
+
+    a flow begins      its row has the SHA-256 of ``state``, and what the other half needs, sealed; 10 minutes, once
+    it is taken        the row is gone before anything is redeemed: the second one to come finds none
+    it ends            the credential, and the decision on the call that waits, are one commit
+    a renewal begins   whoever sets ``renewing_until`` renews; others wait for another version. After 30 s it is free
+    the renewal ends   version + 1 with the new credential; or the row is dropped, and somebody is asked again
+
+A crash in a renewal, after the service has answered and before the commit, loses the credential where the service lets
+a refresh token be used once: the next renewal is refused, and the account is asked for again.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand
+from ikigai_actors.records.questions.questions import question_with
+from ikigai_actors.store.base import Row, Transaction
+from ikigai_actors.store.unit import LockedRows, Unit
+
+FLOW_MS = 10 * 60 * 1000
+"""Milliseconds for which a flow can be finished."""
+
+RENEWAL_MS = 30 * 1000
+"""Milliseconds after which a renewal that did not end is free."""
+
+
+class AccountRow(NamedTuple):
+    """A row of table ``accounts``."""
+
+    server: str
+    subject: str
+    version: int
+    """Raised by one with each renewal."""
+    renewing_until: int | None
+    issuer: str
+    scope: str
+    expires_at: int | None
+    """When the access token ends, in milliseconds since 1970 (UTC); None where that is not known."""
+    sealed: bytes
+
+
+def account_place(server: str, subject: str) -> str:
+    """The place for which the credential of an account is sealed."""
+    return f"account\n{server}\n{subject}"
+
+
+def flow_place(state: str) -> str:
+    """The place for which a flow is sealed, by the SHA-256 of its state."""
+    return f"flow\n{state}"
+
+
+def account_of(tx: Transaction, server: str, subject: str) -> AccountRow | None:
+    """The account of a subject at a server."""
+    return next(iter(map(_account, tx.run("account", server=server, subject=subject))), None)
+
+
+def every_account(tx: Transaction) -> Iterator[AccountRow]:
+    """All accounts, by server and subject."""
+    return map(_account, tx.run("every_account"))
+
+
+def _account(row: Row) -> AccountRow:
+    known = AccountRow._make(row)
+    return known._replace(sealed=bytes(known.sealed))
+
+
+@dataclass(frozen=True, slots=True)
+class KeepAccount(Unit):
+    """Keep a credential, in place of one that was there."""
+
+    server: str
+    subject: str
+    issuer: str
+    scope: str
+    expires_at: int | None
+    sealed: bytes
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        tx.run(
+            "keep_account", server=self.server, subject=self.subject, issuer=self.issuer, scope=self.scope,
+            expires_at=self.expires_at, sealed=self.sealed,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectAccount(Unit):
+    """Keep a credential, and let the call begin again that waits for it: one commit, whether a host is there or not."""
+
+    account: KeepAccount
+    agent: str
+    """The agent whose call waits."""
+    question: str
+    now: int
+
+    locks = ("agent",)
+    concerns_others = True
+    concerns_hosts = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        self.account.write(tx, locked)
+        row = question_with(tx, self.question)
+        if row is None or not row.is_open or (agent := locked.get(self.agent)) is None or agent.status == "dead":
+            return
+        decision = {
+            "reply": row.reply, "call": row.call, "approved": True, "reason": "", "always": "",
+            "by": f"account:{self.account.subject}", "question": row.id,
+        }  # fmt: skip
+        AddRemoteCommand(row.agent, "decide", json.dumps(decision), self.now).write(tx, locked)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRenewal(Unit):
+    """Claim the renewal of a version; answered with whether nobody else has it."""
+
+    server: str
+    subject: str
+    version: int
+    now: int
+
+    def write(self, tx: Transaction, locked: LockedRows) -> bool:
+        rows = tx.run(
+            "claim_renewal", server=self.server, subject=self.subject, version=self.version, now=self.now,
+            until=self.now + RENEWAL_MS,
+        )  # fmt: skip
+        return bool(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class EndRenewal(Unit):
+    """Write the renewed credential of a version, or drop the account; answered with whether it was this version."""
+
+    server: str
+    subject: str
+    version: int
+    sealed: bytes | None
+    """The renewed credential; None where the service takes the old one no more."""
+    expires_at: int | None = None
+    scope: str = ""
+
+    def write(self, tx: Transaction, locked: LockedRows) -> bool:
+        where = {"server": self.server, "subject": self.subject, "version": self.version}
+        if self.sealed is None:
+            return bool(tx.run("drop_account", **where))
+        return bool(tx.run("renew_account", sealed=self.sealed, expires_at=self.expires_at, scope=self.scope, **where))
+
+
+@dataclass(frozen=True, slots=True)
+class FreeRenewal(Unit):
+    """Give up a renewal: the service could not be reached."""
+
+    server: str
+    subject: str
+    version: int
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        tx.run("free_renewal", server=self.server, subject=self.subject, version=self.version)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveAccount(Unit):
+    """Remove an account; answered with its row, or None where there is none."""
+
+    server: str
+    subject: str
+
+    def write(self, tx: Transaction, locked: LockedRows) -> AccountRow | None:
+        row = account_of(tx, self.server, self.subject)
+        if row is not None:
+            tx.run("drop_account", server=row.server, subject=row.subject, version=row.version)
+        return row
+
+
+@dataclass(frozen=True, slots=True)
+class SealAgain(Unit):
+    """Seal a version by another key; answered with whether it was still there."""
+
+    server: str
+    subject: str
+    version: int
+    sealed: bytes
+
+    def write(self, tx: Transaction, locked: LockedRows) -> bool:
+        return bool(
+            tx.run("seal_again", server=self.server, subject=self.subject, version=self.version, sealed=self.sealed)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BeginFlow(Unit):
+    """Keep the first half of a flow. Flows that are over are dropped."""
+
+    state: str
+    """The SHA-256 of the state."""
+    question: str
+    now: int
+    sealed: bytes
+
+    def write(self, tx: Transaction, locked: LockedRows) -> None:
+        tx.run("drop_flows", now=self.now)
+        tx.run("begin_flow", state=self.state, question=self.question, until=self.now + FLOW_MS, sealed=self.sealed)
+
+
+@dataclass(frozen=True, slots=True)
+class TakeFlow(Unit):
+    """Take a flow away; answered with the id of its question and what was sealed, or None."""
+
+    state: str
+    now: int
+
+    def write(self, tx: Transaction, locked: LockedRows) -> tuple[str, bytes] | None:
+        rows = tx.run("take_flow", state=self.state)
+        live = [row for row in rows if int(row[1]) > self.now]
+        return (str(live[0][0]), bytes(live[0][2])) if live else None

@@ -1,0 +1,63 @@
+r"""Sealed bytes: what only those read who have the operator's key. Pure.
+
+    box = SealedBox([key])
+    sealed = box.seal("account\\nhttps://mcp.example.com/mcp\\nuser=anna", b"…")
+    box.opened("account\\nhttps://mcp.example.com/mcp\\nuser=anna", sealed)
+
+AES-256-GCM, by a key that is made of the operator's for this use alone. Sealed bytes begin with the id of the key, so
+that several keys can open while one replaces another. The place is authenticated: what is moved to another row does
+not open. Needs the extra ``accounts``.
+"""
+
+import hashlib
+import hmac
+import os
+from collections.abc import Sequence
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.extras import NeedsExtra
+
+_USE = b"ikigai-actors: accounts at servers"
+_ID_BYTES, _NONCE_BYTES = 8, 12
+
+
+class SealedBox:
+    """Seals with the first of the operator's keys, and opens with any of them."""
+
+    def __init__(self, keys: Sequence[bytes]) -> None:
+        """Make it of keys with 32 bytes each. Raises `BadInput` where there is none, or the extra is missing."""
+        with NeedsExtra("accounts", "An account at a remote MCP server"):
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        if not keys:
+            raise BadInput(
+                "Accounts at remote MCP servers need the operator's key, which seals them: give ikigai host and ikigai "
+                "api --key env:NAME or file:PATH, or ActorSystem.open keys=[…]. openssl rand -hex 32 makes one."
+            )
+        own = [hmac.digest(key, _USE, "sha256") for key in keys]
+        self._by_id = {hashlib.sha256(key).digest()[:_ID_BYTES]: AESGCM(key) for key in own}
+        self._id = hashlib.sha256(own[0]).digest()[:_ID_BYTES]
+
+    def seal(self, place: str, data: bytes) -> bytes:
+        """Seal bytes for one place."""
+        nonce = os.urandom(_NONCE_BYTES)
+        return self._id + nonce + self._by_id[self._id].encrypt(nonce, data, self._id + place.encode())
+
+    def opened(self, place: str, sealed: bytes) -> bytes:
+        """The bytes that were sealed for a place. Raises `BadInput` for any others."""
+        from cryptography.exceptions import InvalidTag
+
+        id_, rest = sealed[:_ID_BYTES], sealed[_ID_BYTES:]
+        nonce, rest = rest[:_NONCE_BYTES], rest[_NONCE_BYTES:]
+        if (key := self._by_id.get(id_)) is None:
+            raise BadInput(
+                "This was sealed by another operator's key: give that one as a second --key, and run ikigai account "
+                "rekey."
+            )
+        try:
+            return key.decrypt(nonce, rest, id_ + place.encode())
+        except InvalidTag:
+            raise BadInput("A sealed row was changed, or belongs elsewhere: it does not open.") from None
+
+    def is_current(self, sealed: bytes) -> bool:
+        """Whether bytes were sealed by the first key."""
+        return sealed[:_ID_BYTES] == self._id

@@ -1,0 +1,79 @@
+"""HTTP to addresses that somebody else has named: each connection is looked at (`AllowedAddresses`).
+
+The socket is made for the address that a look-up has given, or that the text itself is, and for no other one.
+Redirections are not followed, no cookies are kept, and no proxy of the environment is asked: each would lead elsewhere.
+"""
+
+import errno
+import socket
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ikigai_actors.errors import BadInput
+from ikigai_actors.records.outbox.addresses import AllowedAddresses
+
+ANSWER_SECONDS = 15.0
+"""Seconds that a server has to answer."""
+
+LARGEST_ANSWER_READ = 256 * 1024
+"""Bytes of an answer that are read."""
+
+
+class GuardedAnswer(NamedTuple):
+    """The answer to a request."""
+
+    status: int
+    headers: Mapping[str, str]
+    """By name in lower case."""
+    body: bytes
+
+
+def guarded_sockets(allowed: AllowedAddresses, *, tls: bool) -> Callable[[Any], socket.socket]:
+    """Makes sockets to allowed addresses alone, for aiohttp."""
+
+    def make(looked_up: Any) -> socket.socket:
+        family, kind, protocol, _, (address, port, *_) = looked_up
+        if not allowed.allows(address, port, tls=tls):
+            raise OSError(errno.EACCES, f"{address} at port {port} is not an address that this host may reach")
+        return socket.socket(family, kind, protocol)
+
+    return make
+
+
+async def guarded_request(
+    allowed: AllowedAddresses,
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    data: bytes | Mapping[str, str] | None = None,
+) -> GuardedAnswer:
+    """Send a request. Raises `BadInput` where there is no answer; the text has nothing of the request but its host."""
+    import aiohttp
+
+    scheme = url.partition(":")[0].lower()
+    if scheme not in ("http", "https"):
+        raise BadInput("A server names an address that is neither http nor https.")
+    connector = aiohttp.TCPConnector(
+        socket_factory=guarded_sockets(allowed, tls=scheme == "https"), use_dns_cache=False
+    )
+    session = aiohttp.ClientSession(
+        connector=connector,
+        trust_env=False,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=ANSWER_SECONDS),
+    )
+    host = url.partition("//")[2].partition("/")[0].rpartition("@")[2][:200]
+    try:
+        async with (
+            session,
+            session.request(method, url, headers=dict(headers), data=data, allow_redirects=False) as answer,
+        ):
+            body = b""
+            while len(body) < LARGEST_ANSWER_READ and (piece := await answer.content.read(LARGEST_ANSWER_READ)):
+                body += piece
+            return GuardedAnswer(answer.status, {name.lower(): text for name, text in answer.headers.items()}, body)
+    except TimeoutError:
+        raise BadInput(f"{host} did not answer within {ANSWER_SECONDS:g} s.") from None
+    except (OSError, ValueError, aiohttp.ClientError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+        raise BadInput(f"{host} cannot be reached: {why}.") from None

@@ -1,0 +1,349 @@
+"""Accounts at remote MCP servers: a call asks, a person connects, hosts renew. With the SDK's authorization server."""
+
+import asyncio
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from ikigai_actors import ActorSystem, BadInput, McpServer, ScriptedProvider
+from ikigai_actors.api import AttachedSystem, api
+from ikigai_actors.records.accounts import AccountRow, KeepAccount, account_of
+from ikigai_actors.records.outbox.addresses import AllowedAddresses
+from ikigai_actors.records.questions.links import LINK_MS, operator_key, signed_link
+from ikigai_actors.shell.cli.main import cli
+from ikigai_actors.system.accounts import Accounts
+from ikigai_actors.system.questions import WaitingQuestion
+from tests.kit.account_mcp import CANARY, AccountMcp, Browser, query_of
+from tests.kit.blocking_provider import DEADLINE
+from tests.kit.databases import ROOT, eventually
+from tests.kit.tool_scripts import calling, results
+
+pytestmark = pytest.mark.slow("starts servers on loopback")
+HOST = """
+import sys, threading
+from ikigai_actors import ActorSystem, McpServer, ScriptedProvider
+from tests.doors.test_accounts import model
+tools = [McpServer(sys.argv[2], name="t", account="user")]
+labels = {"user": "anna"}
+options = {"tools": tools, "approvals": "ask", "labels": labels, "lease": 2.0}
+with ActorSystem.open(sys.argv[1], ScriptedProvider(model), **options) as system:
+    system.root.prompt("go")
+    while not system.questions.pending():
+        pass
+    print("asked", flush=True)
+    threading.Event().wait()
+"""
+KEY, URL = "a1" * 32, "https://agents.test/agents"
+
+
+@pytest.fixture
+def server() -> Iterator[AccountMcp]:
+    made = AccountMcp()
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture(autouse=True)
+def _operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IKIGAI_KEYS", "env:ACCOUNT_KEY")
+    monkeypatch.setenv("ACCOUNT_KEY", KEY)
+    monkeypatch.setenv("IKIGAI_ALLOW_PRIVATE", "127.0.0.1")
+
+
+class House:
+    """A host whose agents have accounts, and the API beside it."""
+
+    def __init__(self, database: str, server: AccountMcp) -> None:
+        self.database, self.server = database, server
+        self.system = AttachedSystem.open(database)
+        self.api = api(self.system, lambda request: None, URL, ["env:ACCOUNT_KEY"])
+        self.app = Starlette(routes=[Mount("/agents", self.api)])
+
+    def browser(self) -> Browser:
+        return Browser(self.app, "https://agents.test")
+
+    def waiting(self) -> WaitingQuestion:
+        eventually(lambda: len(self.system.questions.pending()) == 1, "the question")
+        return self.system.questions.pending()[0]
+
+    def link(self, question: str) -> str:
+        expires_at = self.system._clock.now_ms() + LINK_MS
+        return f"{URL}/q/{signed_link(operator_key(KEY), question, expires_at)}"
+
+    def connect(self) -> str:
+        answer = asyncio.run(self.browser().connect(self.link(self.waiting().id)))
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    def account(self, subject: str = "user=anna") -> AccountRow | None:
+        row: AccountRow | None = self.system._store.read(lambda tx: account_of(tx, self.server.url, subject))
+        return row
+
+    def close(self) -> None:
+        self.api.close()
+        self.system.close()
+
+
+def model(request: Any) -> Any:
+    """A model that calls ``connect`` until it has it, then ``whose``, and gives the result."""
+    seen = results(request)
+    if not seen:
+        return calling("t__whose" if any(tool["name"] == "t__whose" for tool in request.tools) else "t__connect")
+    return calling("t__whose") if seen[0].content.startswith("Connected") else seen[0].content
+
+
+@contextmanager
+def host_of(database: str, server: AccountMcp, **options: Any) -> Iterator[ActorSystem]:
+    tools = [McpServer(server.url, name="t", account="user")]
+    labels = {"user": "anna"}
+    with ActorSystem.open(
+        database, ScriptedProvider(model), tools=tools, approvals="ask", labels=labels, **options
+    ) as it:
+        yield it
+
+
+@contextmanager
+def house_of(database: str, server: AccountMcp) -> Iterator[House]:
+    house = House(database, server)
+    try:
+        yield house
+    finally:
+        house.close()
+
+
+def test_a_call_asks_for_an_account_and_goes_on_once_it_is_connected(
+    durable: str, server: AccountMcp, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG), host_of(durable, server) as host, house_of(durable, server) as house:
+        reply = host.root.prompt("go")
+        question = house.waiting()
+        assert (question.kind, question.asks[0]) == ("connect", "principal:anna")
+        browser = house.browser()
+        page = asyncio.run(browser.get(house.link(question.id))).text
+        assert server.url in page
+        assert "user=anna" in page
+        back = asyncio.run(browser.connect(house.link(question.id)))
+        assert back.status_code == 200, back.text
+        assert reply.get(timeout=DEADLINE).text == "anna may notes"
+        row = house.account()
+        assert row is not None
+        assert CANARY.encode() not in row.sealed
+        kinds = [message.kind for message in host.root.history()]
+        kinds = [kind for kind in kinds if kind in ("tool_call", "approval", "tool_result")]
+        assert kinds == ["tool_call", "approval", "approval", "tool_call", "tool_result", "tool_call", "tool_result"]
+        said = [message.data.get("by") for message in host.root.history() if message.kind == "approval"]
+        assert said == [None, "account:user=anna"]
+        assert hidden(durable)
+    assert CANARY not in "".join(browser.seen)
+    ours = ("ikigai_actors", "mcp", "aiohttp")
+    records = [record.getMessage() for record in caplog.records if record.name.startswith(ours)]
+    assert not [text for text in records if CANARY in text]
+
+
+def connected(database: str, server: AccountMcp) -> None:
+    """Let the call of a host end, with an account that is connected."""
+    with host_of(database, server) as host, house_of(database, server) as house:
+        reply = host.root.prompt("go")
+        house.connect()
+        assert reply.get(timeout=DEADLINE).text == "anna may notes"
+
+
+def test_a_host_that_was_killed_asks_on_and_another_one_goes_on_with_the_account(
+    durable: str, server: AccountMcp
+) -> None:
+    first = subprocess.Popen(
+        [sys.executable, "-c", HOST, durable, server.url], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    assert first.stdout is not None
+    assert first.stdout.readline() == "asked\n"
+    first.kill()
+    first.communicate()
+    with house_of(durable, server) as begins, house_of(durable, server) as ends:
+        link = begins.link(begins.waiting().id)
+        browser = begins.browser()
+        back = asyncio.run(browser.way_back(link))
+        other = ends.browser()
+        other.cookies = browser.cookies
+        assert asyncio.run(other.get(back)).status_code == 200
+        with host_of(durable, server) as host:
+            eventually(lambda: host.root.history()[-1].content == "anna may notes", "the end of the turn")
+        assert asyncio.run(other.get(back)).status_code == 400  # once
+    assert server.issuing.redeemed == 1
+    assert hidden(durable)
+
+
+def test_nothing_is_redeemed_for_another_issuer_or_in_another_browser(durable: str, server: AccountMcp) -> None:
+    with host_of(durable, server) as host, house_of(durable, server) as house:
+        host.root.prompt("go")
+        link = house.link(house.waiting().id)
+        server.issuing.iss = "https://elsewhere.example"
+        refused = asyncio.run(house.browser().connect(link))
+        assert (refused.status_code, "Another authorization server" in refused.text) == (400, True)
+        server.issuing.iss = server.issuing.url
+        back = asyncio.run(house.browser().way_back(link))
+        stranger = asyncio.run(house.browser().get(back))
+        assert (stranger.status_code, "This browser has not begun this" in stranger.text) == (400, True)
+        forged = back.replace(query_of(back)["state"], "forged")
+        assert asyncio.run(house.browser().get(forged)).status_code == 400
+        assert house.account() is None
+        assert server.issuing.redeemed == 0
+        assert house.waiting().kind == "connect"
+
+
+def test_an_error_has_nothing_of_what_the_authorization_server_says(durable: str, server: AccountMcp) -> None:
+    with host_of(durable, server) as host, house_of(durable, server) as house:
+        host.root.prompt("go")
+        browser = house.browser()
+        back = asyncio.run(browser.way_back(house.link(house.waiting().id)))
+        server.issuing.codes.clear()
+        server.answers_tokens = '{"error": "invalid_grant", "error_description": "canary-in-an-error"}'
+        refused = asyncio.run(browser.get(back))
+        assert (refused.status_code, "400 invalid_grant" in refused.text) == (400, True)
+        assert CANARY not in refused.text
+
+
+def test_a_row_opens_in_its_own_place_alone(durable: str, server: AccountMcp) -> None:
+    connected(durable, server)
+    with house_of(durable, server) as house:
+        row = house.account()
+        assert row is not None
+        moved = KeepAccount(row.server, "user=bob", row.issuer, row.scope, row.expires_at, row.sealed)
+        house.system._writer.perform(moved)
+        accounts = accounts_of(house)
+        assert asyncio.run(accounts.token(server.url, "user=anna")) in server.issuing.access
+        with pytest.raises(BadInput, match="was changed, or belongs elsewhere") as refused:
+            asyncio.run(accounts.token(server.url, "user=bob"))
+        assert CANARY not in str(refused.value)
+
+
+def test_of_four_at_once_one_renews_and_a_refresh_token_is_used_once(durable: str, server: AccountMcp) -> None:
+    server.issuing.lives = 30
+    connected(durable, server)
+    server.issuing.lives = 3600
+    before = server.issuing.renewals
+    with house_of(durable, server) as house, house_of(durable, server) as other:
+        four = [accounts_of(each) for each in (house, house, other, other)]
+
+        async def at_once() -> list[str | None]:
+            return await asyncio.gather(*(accounts.token(server.url, "user=anna") for accounts in four))
+
+        tokens = asyncio.run(at_once())
+        assert len(set(tokens)) == 1
+        assert tokens[0] in server.issuing.access
+        assert server.issuing.renewals == before + 1
+    assert hidden(durable)
+
+
+def test_a_renewal_that_was_lost_is_asked_for_again(durable: str, server: AccountMcp) -> None:
+    """As after a crash between the service's answer and the commit: the refresh token of the row was used."""
+    server.issuing.lives = 30
+    connected(durable, server)
+    with house_of(durable, server) as house:
+        row = house.account()
+        assert row is not None
+        assert asyncio.run(accounts_of(house).token(server.url, "user=anna")) is not None
+        after = house.account()
+        assert after is not None
+        back = KeepAccount(row.server, row.subject, row.issuer, row.scope, row.expires_at, row.sealed)
+        house.system._writer.perform(back)
+        assert asyncio.run(accounts_of(house).token(server.url, "user=anna")) is None
+        assert house.account() is None
+        with host_of(durable, server) as host:
+            reply = host.root.prompt("again")
+            house.connect()
+            assert reply.get(timeout=DEADLINE).text == "anna may notes"
+
+
+def test_a_right_that_is_lacking_is_asked_for_beside_those_that_are_there(durable: str, server: AccountMcp) -> None:
+    connected(durable, server)
+    server.needs = "more"
+    with host_of(durable, server) as host, house_of(durable, server) as house:
+        reply = host.root.prompt("again")
+        connect = house.waiting().call.connect
+        assert connect is not None
+        assert connect["scope"] == "notes more"
+        house.connect()
+        assert reply.get(timeout=DEADLINE).text == "anna may notes more"
+
+
+def test_an_account_is_listed_sealed_by_another_key_and_removed_with_its_tokens(
+    durable: str, server: AccountMcp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connected(durable, server)
+    ikigai = partial(run_cli, durable)
+    listed = ikigai("account", "list", "--json")
+    assert [account["subject"] for account in json.loads(listed)] == ["user=anna"]
+    monkeypatch.setenv("NEW_KEY", "c3" * 32)
+    assert "sealed 1 account again" in ikigai("account", "rekey", "--key", "env:NEW_KEY", "--key", "env:ACCOUNT_KEY")
+    assert "another operator's key" in ikigai("account", "rekey", "--key", "env:ACCOUNT_KEY", fails=True)
+    monkeypatch.setenv("IKIGAI_KEYS", "env:NEW_KEY")
+    assert "removed and revoked" in ikigai("account", "remove", server.url, "user=anna")
+    assert len(server.issuing.revoked) == 2
+    assert "No accounts" in ikigai("account", "list")
+    assert "has no account" in ikigai("account", "remove", server.url, "user=anna", fails=True)
+
+
+def test_a_server_that_names_a_private_address_is_not_asked(
+    durable: str, server: AccountMcp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IKIGAI_ALLOW_PRIVATE", "")
+    with host_of(durable, server) as host, house_of(durable, server) as house:
+        host.root.prompt("go")
+        page = asyncio.run(house.browser().agree(house.link(house.waiting().id)))
+        assert (page.status_code, "cannot be reached" in page.text) == (400, True)
+        assert not server.issuing.clients
+
+
+def test_accounts_are_refused_without_a_key_and_an_agent_without_the_label_gets_an_error(
+    durable: str, server: AccountMcp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = [McpServer(server.url, name="t", account="user")]
+    monkeypatch.setenv("IKIGAI_KEYS", "")
+    with pytest.raises(BadInput, match="need the operator's key"):
+        ActorSystem.open(durable, ScriptedProvider(model), tools=tools)
+    monkeypatch.setenv("IKIGAI_KEYS", "env:ACCOUNT_KEY")
+    with ActorSystem.open(durable, ScriptedProvider(model), tools=tools, approvals="ask") as host:
+        assert "has no label user" in host.root.prompt("go").get(timeout=DEADLINE).text
+
+
+def run_cli(database: str, *arguments: str, fails: bool = False) -> str:
+    ran = CliRunner().invoke(cli, ["--database", database, *arguments])
+    assert (ran.exit_code != 0) == fails, ran.output
+    return f"{ran.output}{ran.stderr}{ran.exception or ''}"
+
+
+def accounts_of(house: House) -> Accounts:
+    system = house.system
+    allowed = AllowedAddresses.of(["127.0.0.1"])
+    return Accounts(system._store.read, system._writer.perform, system._clock.now_ms, (bytes.fromhex(KEY),), allowed)
+
+
+def every_byte(database: str) -> bytes:
+    """Every byte of a database: of its file, or of its tables."""
+    if database.startswith("sqlite"):
+        path = Path(database.removeprefix("sqlite:///"))
+        return b"".join(file.read_bytes() for file in path.parent.iterdir() if file.name.startswith(path.name))
+    with psycopg.connect(database) as connection:
+        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").fetchall()
+        texts = [connection.execute(f'SELECT t::text FROM "{name}" t').fetchall() for (name,) in tables]
+    return str(texts).encode()
+
+
+def hidden(database: str) -> bool:
+    """Whether no secret of the server is in a database."""
+    dump = every_byte(database)
+    assert URL.encode() in dump or b"mcp" in dump
+    return CANARY.encode() not in dump and CANARY.encode().hex().encode() not in dump
