@@ -32,7 +32,9 @@ QUANTUM = 50
 
 
 AsideCall = Callable[[], Callable[[], object] | None]
-"""Work that may block, and what to do after it where nothing blocks."""
+"""A call that may block, run aside; it returns what the worker then does at its place, where nothing may block, or
+None.
+"""
 
 
 class ActorGone(AgentDead, pykka.ActorDeadError):
@@ -43,11 +45,11 @@ class Dispatcher(Protocol):
     """Decides which actor runs when."""
 
     def schedule(self, actor: "PooledActor") -> None:
-        """Note that the actor has something to do. It is not scheduled already."""
+        """Put the actor into the list of actors that have something to do. The actor must not be in that list yet."""
 
     @property
     def ready(self) -> int:
-        """How many actors have something to do and wait for a worker."""
+        """Return the number of actors that have something to do and wait for a worker."""
 
     def step_aside(self, call: "AsideCall", name: str) -> bool:
         """Let the calling worker run a call that may block, once its slice is over.
@@ -107,7 +109,7 @@ class PooledActor(pykka.Actor):
         return actor.actor_ref
 
     def on_crash(self, reason: BaseException) -> None:
-        """Run code when a handler has failed, once, while the actor still takes messages.
+        """Handle a failure of a message handler, once, while the actor still takes messages.
 
         An actor that is to take its place can be made here, before anybody finds this one dead.
 
@@ -116,7 +118,7 @@ class PooledActor(pykka.Actor):
         """
 
     def on_death(self, reason: BaseException | None) -> None:
-        """Run code when the actor has died, once, before any caller is answered.
+        """Handle the death of the actor, once, before any waiting caller gets its answer.
 
         It runs after ``on_stop`` or ``on_failure``.
 
@@ -142,7 +144,7 @@ class PooledActor(pykka.Actor):
         self.dispatcher.schedule(self)
 
     def deliver(self, message: object) -> bool:
-        """Send the actor a message; return whether it lives, and so will handle it."""
+        """Send the actor a message; return False if the actor is dead and will not handle it."""
         inbox = self.actor_inbox
         if inbox.closed:
             return False
@@ -216,7 +218,10 @@ class PooledActor(pykka.Actor):
             logger.exception("%s of %s failed", hook.__name__, self)
 
     def refuse(self, envelope: Envelope) -> None:
-        """Answer a message that will never be handled. Subclasses answer the callers in their own messages, too."""
+        """Answer a message that will never be handled.
+
+        Subclasses also answer the callers named in their own messages.
+        """
         reply_to = envelope.reply_to
         if reply_to is None:
             return

@@ -28,13 +28,13 @@ class Beside:
         self._posting = False
 
     def read(self, reading: Callable[[], T]) -> Future[T]:
-        """Read on another thread; give a future of the value, or of the exception. A read is never cancelled."""
+        """Run a read on another thread; return a future of its value or its exception. A read is never cancelled."""
         future = Future[T]()
         self._spare.run(lambda: _settle(future, reading), "ikigai-reading")
         return future
 
     def post(self, act: Callable[[], object], future: "Future[T]") -> None:
-        """Do something on another thread, after all that was posted before. An exception settles the future."""
+        """Run an act on another thread, after all acts posted before. An exception of the act settles the future."""
         context = contextvars.copy_context()
 
         def run() -> None:
@@ -50,7 +50,7 @@ class Beside:
             self._spare.run(self._work, "ikigai-asking")
 
     def forward(self, ask: Callable[[], "Future[T]"], *, cancels: bool = False) -> "Future[T]":
-        """Post what gives a future; give one that has the same outcome.
+        """Post an act that returns a future; return another future, which gets the same outcome.
 
         Args:
             ask: gives the future.
@@ -71,11 +71,11 @@ class Beside:
 
     @property
     def is_idle(self) -> bool:
-        """Whether all that was posted is done."""
+        """Return whether all posted acts are done."""
         return not self._posting
 
     def close(self) -> None:
-        """End the threads that have nothing to do, now and later."""
+        """End the idle threads, and each busy one when its call is done."""
         self._spare.close()
 
     def _work(self) -> None:

@@ -12,7 +12,7 @@ class Clock(Protocol):
         """Milliseconds since 1970 (UTC), as people's calendars count."""
 
     def monotonic(self) -> float:
-        """Seconds that never run backwards, from an arbitrary start.
+        """Return seconds that never run backwards, counted from an arbitrary start.
 
         They pass while the machine is suspended, too, where the machine can measure that.
         """
@@ -26,7 +26,7 @@ class SystemClock(Clock):
     """The machine's own clocks."""
 
     def __init__(self) -> None:
-        """Find out which clock it has."""
+        """Choose the machine's clock that goes on during a suspend, if there is one."""
         if _CLOCK is not None:
             vars(self)["monotonic"] = partial(time.clock_gettime, _CLOCK)  # a turn asks a dozen times
 

@@ -45,7 +45,7 @@ class ClosedByBlock:
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what it has. More than once does no harm."""
+        """Give back all resources that this object holds. A second call does nothing."""
 
     def __enter__(self) -> Self:
         return self
@@ -60,7 +60,7 @@ class Closing:
     """The steps that close one thing, in order. Any thread may run them; one at a time does."""
 
     def __init__(self, threads: "Threads", steps: Callable[[], Iterable[ClosingStep]]) -> None:
-        """Make it; ``steps`` is called at the first `run`, and returns the steps."""
+        """Prepare the closing; ``steps`` is called at the first `run` and returns the steps."""
         self._steps = steps
         self._left: list[ClosingStep] | None = None
         self._changed = threads.condition()
@@ -102,7 +102,7 @@ class Closing:
 
 
 def carry_out(steps: list[ClosingStep]) -> list[BaseException]:
-    """Try every step; return the errors. The steps that raised stay in the list."""
+    """Try every step; return the errors. Steps that raised stay in the list, all others are removed."""
     errors: list[BaseException] = []
     failed: list[ClosingStep] = []
     for step in steps:
@@ -117,7 +117,7 @@ def carry_out(steps: list[ClosingStep]) -> list[BaseException]:
 
 
 def raise_first(errors: Sequence[BaseException]) -> None:
-    """Raise the first error, or the first that is no `Exception`; the others are logged, and noted in it."""
+    """Raise the first error, preferably one that is no `Exception`; log the others and add them to it as notes."""
     if not errors:
         return
     first = next((error for error in errors if not isinstance(error, Exception)), errors[0])
@@ -129,7 +129,7 @@ def raise_first(errors: Sequence[BaseException]) -> None:
 
 
 def note_failure(close: Callable[[], object], error: BaseException | None) -> None:
-    """Close something because of an error. If that fails, log it and note it in the error."""
+    """Close something after an error. If closing fails too, log that failure and add it to the error as a note."""
     try:
         close()
     except Exception as failure:

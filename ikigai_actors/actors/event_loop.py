@@ -35,7 +35,7 @@ class EndlessLoop(asyncio.BaseEventLoop):
         self.stop()
 
     def stop(self) -> None:
-        """Stop a loop that has ended. Raises `RuntimeError` before that, as the three below."""
+        """Stop a loop that has ended. Raises `RuntimeError` before that, as the next three methods do."""
         self._check_ended("stop")
         super().stop()
 

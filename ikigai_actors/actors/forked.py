@@ -22,7 +22,7 @@ class OfOneProcess:
     _parent: int | None = None
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
-        """Make one, and remember it."""
+        """Make an object, and remember which process made it."""
         made = super().__new__(cls)
         _opened.add(made)
         return made
@@ -33,7 +33,7 @@ class OfOneProcess:
         return self._parent is not None
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to be pickled or copied: what it holds is of this process."""
+        """Refuse to be pickled or copied: the resources of the object belong to this process."""
         raise TypeError(
             f"Cannot pickle or copy {type(self).__name__}, nor a handle of an agent with it: it belongs to this "
             "process. Hand on ref.uuid, and in the other process use "
@@ -43,7 +43,7 @@ class OfOneProcess:
     if not TYPE_CHECKING:  # a type checker would take it for every attribute there could be
 
         def __getattr__(self, name: str) -> Any:
-            """Asked for what it does not have: after a fork, anything."""
+            """Raise `AttributeError`; in a forked child, where no attribute is left, `SystemClosed`."""
             if self._parent is None or name.startswith("__"):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             raise SystemClosed(

@@ -30,14 +30,14 @@ from ikigai_actors.errors import IkigaiError, NoCurrentAgent, Repeated, WouldDea
 T = TypeVar("T")
 
 MAY_HAPPEN = "the request may still be carried out."
-"""The end of a time-out's message about a command that is on its way."""
+"""The end of the message of a time-out, for a command that was sent and may still be carried out."""
 
 
 class ThisThread(threading.local):
     """A value of the calling thread."""
 
     forbidden: str | None = None
-    """The name of the thread, where it must never wait for a future."""
+    """The name of this thread, if it must never wait for a future; None if it may wait."""
 
 
 this_thread = ThisThread()
@@ -64,7 +64,7 @@ def forbid_blocking(what: str | None) -> str | None:
     """Declare that the calling thread must never wait for a future; None allows it again.
 
     Args:
-        what: names the thread in the error.
+        what: the name of the thread, for the error message.
 
     Returns:
         What was declared before.
@@ -89,7 +89,10 @@ def refuse_to_block() -> None:
 
 
 def may_block() -> bool:
-    """Whether the calling thread may wait: it is none of the runtime that must not, and no event loop runs on it."""
+    """Return whether the calling thread may wait.
+
+    False on the runtime's threads that must not wait, and on a thread with a running event loop.
+    """
     with contextlib.suppress(RuntimeError):
         asyncio.get_running_loop()
         return False
@@ -100,13 +103,17 @@ class Future(pykka.Future[T]):
     """A value that is available now or later. See `pykka.Future` for ``map``, ``filter``, ``join`` and ``reduce``."""
 
     keyed: tuple[Any, Callable[[dict[str, Any]], Any]] | None = None
-    """The call that is done once under a key (`ikigai_actors.records.once`), if the command has one; and what makes the
-    argument of `settle` of what the call gave before.
+    """For a command that is done only once under a key (`ikigai_actors.records.once`): the call, and a function that
+    turns the outcome of the earlier call into the argument of `settle`; None for other commands.
     """
     doubted: Callable[[BaseException], object] | None = None
-    """Takes the first exception that comes, and settles the future: another call under the key may have been faster."""
+    """Takes the first exception and settles the future in its place, since another call with the same key may have been
+    faster; None for most futures.
+    """
     refusal: WouldDeadlock | None = None
-    """The circle that the caller would have closed. What was asked for is not begun any more."""
+    """The error for the circle of waits that the caller would have closed; the command is then not begun. None in all
+    other cases.
+    """
 
     def __init__(
         self,
@@ -217,7 +224,7 @@ class Future(pykka.Future[T]):
         self._value.add_done_callback(lambda _: callback(self))
 
     def check_wait(self) -> None:
-        """Raise `WouldDeadlock` or `WouldWaitForItself` when the caller may not wait for the value."""
+        """Raise `WouldDeadlock` or `WouldWaitForItself` if the caller must not wait for the value."""
         refuse_to_block()
         self._check_itself()
         if acting_code.get(None) is not None:
@@ -225,7 +232,7 @@ class Future(pykka.Future[T]):
                 pass
 
     def set(self, value: T | None = None) -> None:
-        """Set the value. Raises `queue.Full` when there is one, as Pykka's futures do."""
+        """Set the value. Raises `queue.Full` if the future is settled already, as Pykka's futures do."""
         try:
             self._value.set_result(value)  # type: ignore[arg-type]  # Pykka declares the value optional
         except concurrent.futures.InvalidStateError as error:
@@ -249,22 +256,22 @@ class Future(pykka.Future[T]):
         return self._value.done()
 
     def cancel(self) -> bool:
-        """End what is only waited for or read; return whether that was possible. A command goes on: False."""
+        """End a wait or a read; return whether that was possible. A command cannot be cancelled: returns False."""
         return self._value.cancel()
 
     def cancelled(self) -> bool:
-        """Whether it was cancelled."""
+        """Return whether the future was cancelled."""
         return self._value.cancelled()
 
     def become(self, other: "Future[T]") -> None:
-        """Settle this future with the outcome of one that is done."""
+        """Settle this future with the outcome of another future, which is done."""
         if other.cancelled():
             self.cancel()
         else:
             self.settle(other.exception() or other.get())
 
     def settle(self, value: Any) -> None:
-        """Set the value, or an exception to raise; does nothing when there is one already."""
+        """Settle the future with a value or an exception; does nothing if the future is settled already."""
         if isinstance(value, BaseException) and not isinstance(value, Repeated) and self.doubted is not None:
             doubted, self.doubted = self.doubted, None
             doubted(value)

@@ -1,9 +1,9 @@
-"""The garbage collector, held back where millions of objects are made that all stay."""
+"""Pauses of the garbage collector, for code that makes millions of objects which all stay alive."""
 
 import gc
 
 MANY_OBJECTS = 10_000
-"""New objects from which on the collector looks at them when the block ends."""
+"""The number of new objects from which on the collector runs at the end of the block."""
 
 
 class everything_stays:  # noqa: N801 - it is used as a function; a generator would take twice as long

@@ -74,7 +74,7 @@ class Inbox:
             self.drain()
 
     def put_urgent(self, message: Any, *, first: bool = False) -> None:
-        """Add a message that overtakes ordinary ones, and with ``first`` all others too; never refused."""
+        """Add a message before all ordinary ones, and with ``first`` before urgent ones too; never refused."""
         self._add_urgent(message, first=first)
         if not self.scheduled:
             self._wake()
@@ -82,7 +82,7 @@ class Inbox:
             self.drain()
 
     def release(self, message: Any) -> None:
-        """End the hold; the message is handled next."""
+        """End the hold of the inbox; this message is handled next."""
         # The message first: an actor that is released must find it before any other.
         self.urgent.insert(0, OneWay(message))
         self.held = False
@@ -92,7 +92,7 @@ class Inbox:
             self.drain()
 
     def end_hold(self) -> None:
-        """End the hold without a message. The actor runs if others wait."""
+        """End the hold without a message. The actor runs if messages wait."""
         self.held = False
         if (self.urgent or self.ordinary) and not self.scheduled:
             self._wake()
@@ -100,7 +100,7 @@ class Inbox:
             self.drain()
 
     def get(self) -> Any:
-        """The next envelope; None when there is none to handle now."""
+        """Take and return the next envelope; None if there is none to handle now."""
         if self.held:
             return None
         if self.urgent:
@@ -109,13 +109,16 @@ class Inbox:
 
     @property
     def latest(self) -> Envelope | None:
-        """The latest ordinary message that waits; None for none. Any thread may ask."""
+        """Return the latest ordinary message that waits; None if none waits. Any thread may call."""
         with suppress(IndexError):  # it was taken meanwhile
             return self.ordinary[-1] if self.ordinary else None
         return None
 
     def up_to(self, latest: Envelope | None) -> list[Envelope]:
-        """The ordinary messages up to this one, oldest first; none where it was taken. For who takes messages."""
+        """Return the waiting ordinary messages up to this one, oldest first; empty if this one was taken.
+
+        Call it only on the thread that takes messages.
+        """
         waiting = list(self.ordinary.copy()) if self.ordinary and latest is not None else []
         return waiting[: waiting.index(latest) + 1] if latest in waiting else []
 
@@ -123,7 +126,7 @@ class Inbox:
         return len(self.ordinary or ()) + len(self.urgent)
 
     def empty(self) -> bool:
-        """Whether no message waits."""
+        """Return whether no message waits."""
         return not self.ordinary and not self.urgent
 
     def rest(self) -> bool:
@@ -161,7 +164,7 @@ class Inbox:
         return self.closed
 
     def set(self) -> None:
-        """Close the inbox; no message in it, and no later one, is handled."""
+        """Close the inbox: no waiting message and no later one is handled."""
         self.closed = True
         self.drain()
 

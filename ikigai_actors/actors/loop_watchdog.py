@@ -28,10 +28,10 @@ from ikigai_actors.actors.clock import Clock
 logger = logging.getLogger(__name__)
 
 SAMPLE_EVERY = 0.25
-"""Seconds between two looks."""
+"""Seconds between two samples of the loop's stack."""
 
 HOLD = 1.0
-"""Seconds for which one callback may hold the loop."""
+"""Seconds that one callback may run before a warning is logged."""
 
 _CALLBACK = asyncio.Handle._run.__code__
 _OURS = str(Path(__file__).parents[1])
@@ -62,7 +62,7 @@ class LoopWatchdog:
         self._named: set[CodeLine] = set()
 
     def sample(self) -> None:
-        """Log a warning if the loop has been held since the looks of the last second, by a line not yet named."""
+        """Log a warning if one line of code, not named before, has kept the loop busy for the last second."""
         stack = self._stack()
         callback, now = _callback_of(stack), self._clock.monotonic()
         if callback is not self._callback:
@@ -80,7 +80,7 @@ class LoopWatchdog:
             )
 
     def holder(self) -> str:
-        """The code that runs on the loop now, and where; empty while the loop waits."""
+        """Return the code that runs on the loop now, with its place; empty while the loop waits."""
         stack = self._stack()
         callback = _callback_of(stack)
         return "" if callback is None else f"{self._task()} at {culprit(_lines(stack, callback))}"
@@ -102,7 +102,7 @@ class LoopWatchdog:
 
 
 def culprit(lines: Sequence[CodeLine]) -> CodeLine:
-    """The line to blame among those that run, the innermost first.
+    """Return the line to blame among the running lines, which are given innermost first.
 
     That is the innermost line of the user's own code; else of an installed library; else of all.
     """

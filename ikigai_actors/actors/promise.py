@@ -20,7 +20,7 @@ _OPEN, _SET, _CANCELLED = range(3)
 
 
 class Promise(Generic[T]):
-    """A value that comes later; `Threads.result` waits for it."""
+    """A value that is set later; `Threads.result` waits for it."""
 
     __slots__ = ("_callbacks", "_error", "_lock", "_may_cancel", "_state", "_value")
 
@@ -39,34 +39,34 @@ class Promise(Generic[T]):
         self._may_cancel = may_cancel
 
     def done(self) -> bool:
-        """Whether it is settled or cancelled."""
+        """Return whether the promise is settled or cancelled."""
         return self._state != _OPEN
 
     def cancelled(self) -> bool:
-        """Whether it was cancelled."""
+        """Return whether the promise was cancelled."""
         return self._state == _CANCELLED
 
     def cancel(self) -> bool:
-        """Cancel it, if it is open and may be; return whether it is cancelled now."""
+        """Cancel the promise, if it is open and may be cancelled; return whether it is cancelled now."""
         if self._may_cancel and self._end(_CANCELLED):
             self._call_back()
         return self._state == _CANCELLED
 
     def set_result(self, value: T) -> None:
-        """Settle it with a value. Raises `InvalidStateError` when it is done."""
+        """Settle the promise with a value. Raises `InvalidStateError` if it is settled or cancelled."""
         if not self._end(_SET, value):
             raise InvalidStateError(f"{self!r} is done.")
         if self._callbacks is not None:
             self._call_back()
 
     def set_exception(self, error: BaseException) -> None:
-        """Settle it with an exception. Raises `InvalidStateError` when it is done."""
+        """Settle the promise with an exception. Raises `InvalidStateError` if it is settled or cancelled."""
         if not self._end(_SET, error=error):
             raise InvalidStateError(f"{self!r} is done.")
         self._call_back()
 
     def exception(self) -> BaseException | None:
-        """The exception with which it was settled, None for a value. It must be done.
+        """Return the exception of a settled promise; None if it has a value.
 
         Raises:
             CancelledError: it was cancelled.

@@ -36,7 +36,7 @@ class Service(ABC):
     """A part that owns a thread."""
 
     def __init__(self, name: str, threads: Threads = SYSTEM_THREADS, lock: "threading.Lock | None" = None) -> None:
-        """Make it; `start` begins a thread of this name. ``lock`` guards what the thread shares with others."""
+        """Prepare a service; `start` begins a thread of this name. ``lock`` guards data shared with other threads."""
         self._changed = threads.condition(lock)
         """Held to change what `run` waits for, and notified then."""
         self._stopped = False
@@ -58,29 +58,35 @@ class Service(ABC):
                 self._thread.start()
 
     def stop(self) -> None:
-        """Let the thread end soon; never waits."""
+        """Ask the thread to end soon; never waits."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
 
     def close(self, timeout: float | None = None) -> None:
-        """Stop, and wait for the end of the thread, if this is another one; for this many seconds, None forever."""
+        """Stop, and wait for the end of the thread for ``timeout`` seconds, None forever.
+
+        Does not wait when it is called on that thread.
+        """
         self.stop()
         if self.started and self._thread is not threading.current_thread():
             self._thread.join(timeout)
 
     def awaits(self, is_there: Callable[[], object], timeout: float | None = None) -> bool:
-        """Wait until something is there, or this many seconds have passed; False once the service is stopped."""
+        """Wait until ``is_there()`` is true or ``timeout`` seconds have passed.
+
+        Return False once the service is stopped.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._stopped or is_there(), timeout)
             return not self._stopped
 
     def pause(self, seconds: float) -> bool:
-        """Wait this many seconds; False when the service was stopped meanwhile."""
+        """Wait ``seconds``; return False if the service was stopped meanwhile."""
         return self.awaits(lambda: False, seconds)
 
     def attempt(self, task: Task) -> bool:
-        """Do something that may fail, which is reported; return whether it was done."""
+        """Run a task that may fail; report the failure; return whether the task succeeded."""
         try:
             task()
         except IkigaiError as error:
@@ -92,7 +98,7 @@ class Service(ABC):
         return False
 
     def on_failure(self, error: IkigaiError) -> None:
-        """Report what could not be done: the database is down, an agent died meanwhile, the system closes."""
+        """Report the failure of a task: the database is down, an agent died meanwhile, or the system closes."""
         logger.info("%s could not finish: %s", self._thread.name, error)
 
 
@@ -108,27 +114,30 @@ class RefusableTask:
 
 
 class Worker(Service):
-    """A service that does what it is given: `post` for soon, `after` for later."""
+    """A service that runs tasks: `post` runs one soon, `after` later."""
 
     def __init__(self, name: str, threads: Threads = SYSTEM_THREADS, clock: Clock = SYSTEM_CLOCK) -> None:
-        """Make it; `start` begins with all that was given before. The clock is for `after`."""
+        """Prepare a worker; `start` begins with all tasks given before. The clock is for `after`."""
         super().__init__(name, threads)
         self._clock = clock
         self._tasks: Queue[Task | None] = threads.queue()
         self._timers = Timers[Task]()
 
     def post(self, task: Task) -> None:
-        """Do this after everything that was given before; never waits. Any thread may call."""
+        """Run this task after all tasks given before; never waits. Any thread may call."""
         self._tasks.put(task)
 
     def add(self, task: RefusableTask) -> None:
-        """Do this as by `post`; closing refuses it if it was not begun. Any thread may call."""
+        """Run this task after all tasks given before; closing refuses the task if it was not begun.
+
+        Any thread may call.
+        """
         self.post(task)
         if self._stopped:
             self._refuse_rest()
 
     def close(self, timeout: float | None = None) -> None:
-        """End the thread. What can be refused and was not begun is refused with `SystemClosed`."""
+        """End the thread. Refusable tasks that were not begun are refused with `SystemClosed`."""
         super().close(timeout)
         self._refuse_rest()
 
@@ -143,7 +152,7 @@ class Worker(Service):
         self._timers.add(self._clock.monotonic() + seconds, task)
 
     def stop(self) -> None:
-        """Do no more than the task in progress; never waits."""
+        """Let the thread end after the task in progress; never waits."""
         super().stop()
         self._tasks.put(None)
 

@@ -1,7 +1,7 @@
 """Threads for other people's code that wait for the next call when one is done: a thread costs more than a short call.
 
-A call never waits for a thread: where none is spare, one is made. So one that never returns keeps nobody waiting. A
-spare thread ends when nothing came for a while.
+A call never waits for a thread: where none is spare, one is made. So a call that never returns keeps no other call
+waiting. A spare thread ends when nothing came for a while.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ class SpareThreads:
         return len(self._spare)
 
     def run(self, call: Callable[[], Any], name: str) -> None:
-        """Run a call on a thread that has this name meanwhile. The call must not raise."""
+        """Run a call on a thread that has this name for that time. The call must not raise."""
         try:
             waiting = self._spare.pop()  # the last one: the others may end
         except IndexError:
@@ -44,7 +44,7 @@ class SpareThreads:
         waiting.put((call, name))  # by the queue, the first one too: what starts a thread is held as long as it lives
 
     def close(self) -> None:
-        """Let every thread end that is spare, now and later."""
+        """Let every idle thread end, and each busy one when its call is done."""
         self._closed = True
         while self._spare:
             with contextlib.suppress(IndexError):  # another thread takes it

@@ -65,10 +65,10 @@ class Queue(Protocol[T]):
         """Append; never waits."""
 
     def get(self, *, timeout: float | None = None) -> T:
-        """Take the oldest item. Raises `queue.Empty` when none came within ``timeout`` seconds."""
+        """Take the oldest item. Raises `queue.Empty` if none came within ``timeout`` seconds."""
 
     def qsize(self) -> int:
-        """How many items there are."""
+        """Return the number of items in the queue."""
 
 
 class Waitable(Protocol[T_co]):
@@ -81,7 +81,7 @@ class Waitable(Protocol[T_co]):
         """Wait and return the result. Raises the exception, and `TimeoutError` after ``timeout`` seconds."""
 
     def add_done_callback(self, callback: Callable[[Any], object], /) -> None:
-        """Call back when it is done."""
+        """Call ``callback`` when this is done."""
 
 
 class Threads(Protocol):
@@ -91,16 +91,16 @@ class Threads(Protocol):
         """A daemon thread, not started yet."""
 
     def condition(self, lock: "threading.Lock | None" = None) -> Condition:
-        """A condition with this lock, or one of its own."""
+        """Return a new condition with this lock, or with a new lock for None."""
 
     def lock(self) -> contextlib.AbstractContextManager[bool]:
-        """A lock that may be held while its holder waits for something else."""
+        """Return a new lock that a thread may hold while it waits for something else."""
 
     def queue(self) -> Queue[Any]:
-        """An unbounded queue."""
+        """Return a new unbounded queue."""
 
     def new_event_loop(self) -> EndlessLoop:
-        """An event loop for one of the threads."""
+        """Return a new event loop for one of the threads."""
 
     def repeat(self, seconds: float, call: Callable[[], object], name: str) -> Callable[[], None]:
         """Call this again and again, with this many seconds in between, on a thread of its own.
@@ -240,7 +240,7 @@ class TriedToEnd(RuntimeError):
 
 
 def tried_to_end(error: BaseException) -> TriedToEnd:
-    """The error in place of `SystemExit` and its like, when other people's code raised it."""
+    """Return the error to raise in place of `SystemExit` and the like, when other people's code raised that."""
     failure = TriedToEnd(f"The function raised {described(error)}; raise an Exception to fail, return to answer.")
     failure.__cause__ = error
     return failure

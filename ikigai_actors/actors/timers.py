@@ -1,4 +1,4 @@
-"""`Timers`: what is to be done at which time. Pure: the thread that waits for the next time has the clock."""
+"""`Timers`: values that become due at given times. Pure: the thread that waits for the next time has the clock."""
 
 import heapq
 from typing import Generic, TypeVar
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Timers(Generic[T]):
-    """Values, each with the time at which it is due: seconds on a clock of the caller's. For one thread at a time."""
+    """Values, each with the time at which it is due, in seconds of the caller's clock. For one thread at a time."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, T]] = []
@@ -25,7 +25,7 @@ class Timers(Generic[T]):
         return heapq.heappop(self._heap)[2] if self._heap and self._heap[0][0] <= now else None
 
     def sleep(self, now: float) -> float | None:
-        """Seconds after which to look again: until the next value is due, but at most `LONGEST_SLEEP`.
+        """Return the seconds until the next value is due, but at most `LONGEST_SLEEP`.
 
         None when there is no value.
         """

@@ -36,7 +36,7 @@ class Slot:
 
     @property
     def counts_as(self) -> bool | None:
-        """Whether its thread is abandoned; None when no thread holds it now."""
+        """Return whether the slot's thread is abandoned; None if no thread has the slot now."""
         return self.abandoned if self.taken and not self.lent else None
 
     def run(self, call: Callable[[], T]) -> T:
@@ -61,7 +61,7 @@ class Slot:
         self._slots.change(self, abandoned=True)
 
     def give_back(self) -> None:
-        """Note that the thread has ended, or will not begin."""
+        """Give the slot back: its thread has ended, or will not begin."""
         self._slots.change(self, taken=False)
 
     def _tell(self, lent: bool) -> None:
@@ -82,12 +82,15 @@ class Slots:
 
     @property
     def abandoned(self) -> int:
-        """How many abandoned threads there are, besides those that wait in a call of ours. Any thread may ask."""
+        """Return the number of abandoned threads, without those that wait in a call of this package.
+
+        Any thread may call.
+        """
         return self._busy[True]
 
     @property
     def full(self) -> bool:
-        """Whether there are enough that the next one keeps its slot."""
+        """Return whether the number of abandoned threads is at its limit, above which threads keep their slots."""
         return self.abandoned >= self._most_abandoned
 
     async def acquire(self, name: str) -> Slot:
@@ -103,7 +106,7 @@ class Slots:
         return slot
 
     def change(self, slot: Slot, **now: bool) -> None:
-        """Change the state of a slot, and give out what gets free by it."""
+        """Change the state of a slot, and give a slot that became free to the next waiting tool."""
         self._busy[slot.counts_as] -= 1
         for field, value in now.items():
             setattr(slot, field, value)
@@ -131,6 +134,6 @@ _NOTHING = contextlib.nullcontext()
 
 
 def lent() -> contextlib.AbstractContextManager[None]:
-    """Let another tool have the calling thread's slot, if it has one, while it waits in this block."""
+    """Lend the calling thread's tool slot, if it has one, to another tool while the thread waits in this block."""
     slot: Slot | None = getattr(_thread, "slot", None)
     return _NOTHING if slot is None else slot.lend()

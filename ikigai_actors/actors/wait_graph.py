@@ -21,7 +21,7 @@ class Until(StrEnum):
     """The target of a wait."""
 
     STEP = "step"
-    """The next step boundary of the other agent."""
+    """The awaited agent must come to its next step boundary."""
     TURN = "turn"
     """The end of its turn."""
 
@@ -36,10 +36,10 @@ class WaitedBy(StrEnum):
 
 
 class WaitKey(NamedTuple):
-    """Distinguishes the waits of all hosts. The greatest is the latest one."""
+    """Identifies a wait among the waits of all hosts; the greatest key belongs to the latest wait."""
 
     began: int
-    """In milliseconds since 1970."""
+    """The time at which the wait began, in milliseconds since 1970."""
     number: int
     """Counts the waits of its host."""
     host: str
@@ -51,11 +51,11 @@ class WaitEdge(NamedTuple):
     waiter: str
     """The uuid of the agent that waits."""
     awaited: str
-    """The uuid of the other one."""
+    """The uuid of the awaited agent."""
     by: WaitedBy
     until: Until
     wait: WaitKey
-    """The wait that it belongs to: a wait for several agents has an edge to each."""
+    """The wait of this edge; a wait for several agents has an edge to each."""
 
 
 Circle = tuple[WaitEdge, ...]
@@ -63,7 +63,7 @@ Circle = tuple[WaitEdge, ...]
 
 
 def closed_by(edges: Iterable[WaitEdge], out: Callable[[str], Iterable[WaitEdge]]) -> Circle | None:
-    """The shortest circle that begins with one of these edges; None when there is none.
+    """Return the shortest circle that begins with one of these edges; None if there is none.
 
     Args:
         edges: edges of one agent.
@@ -98,10 +98,13 @@ def still_agents(edges: Iterable[WaitEdge], out: Callable[[str], Iterable[WaitEd
 
 
 def holds(edge: WaitEdge, before: WaitEdge) -> bool:
-    """Whether an agent that waits so does not come to what the edge before it waits for."""
+    """Return whether the wait of this edge keeps its agent from the point that the previous edge waits for."""
     return before.until is Until.TURN or edge.by is WaitedBy.CODE
 
 
 def in_words(circle: Circle, name: Callable[[str], str]) -> str:
-    """A circle for people; ``name`` gives what they call an agent."""
+    """Return a circle in words for people, as ``a waits for b waits for a``.
+
+    ``name`` gives the shown name of an agent.
+    """
     return " waits for ".join(map(name, (*(edge.waiter for edge in circle), circle[0].waiter)))

@@ -41,10 +41,13 @@ class WaitTarget(Protocol):
     """The targets of a wait. Any thread may ask."""
 
     def awaited(self) -> Collection[str]:
-        """The agents that are still waited for, by uuid, in a fixed order. Reads nothing."""
+        """Return the uuids of the agents still waited for, in a fixed order. Does not read the store."""
 
     def confirm(self, uuid: str) -> bool:
-        """Whether this one is, as the rows say. May read the store, and raise what that raises."""
+        """Return whether this agent is still waited for, according to the rows.
+
+        May read the store, and raise its errors.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class ActingCode:
     registry: "WaitRegistry"
     """The registry of its system."""
     is_over: Callable[[], bool]
-    """Whether nobody wants its outcome any more: what it waits for then keeps nobody waiting."""
+    """Returns whether nobody needs the outcome of this code any more: its waits then keep nobody waiting."""
 
 
 acting_code: contextvars.ContextVar[ActingCode] = contextvars.ContextVar("acting_code")
@@ -73,16 +76,16 @@ class OpenWait:
     by: WaitedBy
     until: Until
     is_over: Callable[[], bool]
-    """Whether nobody waits any more."""
+    """Returns whether this wait has ended."""
     refuse: Callable[[WouldDeadlock], object]
     """Ends the wait by an error, from any thread."""
     key: WaitKey = field(default=WaitKey(0, 0, ""), init=False)
-    """Given by the registry."""
+    """The key of the wait, set by the registry."""
     has_read_parked: bool = field(default=False, init=False)
     """Whether the waits of parked agents to which it leads were looked at."""
 
     def edges(self) -> Iterator[WaitEdge]:
-        """The edges now."""
+        """Return the present edges of the wait, one for each agent still waited for."""
         if not self.is_over():
             for uuid in self.awaits.awaited():
                 yield WaitEdge(self.waiter, uuid, self.by, self.until, self.key)
@@ -134,11 +137,11 @@ class WaitRegistry:
             self.remove(wait)
 
     def check(self, wait: OpenWait, among: Collection[str] | None = None) -> None:
-        """Raise `WouldDeadlock`, and forget the wait, when it closes a circle.
+        """Raise `WouldDeadlock`, and forget the wait, if the wait closes a circle.
 
         Args:
             wait: one that is noted.
-            among: only circles through these of the agents that it waits for; None for all.
+            among: uuids of awaited agents: look only for circles through these; None for all.
         """
         circle = self._circle(wait, among)
         noted = [edge for edge in circle or () if edge.wait != _OF_PARKED]
@@ -222,7 +225,7 @@ class WaitRegistry:
 
 @dataclass(frozen=True, slots=True)
 class AwaitedAgent(WaitTarget):
-    """One agent is waited for until something is there; what there is, memory knows at once."""
+    """A wait for one agent, of which memory knows at once whether it still goes on."""
 
     uuid: str
     is_there: Callable[[], bool]

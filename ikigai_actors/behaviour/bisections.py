@@ -45,7 +45,7 @@ class Bisected(ExperimentResult):
     """The result of a bisection."""
 
     position: int | None
-    """The end of the first bad turn, or of the first bad step; None when no step is to blame."""
+    """The end of the first bad turn (with ``steps``: step), as a position; None if no turn is to blame."""
     answer: str
     """``step``; ``from the start``, when all is bad; ``nothing``, when nothing is; ``unsure``, when no answer is as
     probable as was asked for: the judge errs too often, the fault heals, or the probes or the budget came to an end.
@@ -53,9 +53,9 @@ class Bisected(ExperimentResult):
     sure: float
     """The probability of the most probable answer."""
     probes: int
-    """How many trials have a verdict."""
+    """The number of trials with a verdict."""
     curve: list[tuple[int, float]]
-    """For each place its position, and the probability that the history is bad there."""
+    """For each place its position, and the probability (0 to 1) that the history is bad there."""
 
     def _report(self, facts: Facts) -> ExperimentReport:
         book = self.experiment.book
@@ -120,22 +120,22 @@ def bisect(
     files: str = SHARE,
     **how: Unpack[RunOptions],
 ) -> Bisected:
-    """Find the first bad turn of an agent's history.
+    """Find the first bad turn of an agent's history, by asking forks of it.
 
     The agent itself is not asked, and gets no message; it may be dead. Nothing that a trial's model calls is done
     outside: what it calls again is answered from the record. After a crash, the same call goes on.
 
     Args:
-        agent: whose history it is.
-        judge: is called for each trial, when it has answered. It returns a number from 0 to 1, True or False: below 0.5
-            the history is bad up to where the trial was forked; None does not count. It may err: how often is found out
-            on the way.
-        probe: a question that is asked at each place; None to send the recorded prompts after it again.
-        sure: the probability that ends it, above 0.5 and below 1.
-        most: the most probes.
-        steps: whether every boundary is a place, within turns too; else the ends of turns are.
-        prior: how probable it is that the first fault is at a position: weights by position, 1 for all others.
-        at: the position up to which it is looked for; None for the end of the history.
+        agent: the agent whose history is searched.
+        judge: a function that gets each answered trial as a `TrialRun` and returns a number from 0 to 1, True or False:
+            below 0.5 the history is bad up to the trial's fork; None does not count. It may err: its error rates are
+            estimated.
+        probe: a question to ask at each place; None sends the recorded prompts after it again.
+        sure: the probability, above 0.5 and below 1, at which the search ends.
+        most: the largest number of probes.
+        steps: whether to search all step boundaries, also within turns; else only ends of turns.
+        prior: weights by position for where the first fault is; 1 for all other positions.
+        at: the last position of the part to search; None for the end of the history.
         tools: tools that run in trials, by name; each must be declared as ``read_only``, or change no more than
             ``files`` lets it.
         files: as in `search`: with ``overlay`` a trial has the files of its place, which its tools may change.
@@ -191,10 +191,10 @@ def bisect(
 
 
 def places_of(agent: AgentRef, end: int, steps: bool) -> tuple[list[Message], list[Turn], list[int]]:
-    """The part of a history up to a position that counts, its turns, and the positions that can be probed.
+    """Return the effective part of a history up to a position, its turns, and the positions that can be probed.
 
     Args:
-        agent: whose history it is.
+        agent: the agent whose history is read.
         end: the position.
         steps: whether all boundaries can be probed.
 
@@ -208,7 +208,7 @@ def places_of(agent: AgentRef, end: int, steps: bool) -> tuple[list[Message], li
 def places_in(
     everything: Sequence[Message], counting: Sequence[Message], turns: Sequence[Turn], steps: bool
 ) -> list[int]:
-    """The positions that can be probed: before the first turn, and the end of each; or all boundaries from there on.
+    """Return the positions that can be probed: the start and end of turns, or all boundaries.
 
     Args:
         everything: the history.
@@ -269,7 +269,7 @@ def _dearest_probe(
 
 
 def said_of(verdict: Verdict) -> str:
-    """A verdict on a history, in a word or two."""
+    """Return a verdict on a history in one or two words."""
     return "not judged" if verdict.score is None else "bad" if verdict.score < BAD_BELOW else "good"
 
 

@@ -16,26 +16,26 @@ from ikigai_actors.records.messages.messages import Kind, Message
 
 
 class TrialRecord(NamedTuple):
-    """A trial that was born, as the book has it."""
+    """The birth of a trial, as recorded in the book."""
 
     number: int
     agent: str
-    """The uuid."""
+    """The uuid of the trial's agent."""
     of: int
-    """The trial from whose end it goes on; 0 for where the experiment begins."""
+    """The number of the trial whose end this one continues; 0 for the start of the experiment."""
     prompt: str | None
     place: int
     arm: str
 
 
 class JudgedTrial(NamedTuple):
-    """A verdict, as the book has it."""
+    """A verdict, as recorded in the book."""
 
     verdict: Verdict
     end: int
-    """The last position of the trial when it was judged: what goes on from it forks there."""
+    """The last position of the trial when it was judged; trials that continue it are forked there."""
     by: str = ""
-    """The fingerprint of the check that gave the verdict; empty where it does not matter."""
+    """The fingerprint of the check that gave the verdict; empty if it does not matter."""
 
 
 class Book:
@@ -55,7 +55,10 @@ class Book:
                 self._read(message)
 
     def has_gone_on(self, own: Iterable[Message]) -> bool:
-        """Whether what the agent has written since is of an experiment; else it is read now, and does not matter."""
+        """Return whether messages that the agent has written since the book was read belong to the experiment.
+
+        Reads them if so.
+        """
         later = [message for message in own if message.id > self.head]
         if any(message.data.keys() & {"terms", "verdicts", "number"} for message in later):
             return True
@@ -77,7 +80,7 @@ class Book:
 
 
 def birth_facts(trial: TrialRecord) -> dict[str, Any]:
-    """The data of the message of a trial's birth, beside where it begins."""
+    """Return the data of the message that records a trial's birth, except the place where it begins."""
     return {
         "number": trial.number,
         "from": trial.of,
@@ -88,7 +91,7 @@ def birth_facts(trial: TrialRecord) -> dict[str, Any]:
 
 
 def verdicts_note(judged: Mapping[int, JudgedTrial]) -> dict[str, Any]:
-    """The data of the note that says these verdicts, all of one run."""
+    """Return the data of the note that records these verdicts of one run."""
     by = {one.by for one in judged.values() if one.by}
     return {
         **({"by": min(by)} if by else {}),

@@ -32,18 +32,18 @@ class ReplayCase(NamedTuple):
     """A turn, or a step of one, to be replayed."""
 
     turn: Turn
-    """The recorded turn that it is held to, or the part of it from where the case begins."""
+    """The recorded turn, or the part of it from where the case begins, that the replay is compared with."""
     start: TrialStart
     after: int | None = None
-    """The case from whose end it goes on; None for the recorded history."""
+    """The number of the case whose end this one continues; None to begin from the recorded history."""
 
     def requests(self) -> tuple[TurnRequest, ...]:
-        """The requests of the recorded turn that its replay makes again, without those that failed or broke off."""
+        """Return the requests of the recorded turn that its replay makes again, without failed and interrupted ones."""
         made = (one for one in self.turn.requests if self._known < one.position <= self.turn.end)
         return tuple(one for one in made if one.was_answered)
 
     def words(self) -> list[RecordedWord]:
-        """The words of the record that the replay is given."""
+        """Return the recorded steering messages that the replay is given."""
         return words_again(self.turn, self.start.at, copied=self._known)
 
     @property
@@ -57,7 +57,7 @@ class ReplayCase(NamedTuple):
 
 
 def cases_of(turns: Sequence[Turn], each: str, edit: Mapping[int, str]) -> list[ReplayCase]:
-    """The cases of some turns.
+    """Return the cases of some turns.
 
     With edits they are those of the turns that hold an edited message; in mode ``log`` also of those behind. Raises
     `BadInput` when an edit cannot be made.

@@ -23,12 +23,12 @@ EXACT, ANY_ORDER, SUBSET, SUPERSET = MATCHES = ("exact", "any order", "subset", 
 
 
 def calls(match: str = EXACT, ignore: Mapping[str, Sequence[str]] | None = None) -> Check:
-    """A check of the calls that were made, their arguments included.
+    """Return a check that compares the calls of both turns, with their arguments.
 
     Args:
-        match: ``exact``: the same calls in the same order, where those of one reply have none; ``any order``: the same
-            calls; ``subset``: none that was not recorded; ``superset``: all that were recorded.
-        ignore: arguments that do not count, by tool, as ``{"send": ["body"]}``.
+        match: ``exact``: the same calls in the same order, where calls of one reply have no order; ``any order``: the
+            same calls; ``subset``: only recorded calls; ``superset``: all recorded calls.
+        ignore: arguments not to compare, by tool, as ``{"send": ["body"]}``.
 
     Raises:
         BadInput: there is no such match, or ``ignore`` is no such dict.
@@ -57,17 +57,20 @@ def calls(match: str = EXACT, ignore: Mapping[str, Sequence[str]] | None = None)
 
 @known_as("calls", EXACT, {})
 def same_calls(recorded: Turn, again: Turn) -> float | bool | Verdict | None:
-    """The same calls with the same arguments, in the same order; those of one reply have none."""
+    """Check that both turns made the same calls with the same arguments in the same order.
+
+    Calls of one reply have no order.
+    """
     return calls()(recorded, again)
 
 
 def same_text(recorded: Turn, again: Turn) -> bool | None:
-    """The same answer, character for character. One that was not given cannot be judged."""
+    """Check that both answers are equal, character for character; None if there is no answer."""
     return recorded.text == again.text if again.how == ANSWERED else None
 
 
 def schema(output: Any) -> Check:
-    """A check that the answer is a value of a type, as JSON.
+    """Return a check that the answer is JSON that fits a type.
 
     Args:
         output: a type that pydantic knows, or a JSON schema as a dict.

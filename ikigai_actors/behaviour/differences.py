@@ -1,4 +1,4 @@
-"""The differences of a turn that was replayed. Pure.
+"""The differences between a recorded turn and its replay. Pure.
 
 Calls are aligned in order; those of one reply have none. A call in the place of another one differs by its ``tool`` or
 its ``arguments``; else it is ``missing``, or ``extra``. Then come the words that the replay ended before (``word``),
@@ -22,11 +22,11 @@ class Difference:
     position: int
     """The position of the recorded message that differs."""
     what: str
-    """``tool``, ``arguments``, ``missing``, ``extra``, ``word``, ``end`` or ``text``."""
+    """The kind: ``tool``, ``arguments``, ``missing``, ``extra``, ``word`` (steering message), ``end`` or ``text``."""
     recorded: Any
-    """The recorded side: the tool's name, the arguments, the call as text, how it ended, its text. None: nothing."""
+    """The recorded tool name, arguments, call, end or text, by kind; None if nothing was recorded."""
     replayed: Any
-    """The text that is there now."""
+    """The corresponding value of the replay; None if there is none."""
 
     def __str__(self) -> str:
         return f"{self.position} {self.what}: {as_words(self.recorded)} → {as_words(self.replayed)}"
@@ -43,11 +43,11 @@ def differences(recorded: Turn, again: Turn) -> tuple[Difference, ...]:
 
 
 def compared(calls: Sequence[TurnCall], ignore: Mapping[str, Sequence[str]] | None = None) -> list[tuple[str, str]]:
-    """Names and arguments of calls, as they are compared: those of one reply sorted.
+    """Return names and arguments of calls in the form in which they are compared; calls of one reply are sorted.
 
     Args:
         calls: the calls.
-        ignore: arguments that do not count, by tool.
+        ignore: arguments not to compare, by tool.
     """
     left_out = ignore or {}
     keys = [(call.position, call.name, _arguments(call, left_out.get(call.name, ()))) for call in calls]
@@ -55,7 +55,7 @@ def compared(calls: Sequence[TurnCall], ignore: Mapping[str, Sequence[str]] | No
 
 
 def as_words(value: Any) -> str:
-    """A part of a difference for a person: text as it is, all else as JSON."""
+    """Return a value of a difference as text for people: strings unchanged, all else as JSON."""
     return "nothing" if value is None else value if isinstance(value, str) else _as_json(value)
 
 
@@ -90,7 +90,7 @@ def _of_words(recorded: Turn, again: Turn) -> list[Difference]:
 
 
 def not_given(number: int) -> str:
-    """The text for a recorded word that a trial ended before."""
+    """Return the text for a recorded steering message that the trial ended too early to get."""
     return f"word {number} not given"
 
 

@@ -35,7 +35,7 @@ from ikigai_actors.system.handles.ref import AgentRef
 logger = logging.getLogger(__name__)
 
 DRY_RUN = "dry run"
-"""Why a run has ended that was only to say what is left to be asked."""
+"""The reason of the end of a dry run, which only says what would be asked."""
 
 
 class Driver:
@@ -49,15 +49,15 @@ class Driver:
         judge: Judge,
         expected: Callable[[int], Forecast],
     ) -> None:
-        """Make one.
+        """Prepare a run of an experiment.
 
         Args:
-            experiment: whose trials are made.
-            plan: as it is before its first trial. What the book has is played through it first.
-            start: where a trial begins. It is called once for each that has no verdict yet.
+            experiment: the experiment whose trials are made.
+            plan: a plan without any trial yet; the trials and verdicts of the book are played through it first.
+            start: returns where a trial begins; called once for each trial without a verdict.
             judge: is called on the driver's thread, for trials in the order of their numbers; one that `blocks` on a
                 thread of each trial, as soon as that has answered.
-            expected: what a trial is expected to ask, by its number.
+            expected: returns the forecast of a trial, by its number.
         """
         self._experiment, self._book, self._how = experiment, experiment.book, experiment.how
         self._system = experiment.agent.system
@@ -80,7 +80,7 @@ class Driver:
         """Verdicts that are not in the book of the database."""
 
     def run(self) -> None:
-        """Make all trials. Whatever ends it, the verdicts are written, and another run goes on after them.
+        """Make all trials. Whatever ends the run, the verdicts are stored, and a later run continues.
 
         Raises:
             ExperimentDiffers: the plan asks for another trial than the book has.

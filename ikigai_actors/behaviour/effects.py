@@ -1,4 +1,4 @@
-"""The rights of a trial's calls: the setting ``effects`` that it is born with."""
+"""The setting ``effects``, set at a trial's birth: which calls the trial may make."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from ikigai_actors.system.handles.ref import System
 from ikigai_actors.tools.policy import ToolTraits
 
 SHARE = "share"
-"""The files of trials are those of all others, which they only read."""
+"""The trials share the files of the other agents, and only read them."""
 
 
 def effects(
@@ -22,10 +22,10 @@ def effects(
     files: str = SHARE,
     words: Sequence[Sequence[Any]] = (),
 ) -> dict[str, Any]:
-    """The setting.
+    """Return the setting ``effects``.
 
     Args:
-        run: the tools that run, by name; each must only read.
+        run: names of tools that run; each must only read.
         record: name, arguments, result and whether that is an error, of each recorded call.
         missing: ``stop`` ends the turn at a call that the record does not have, ``tell`` gives the model an error.
         files: ``overlay`` lets tools that are named change the trial's own files.
@@ -41,7 +41,10 @@ def effects(
 
 
 def check_files(system: System, files: object) -> str:
-    """Check what the files of trials may be. Raises `BadInput`, also where a fork shares files with its parent."""
+    """Check the argument ``files`` of an experiment.
+
+    Raises `BadInput`, also if forks share files with their parents.
+    """
     chosen = check_choice(files, "files", (SHARE, "overlay"))
     if chosen != SHARE and forking_folders(system) == []:  # of another process its host decides
         raise BadInput(
@@ -59,7 +62,7 @@ def check_files_known(system: System, files: str, of: str, positions: Iterable[i
 
 
 def check_read_only(system: System, names: object, what: str = "tools", files: str = SHARE) -> list[str]:
-    """Check for names of tools that only read, or change a trial's own files. Raises `BadInput`."""
+    """Check names of tools that must only read, or change a trial's own files. Raises `BadInput`."""
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise BadInput(f"Expected {what} to be a list of tools' names; got {shown(names)}.")
     listed = [str(name) for name in names]
@@ -85,7 +88,7 @@ def check_known_tool(name: str, known: Mapping[str, ToolTraits]) -> None:
 
 
 def check_change(system: System, change: object) -> dict[str, Any]:
-    """Check settings that are to differ in trials.
+    """Check settings that shall differ in trials.
 
     Raises `BadInput` when one is unknown, or names an unknown model or tool.
     """

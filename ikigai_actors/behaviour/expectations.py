@@ -1,11 +1,4 @@
-"""The requests that trials are expected to make, by the record: forecasts, made of logs and models.
-
-    replayed turn    its recorded requests
-    further prompt   one request, which reads all that the latest reply before it has read and said, and is as long
-    judge            when it asks a model: one request more, which reads all that the trial has
-
-What a trial's own answers add for those that go on from it is in no record, and is not foreseen.
-"""
+"""Forecasts of requests: what trials are expected to ask, according to the recorded requests."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -31,13 +24,13 @@ def expected_trial(
     change: Mapping[str, Any] = NO_DATA,
     judge: object = None,
 ) -> Forecast:
-    """The forecast of a trial.
+    """Return the forecast of a trial.
 
     Args:
-        system: who knows the models.
-        requests: those of the record that the trial is expected to repeat.
-        then: the settings at its place.
-        change: what differs from these.
+        system: the system that knows the models and prices.
+        requests: the recorded requests that the trial is expected to repeat.
+        then: the settings at the position where the trial begins.
+        change: settings that differ from these.
         judge: what judges the trial; it may ask a model.
 
     Raises:
@@ -60,7 +53,7 @@ def expected_trial(
 def expected_answer(
     system: System, uuid: str, at: int, change: Mapping[str, Any] = NO_DATA, judge: object = None
 ) -> Forecast:
-    """The forecast of a trial that gets one prompt at a position of a history.
+    """Return the forecast of a trial that gets one prompt at a position of a history.
 
     Raises `BadInput`, and `ProviderMissing` where nobody is there to be asked.
     """
@@ -71,7 +64,7 @@ def expected_answer(
 
 
 def further_request(newest_first: Iterable[Message]) -> TurnRequest:
-    """The cost of one more prompt after these messages, judged by the latest reply among them."""
+    """Return the expected request for one more prompt after these messages, as large as the latest reply among them."""
     for message in newest_first:
         if message.is_whole_reply:
             spent, model = message.spent, str(message.data.get("model", ""))
@@ -81,7 +74,7 @@ def further_request(newest_first: Iterable[Message]) -> TurnRequest:
 
 
 def settings_of(system: System, uuid: str, positions: Iterable[int]) -> dict[int, Mapping[str, Any]]:
-    """The settings in force at positions of a history; the same object where nothing has changed between two."""
+    """Return the settings in force at positions of a history; the same object where nothing changed between two."""
     return {position: view.settings for position, view in views_of(system, uuid, positions).items()}
 
 

@@ -41,17 +41,17 @@ class Experiment:
         """The forecast before the first request of the latest run."""
 
     def agent_of(self, number: int) -> AgentRef:
-        """The agent of a trial, by its number. Raises `AgentNotFound` when there is no such trial."""
+        """Return the agent of a trial, by the trial's number. Raises `AgentNotFound` if there is no such trial."""
         if number not in self.book.trials:
             raise AgentNotFound(f"Experiment {self.agent.uuid} has no trial {number}.", self.agent.uuid)
         return self.agent.system.handle(self.book.trials[number].agent)
 
     def end_of(self, number: int) -> int:
-        """The last position of a trial that was judged."""
+        """Return the last position of a judged trial, by its number."""
         return self.book.judged[number].end
 
     def write(self, note: Mapping[str, Any], births: Sequence[NewTrial]) -> None:
-        """Write a note and births into the book as it was read, as one unit.
+        """Append a note and births to the book, as one unit.
 
         Raises `StoreConflict` when another process has written trials or verdicts into it.
         """
@@ -69,10 +69,10 @@ class Experiment:
 
 
 def begin_experiment(system: System, terms: Mapping[str, Any], how: RunConfig) -> Experiment:
-    """Begin an experiment, or find the one of this name that lives, to go on with it.
+    """Begin an experiment, or continue the living one of this name.
 
     Args:
-        system: where it is made.
+        system: the system in which the experiment is made.
         terms: what is tried, as JSON. The same terms go on.
         how: how it is run. Without a name it has one of the verb and a hash of the terms; one that is to be fresh gets
             a number after the name that another one has. In a dry run one that is not there has the handle of an agent
@@ -116,7 +116,7 @@ def begin_experiment(system: System, terms: Mapping[str, Any], how: RunConfig) -
 
 
 def give_name(agent: AgentRef, name: str) -> None:
-    """Give a new agent its name; when another one has it, the new one ends. Raises `NameTaken`."""
+    """Give a new agent its name; if the name is taken, kill the new agent. Raises `NameTaken`."""
     try:
         agent.rename(name)
     except NameTaken:
@@ -125,6 +125,6 @@ def give_name(agent: AgentRef, name: str) -> None:
 
 
 def living_agent(system: System, name: str) -> AgentRef | None:
-    """The living agent of this name; None when there is none."""
+    """Return the living agent of this name; None if there is none."""
     record = living_of_name(system, name)
     return None if record is None else system.handle(record.uuid)

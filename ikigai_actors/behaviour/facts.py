@@ -33,43 +33,43 @@ _PLANS = {"BestOf", "Beam", "MCTS"}
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The facts of an experiment. One that was not begun has none."""
+    """Facts about an experiment for its report; empty for one that was not begun."""
 
     experiment: AgentRecord | None
     names: Mapping[str, str]
     """The name of each agent in a report, by uuid."""
     of: tuple[str, ...]
-    """The agents whose histories were looked at, by uuid."""
+    """The uuids of the agents whose histories the experiment uses."""
     terms: Mapping[str, Any]
     """The changes that were tried."""
     models: tuple[str, ...]
     """The model that answered, as ``provider:model``."""
     answers: Mapping[str, str]
-    """The last words of the trials that live, by uuid."""
+    """The last texts of the living trials, by uuid."""
     ended_at: int
-    """When the latest of it was written, in milliseconds since 1970."""
+    """When the latest message of the experiment was written, in milliseconds since 1970."""
     trials: int
     judged: int
     tokens: int
     """The cost of the trials, and their judges."""
     micro_dollars: int
     stays: bool
-    """Whether the trials are in a database that stays, so that a person may go to them."""
+    """Whether the database outlives the process, so that people can open the trials later."""
 
     def called(self, uuid: str) -> str:
         """The name of an agent for people."""
         return self.names.get(uuid) or name_by_uuid(uuid)
 
     def whose(self, uuid: str) -> str:
-        """The same of one whose history was looked at; empty if there is no other one."""
+        """Return the name of the agent whose history a trial uses; empty if the experiment uses only one."""
         return self.called(uuid) if len(self.of) > 1 else ""
 
     def trial(self, number: int, uuid: str) -> str:
-        """A trial, and the agent that it is."""
+        """Return a trial's number and agent as text."""
         return f"{number} ({self.called(uuid)})"
 
     def described(self) -> list[tuple[str, str]]:
-        """The same for people: names, and what they say."""
+        """Return the facts for people, as pairs of a heading and a text."""
         if self.experiment is None:
             return []
         more = f" and {len(self.of) - _MOST:,} more" if len(self.of) > _MOST else ""
@@ -88,7 +88,7 @@ class Facts:
         return [(name, text) for name, text in facts if text]
 
     def as_json(self) -> dict[str, Any]:
-        """The same for programs."""
+        """Return the facts as JSON data."""
         one = self.experiment
         return {
             "experiment": None if one is None else one.uuid,
@@ -107,10 +107,10 @@ class Facts:
 
 
 def facts_of(experiment: Experiment, of: Iterable[str] = (), named: Collection[str] = ()) -> Facts:
-    """Read what an experiment was.
+    """Read the facts about an experiment.
 
     Args:
-        of: whose histories were looked at, by uuid.
+        of: uuids of the agents whose histories the experiment uses.
         named: further agents that the report names.
     """
     system, book = experiment.agent.system, experiment.book

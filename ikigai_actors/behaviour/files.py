@@ -1,4 +1,4 @@
-"""The turns of a file that `System.export` has made, without a database: it is read into one in memory."""
+"""Turns read from a file of `System.export`, without a database: the file is imported into one in memory."""
 
 import os
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ from ikigai_actors.system.system import ActorSystem
 
 @contextmanager
 def turns_of_file(file: str | os.PathLike[str], **parts: Any) -> Iterator[RecordedTurns]:
-    """The answered turns of all agents in a file, for as long as they are needed; without those of trials.
+    """Yield the answered turns of all agents in an export file, except trials, for the length of a block.
 
     An agent is exported with what was forked of it, so also with the trials of its replays: what they did is no record.
 
     Args:
-        parts: what `ActorSystem.open` gets, as providers and tools. Approvals are denied unless they say otherwise.
+        parts: arguments of `ActorSystem.open`, as providers and tools. Approvals are denied unless these say otherwise.
 
     Raises:
         ImportRefused, BadInput: the file cannot be read, or a part cannot be used.

@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def known_as(*parts: Any) -> Callable[[F], F]:
-    """Mark a function by what it was made of, as JSON."""
+    """Mark a function with the values it was made of, for its fingerprint; they must be JSON."""
 
     def marked(function: F) -> F:
         function.known_as = json.dumps(parts, sort_keys=True)  # type: ignore[attr-defined]  # functions have attributes
@@ -29,7 +29,7 @@ def known_as(*parts: Any) -> Callable[[F], F]:
 
 
 def fingerprint(function: Callable[..., Any]) -> str:
-    """Eight letters that differ for functions that are known as something else. The same in each process."""
+    """Return eight letters that differ between functions with different code or parts. The same in each process."""
     told = getattr(function, "known_as", None)
     if told is None:
         method = function if hasattr(function, "__qualname__") else type(function).__call__

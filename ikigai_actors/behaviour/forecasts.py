@@ -22,7 +22,7 @@ class ExpectedRequest(NamedTuple):
 
     model: PricedModel
     usage: Usage | None
-    """The cost of such a request; None where the record does not say."""
+    """The tokens of such a request; None if the record does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,36 +30,36 @@ class Forecast:
     """The requests that an experiment still has to make."""
 
     trials: int = 0
-    """The most."""
+    """The largest number of trials."""
     requests: int = 0
-    """How many are expected of these trials, by the record."""
+    """The number of requests expected of these trials, according to the record."""
     unrecorded: int = 0
-    """How many of these have no tokens in the record."""
+    """The number of these requests whose tokens are not recorded."""
     input_tokens: int = 0
-    """Tokens of all requests, those of a cache too."""
+    """Input tokens of all requests, cached ones included."""
     output_tokens: int = 0
-    """Tokens of all replies."""
+    """Output tokens of all replies."""
     micro_dollars: int = 0
     """The cost of tokens with a price."""
     models: tuple[str, ...] = ()
     """The models that will be asked, as ``provider:model``."""
     unpriced: tuple[str, ...] = ()
-    """The models among them without a price."""
+    """The models of the forecast that have no known price."""
     new_readers: tuple[str, ...] = ()
-    """The models that may read a recorded history and have written none of it, nor are they its agent's."""
+    """Models that may read a recorded history, though they have written none of it and are not its agent's model."""
     new_services: tuple[str, ...] = ()
-    """The providers of them that none of these models have: a history leaves for another service. Not the offline
-    provider, which answers here.
+    """Providers of such models that received none of these histories before: a history would go to another service.
+    Without the offline provider.
     """
 
     @property
     def usd(self) -> float | None:
-        """Dollars; None when a model has no price, or the record has no tokens."""
+        """Return the cost in US dollars; None if a model has no price or the record has no tokens."""
         is_known = not self.unpriced and (self.unrecorded < self.requests or not self.requests)
         return dollars(self.micro_dollars) if is_known else None
 
     def text(self) -> str:
-        """One or two sentences for a person."""
+        """Return the forecast as one or two sentences for people."""
         if not self.trials:
             return "Nothing is left to be asked."
         to = f" to {_listed(self.models)}" if self.models else ""
@@ -70,7 +70,7 @@ class Forecast:
         return f"{said} Recorded histories are read by {_listed(self.new_readers)}, {which} written none of them."
 
     def json(self) -> str:
-        """All of it as JSON."""
+        """Return the forecast as JSON text."""
         counts = "trials", "requests", "unrecorded", "input_tokens", "output_tokens", "usd"
         names = *counts, "models", "unpriced", "new_readers", "new_services"
         return json.dumps({name: getattr(self, name) for name in names}, ensure_ascii=False)
@@ -91,13 +91,13 @@ class Forecast:
 def trial_forecast(
     requests: Sequence[ExpectedRequest], models: Sequence[PricedModel], readers: Iterable[str], known: Iterable[str]
 ) -> Forecast:
-    """The forecast of one trial.
+    """Return the forecast of one trial.
 
     Args:
-        requests: what it is expected to ask. A model without a name is one that only another process knows.
-        models: the models that it asks, whether the record has a request or not.
-        readers: all models that may read its history: others are asked where one fails.
-        known: the models that have written it, or are its agent's.
+        requests: the expected requests. A model without a name is one that only another process knows.
+        models: the models that will be asked, whether or not a recorded request names them.
+        readers: all models that may read the history, also those asked when another model fails.
+        known: the models that have written the history, or are its agent's.
     """
     told = [(one.model, one.usage) for one in requests if one.usage is not None]
     writers = {"", *known}
@@ -137,7 +137,7 @@ def total_of(forecasts: Iterable[Forecast]) -> Forecast:
 
 
 def largest(forecasts: Sequence[Forecast]) -> Forecast:
-    """The most that one of several trials costs, by its tokens; with the models of all, as any of them may be made."""
+    """Return the forecast of several trials with the most tokens, naming the models of all of them."""
     most = max(forecasts, key=lambda one: (one.input_tokens + one.output_tokens, one.requests))
     counts = most.trials, most.requests, most.unrecorded, most.input_tokens, most.output_tokens, most.micro_dollars
     return Forecast(*counts, *_united(forecasts))

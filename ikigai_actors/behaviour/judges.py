@@ -1,12 +1,4 @@
-"""Judges that are made of something else: of a question to a model, of a program, of an evaluator of pydantic-evals.
-
-    bisect(agent, ask("Does it quote in euros? Answer yes or no."), probe="In which currency do we quote?")
-    bisect(agent, program(["grep", "-qi", "euro"]), probe="In which currency do we quote?")
-
-A judge is a function of a `TrialRun`. One that waits for something is marked by `blocks`: it is then called for all
-trials of the window at once, each on a thread of its own. Its verdict is committed before anything depends on it, so it
-is asked once; after a crash before that it is asked again.
-"""
+"""Ready-made judges: a question to a model, a program, or an evaluator of pydantic-evals."""
 
 import asyncio
 import inspect
@@ -29,7 +21,7 @@ from ikigai_actors.text import check_text
 J = TypeVar("J", bound=Judge)
 
 SKIP = 125
-"""The exit code by which a program says that it cannot judge, as for ``git bisect run``."""
+"""The exit code of a program that cannot judge, as for ``git bisect run``."""
 
 _ANSWER = re.compile(r"\b(yes|no)\b|(?<![\w.])([01](?:\.\d+)?)(?![\w.])", re.IGNORECASE)
 
@@ -43,7 +35,7 @@ def blocks(judge: None = None, *, timeout: float | None = None) -> Callable[[J],
 
 
 def blocks(judge: J | None = None, *, timeout: float | None = None) -> J | Callable[[J], J]:
-    """Mark a judge that waits: for a model, a program, the network. It runs for several trials at once.
+    """Mark a judge as blocking: it then runs on threads, for several trials at once.
 
         @blocks(timeout=30)
         def judge(run): ...
@@ -65,7 +57,7 @@ def blocks(judge: J | None = None, *, timeout: float | None = None) -> J | Calla
 
 
 def bounded(judge: Judge) -> Judge:
-    """The same judge, whose score must be a number from 0 to 1."""
+    """Return the same judge, with a check that its score is a number from 0 to 1."""
 
     def judged(run: TrialRun) -> Any:
         return settled(judge(run), within_bounds)
@@ -84,12 +76,11 @@ def check_judge(judge: object, system: System) -> None:
 
 
 def ask(question: str, *, model: str | None = None) -> Judge:
-    """A judge that asks a model about each trial, in a fork of that: what was said is in the prompt cache.
+    """Return a judge that asks a model about each trial, in a fork of the trial, so that the prompt cache is used.
 
     Args:
-        question: the question after the trial's answer. What is answered first counts: yes, no, or a number from 0
-            to 1.
-        model: who is asked, ``provider:model``; None for the trial's own model.
+        question: asked after the trial's answer. The first word of the reply counts: yes, no, or a number from 0 to 1.
+        model: the model to ask, as ``provider:model``; None for the trial's own model.
 
     Raises:
         BadInput: the question is blank.
@@ -127,13 +118,13 @@ def _answer_of(asked: AgentRef) -> Verdict:
 
 
 def program(command: Sequence[str], *, score: bool = False, timeout: float | None = 60) -> Judge:
-    """A judge that runs a program, with the trial's text as standard input.
+    """Return a judge that runs a program with the trial's text as standard input.
 
     Args:
         command: the program and its arguments.
-        score: whether it prints a number, which is the score; else its exit code counts as that of a program of
-            ``git bisect run``: 0 is good, 125 cannot be judged, any other up to 127 is bad.
-        timeout: seconds after which it is ended, and the trial cannot be judged; None for no end.
+        score: whether the program prints a number as the score; else its exit code counts, as for ``git bisect run``: 0
+            is good, 125 cannot be judged, any other up to 127 is bad.
+        timeout: seconds after which the program is killed and the trial counts as not judged; None for no limit.
 
     Raises:
         BadInput: the command is no list of texts, or there is no such program.
@@ -173,7 +164,7 @@ def program(command: Sequence[str], *, score: bool = False, timeout: float | Non
 
 
 def evaluator(one: Any, *, expected: Any = None) -> Judge:
-    """A judge of an evaluator of pydantic-evals, or of anything with its method ``evaluate``.
+    """Return a judge that uses an evaluator of pydantic-evals, or any object with such a method ``evaluate``.
 
     Its context has ``output``, the trial's value or text, ``inputs``, the trial's prompt, and ``expected_output``; no
     duration and no spans. Of several results in a dict the mean counts.

@@ -1,7 +1,4 @@
-"""The experiments among agents, for lists of agents and for the observer's page.
-
-A list says which trial each agent is, its score, and which trials are left out.
-"""
+"""Experiments in lists of agents and on the observer's page."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -22,11 +19,11 @@ if TYPE_CHECKING:
     from ikigai_actors.system.handles.ref import System
 
 MOST_TRIALS = 5
-"""How many trials of an experiment a list shows, if it has more than twice as many."""
+"""The number of trials of an experiment that a list shows, if it has more than twice as many."""
 
 
 def books_of(notebooks: Notebooks) -> dict[str, Book]:
-    """The books of experiments, by uuid; without those that cannot be read, which fsck reports. Pure."""
+    """Return the books of experiments, by uuid; without unreadable ones, which fsck reports. Pure."""
     found: dict[str, Book] = {}
     for uuid, messages in notebooks.items():
         with suppress(KeyError, TypeError, ValueError):
@@ -35,7 +32,7 @@ def books_of(notebooks: Notebooks) -> dict[str, Book]:
 
 
 def books_and_first_trials(notebooks: Notebooks) -> tuple[dict[str, Book], frozenset[str]]:
-    """The books of experiments, and the agents of those trials of each that a list shows anyway. Pure."""
+    """Return the books of experiments, and the agents of those trials of each that a list always shows. Pure."""
     books = books_of(notebooks)
     firsts = (trial.agent for book in books.values() for _, trial in sorted(book.trials.items())[:MOST_TRIALS])
     return books, frozenset(firsts)
@@ -47,11 +44,11 @@ def listed_trials(
     current: str | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> ListedTrials:
-    """Make the texts about experiments for a list of agents. Pure.
+    """Return the texts about experiments for a list of agents. Pure.
 
     Args:
         books: the experiments' books, by uuid.
-        current: an agent that is not left out.
+        current: an agent that is always listed.
         labels: what people are shown for each agent, by uuid; None where these are all agents.
     """
     names = labels_among(records) if labels is None else labels
@@ -87,7 +84,7 @@ def _said(book: Book, trial: TrialRecord) -> str:
 
 
 def summary_of(book: Book, names: Mapping[str, str] = {}) -> str:
-    """An experiment in a line: of what it is, how many trials it has, and which are the best and the worst."""
+    """Return a line about an experiment: the agents it uses, the number of trials, the best and the worst."""
     terms = book.terms or {}
     of = terms.get("of")
     what = f"{terms.get('verb')} of {names.get(of, name_by_uuid(of))}" if isinstance(of, str) else terms.get("verb")
@@ -138,4 +135,4 @@ EXPERIMENT_READINGS: Mapping[str, Callable[["System", PageQuery], object]] = {
     "experiments": _experiments,
     "experiment": _experiment,
 }
-"""The readings of the page about experiments, by the last word of the request's path."""
+"""The readings about experiments for the page, by the last part of the request's path."""

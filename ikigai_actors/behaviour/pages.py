@@ -30,8 +30,8 @@ class ReportCell(NamedTuple):
 
     text: str
     kind: str = "text"
-    """``text`` of any length, what was recorded (``del``) or came in its place (``ins``), a ``name`` on one line,
-    or a ``number``.
+    """The kind: ``text`` of any length, ``del`` for recorded text, ``ins`` for its replacement, ``name`` for one line,
+    or ``number``.
     """
 
 
@@ -41,7 +41,7 @@ def name_cell(text: str) -> ReportCell:
 
 
 def number_cell(number: float | None) -> ReportCell:
-    """A number; empty for none."""
+    """Return a cell with a number; empty for None."""
     return ReportCell("" if number is None else f"{number:g}", "number")
 
 
@@ -51,7 +51,7 @@ class ReportRow(NamedTuple):
     cells: Sequence[ReportCell | Difference]
     """A difference fills two columns."""
     best: bool = False
-    """Whether it is highlighted."""
+    """Whether the row is highlighted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +60,20 @@ class ExperimentReport:
 
     title: str
     told: Sequence[str]
-    """The answer, in sentences."""
+    """The result, in sentences."""
     text: Sequence[str]
-    """All of it, in lines."""
+    """The whole report, as lines."""
     head: Sequence[str]
-    """The names of the columns. A page leaves out those without any text."""
+    """The column headings. A page leaves out columns without any text."""
     rows: Sequence[ReportRow]
     data: Mapping[str, Any]
-    """All of it, for JSON."""
+    """The whole report, as JSON data."""
 
     def html(self, about: Sequence[tuple[str, str]]) -> str:
-        """One page. Nothing in it is loaded, and nothing that a model has written runs.
+        """Return one HTML page. It loads nothing, and nothing that a model has written runs in it.
 
         Args:
-            about: what the experiment was: names, and what they say.
+            about: facts about the experiment, as pairs of a heading and a text.
         """
         rows = [[part for cell in row.cells for part in _cells(cell)] for row in self.rows]
         full = [any(row[place].text for row in rows) for place in range(len(self.head))]
@@ -93,7 +93,7 @@ class ExperimentReport:
         )
 
     def json(self, about: Mapping[str, Any]) -> str:
-        """A JSON object."""
+        """Return the report as a JSON object."""
         return json.dumps({**self.data, "about": about}, ensure_ascii=False)
 
 

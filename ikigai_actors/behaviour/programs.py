@@ -1,4 +1,4 @@
-"""Programs that judge a text: run to their own end, whatever they leave running."""
+"""Runs of programs that judge a text, up to the end of the program, whatever child processes it leaves."""
 
 import subprocess
 from collections.abc import Sequence
@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 
 class Ran(NamedTuple):
-    """A program that has ended."""
+    """The result of a program that has ended."""
 
     status: int
     """The exit code, less than 0 for a signal."""
     printed: str
     complained: str
-    """The standard error; empty where that was shown."""
+    """The text of its standard error; empty if that was shown directly."""
 
 
 def run_program(command: Sequence[str], text: str, timeout: float | None, *, shows_errors: bool = False) -> Ran:
-    """Run a program with a text as its standard input.
+    """Run a program with a text as its standard input; return its exit code and output.
 
     It writes to files. A pipe has its end only when everything has ended that the program has started.
 

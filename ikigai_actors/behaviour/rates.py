@@ -22,7 +22,7 @@ MOST_UNDECIDED = 0.1
 _ANYWHERE: Interval = (-1.0, 1.0)
 
 Scores = Mapping[int, Sequence[float | None]]
-"""The scores of a case's samples, by the case; None for what could not be judged."""
+"""The scores of each case's samples, by the number of the case; None for a sample not judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,21 +32,21 @@ class Rates:
     verdict: str
     """``pass``, ``fail`` or ``unsure``."""
     rate: float | None
-    """The mean of the cases' means; None when nothing could be judged."""
+    """The mean of the cases' mean scores (0 to 1); None if nothing could be judged."""
     interval: Interval | None
     """The interval of 95 %."""
     baseline: float | None
-    """The same of the baseline; None without one."""
+    """The rate of the baseline; None without one."""
     difference: float | None
-    """How much the rate is above that of the baseline, case by case; None without one."""
+    """The mean difference from the baseline, case by case; None without one."""
     difference_interval: Interval | None
     """The interval of 95 %."""
     undecided: int
-    """How many samples could not be judged, in both arms."""
+    """The number of samples not judged, in both arms."""
     cases: int
-    """How many cases were judged, with a baseline those that were judged in both arms."""
+    """The number of judged cases; with a baseline, those judged in both arms."""
     needed: int | None
-    """About how many cases like these a verdict takes, where it is unsure; None where no number does."""
+    """About how many such cases a clear verdict would need, if it is unsure; None if no number would do."""
 
 
 def rates_of(
@@ -55,11 +55,11 @@ def rates_of(
     """Judge the scores of a change.
 
     Args:
-        changed: those with the change.
-        baseline: those without; None when nothing was replayed without it.
-        margin: how much lower than that of the baseline the rate may be.
-        unmade: samples that were to be made, and were not.
-        at_least: what the rate is held to where there is no baseline; None for nothing.
+        changed: the scores with the change.
+        baseline: the scores without the change; None if nothing was replayed without it.
+        margin: how much lower than the baseline's rate the rate may be.
+        unmade: the number of samples that should have been made, but were not.
+        at_least: the required rate if there is no baseline; None for none.
     """
     means, usual = _means(changed), _means(baseline or {})
     scores = [score for arm in (changed, baseline or {}) for samples in arm.values() for score in samples]

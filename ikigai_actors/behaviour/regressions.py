@@ -44,16 +44,16 @@ class Failure(NamedTuple):
     """A sample that was judged wrong."""
 
     agent: str
-    """The agent of the turn, by uuid; of an evaluation the trial."""
+    """The agent of the recorded turn, by uuid; in an evaluation the trial."""
     position: int
-    """Where that turn began; of an evaluation the end of the trial."""
+    """The position where that turn began; in an evaluation the end of the trial."""
     why: str
     trial: str = ""
-    """The agent that was judged, by uuid: it can be asked why."""
+    """The agent that was judged, by uuid; it can be asked for its reasons."""
     number: int = 0
     """The number of that trial."""
     prompt: str | None = None
-    """The prompt."""
+    """The prompt of the turn; None if it had none."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -63,23 +63,23 @@ class RegressionReport(ExperimentResult):
     verdict: str
     """``pass``, ``fail`` or ``unsure``."""
     rate: float | None
-    """How often it was right: the mean of the cases' means. None when nothing could be judged."""
+    """The share of right answers (0 to 1): the mean of the cases' means. None if nothing could be judged."""
     interval: Interval | None
     """The interval of the rate, of 95 %, over cases."""
     baseline: float | None
-    """How often it was right without the change; None when that was not asked for."""
+    """The share of right answers without the change; None if that was not measured."""
     difference: float | None
     """The mean of the differences of the cases from the baseline; None without one."""
     difference_interval: Interval | None
     """The interval, of 95 %."""
     margin: float
-    """How much less often than without the change it might be right."""
+    """By how much the rate may be lower than the baseline's."""
     at_least: float | None
-    """The rate to which it was held where there is no baseline; None for none."""
+    """The required rate if there is no baseline; None for none."""
     cases: int
-    """How many cases were judged."""
+    """The number of judged cases."""
     needed: int | None
-    """About how many cases like these a verdict takes, where it is unsure; None where no number does."""
+    """About how many such cases a clear verdict would need, if it is unsure; None if no number would do."""
     failures: list[Failure]
     """The samples that were wrong with the change."""
     undecided: int
@@ -89,11 +89,11 @@ class RegressionReport(ExperimentResult):
     reasons: Mapping[str, int]
     """Why samples could not be judged, and how many for each reason."""
     of: tuple[str, ...] = ()
-    """The agents whose histories were looked at, by uuid."""
+    """The uuids of the agents whose histories the experiment uses."""
 
     @property
     def has_baseline(self) -> bool:
-        """Whether the change is held to the same cases without it."""
+        """Return whether the change is compared with the same cases without it."""
         return BASELINE in (self.experiment.book.terms or {}).get("arms", ())
 
     def _facts(self) -> Facts:
@@ -183,13 +183,15 @@ def regress(
     """Say whether a change made recorded turns worse. Nothing is done outside; after a crash, the same call goes on.
 
     Args:
-        turns: as `recorded` gives them; each is a case.
+        turns: the turns of `recorded`; each is a case.
         change: settings that differ, as in `configure`; None removes one.
-        check: whether a replayed turn is right: see `ikigai_actors.behaviour.checks`.
-        samples: how often each turn is replayed in each arm. Fixed beforehand: looking until it passes proves nothing.
-        baseline: whether the turns are replayed without the change too, and the change is held to that; else to 1.
-        margin: how much less often the change may be right.
-        at_least: how often the change is to be right; then no baseline is replayed.
+        check: decides whether a replayed turn is right: see `ikigai_actors.behaviour.checks`.
+        samples: the number of replays of each turn in each arm. Choose it beforehand: to add samples until the result
+            passes proves nothing.
+        baseline: whether to replay the turns without the change too, and compare with that; else the required rate is
+            1.
+        margin: by how much the rate may be lower than the baseline's.
+        at_least: the required rate, from 0 to 1; then no baseline is replayed.
         each: as in `replay`.
         run: as in `replay`.
         missing: as in `replay`.
@@ -247,20 +249,20 @@ def evaluate(
     tools: Sequence[str] = (),
     **how: Unpack[RunOptions],
 ) -> RegressionReport:
-    """Say how often an agent answers prompts rightly. Each is asked of forks of it; nothing is done outside.
+    """Measure how often an agent answers prompts correctly. Forks of the agent are asked; nothing is done outside.
 
     Args:
-        agent: whose history the prompts go on from. It may be dead, and gets no message.
+        agent: the agent whose history the prompts continue. It may be dead, and gets no message.
         cases: the prompts; each is a case.
         judge: is called for each trial, when it has answered, as that of a search; it returns True or False, a number
             from 0 to 1, a `Verdict`, None for what it cannot judge, or a future of these.
-        samples: how often each prompt is asked in each arm.
+        samples: the number of trials of each prompt in each arm.
         change: settings that differ, as in `configure`; None removes one.
         baseline: whether the prompts are asked without the change too, and the change is held to that.
-        margin: how much less often than that it may be right.
-        at_least: how often it is to be right, where it is not held to a baseline. With neither there is no verdict but
+        margin: by how much the rate may be lower than the baseline's.
+        at_least: the required rate, from 0 to 1, if there is no baseline. Without either, the verdict is always
             ``unsure``.
-        at: the position to go on from; None for the end of the history.
+        at: the position to continue from; None for the end of the history.
         tools: tools that run in trials, by name; each must be declared as ``read_only``.
         how: the name of the experiment, its budget and the rest of `RunOptions`.
 

@@ -1,4 +1,4 @@
-"""Replay: recorded turns once more, with a change, and nothing done outside.
+"""Replays of recorded turns with a change, without effects outside.
 
     turns = recorded(agent)
     found = replay(turns, change={"model": "openai:gpt-5"})
@@ -45,16 +45,16 @@ from ikigai_actors.reach.trials import check_answered, settings_of_position
 from ikigai_actors.system.handles.ref import AgentRef, System
 
 CHANGED, BASELINE = "change", "baseline"
-"""The arms."""
+"""The names of the two arms: with the change and without."""
 
 
 class ReplayedTurn(NamedTuple):
-    """A turn, and what came of its replay."""
+    """A recorded turn and its replay."""
 
     recorded: Turn
     again: Turn
     agent: AgentRef
-    """The trial that has replayed it."""
+    """The agent of the trial that replayed the turn."""
     differences: tuple[Difference, ...]
     number: int = 0
     """The number of the trial."""
@@ -65,7 +65,7 @@ class Replay(ExperimentResult):
     """The outcome of a replay."""
 
     turns: list[ReplayedTurn]
-    """In the order of the recorded turns; samples of one turn follow one another."""
+    """The replayed turns, in the order of the recorded turns; samples of one turn follow one another."""
 
     @property
     def differences(self) -> list[Difference]:
@@ -122,7 +122,7 @@ class Replay(ExperimentResult):
 
 
 class Played(NamedTuple):
-    """A trial of a replay that has its verdict."""
+    """A trial of a replay, with its verdict."""
 
     case: int
     arm: str
@@ -147,7 +147,7 @@ class Terms:
     samples: int
 
     def as_json(self, verb: str, arms: Sequence[str]) -> dict[str, Any]:
-        """The terms of the experiment: what it must have in common with one that it goes on with."""
+        """Return the terms of the experiment as JSON data; an experiment with the same terms is continued."""
         where = [[one.turn.agent.uuid, one.turn.opens, one.turn.end, one.start.at] for one in self.cases]
         return {
             "verb": verb,
@@ -177,15 +177,16 @@ def replay(
     """Replay recorded turns, with a change. Nothing is done outside; after a crash, the same call goes on.
 
     Args:
-        turns: as `recorded` gives them.
+        turns: the turns of `recorded`.
         change: settings that differ, as in `configure`; None removes one.
         edit: other texts for messages of these turns, by position: a prompt, a reply with calls, or a result. Then the
             turns alone that hold one are replayed.
         each: ``turn`` replays each from the history as recorded before it, ``log`` goes on from the replay of the turn
             before, as far as that still counted, ``step`` asks for each reply by itself.
         run: tools that run, by name; each must be declared as ``read_only``. All others are answered from the record.
-        samples: how often each turn is replayed.
-        missing: what a call gets that the record has not: ``stop`` ends the turn, ``tell`` tells the model.
+        samples: the number of replays of each turn.
+        missing: what happens at a call that is not in the record: ``stop`` ends the turn, ``tell`` gives the model an
+            error.
         how: the name of the experiment, its budget and the rest of `RunOptions`.
 
     Raises:
@@ -212,7 +213,7 @@ def checked_terms(
     samples: int,
     missing: str,
 ) -> Terms:
-    """Check what is to be replayed. Raises `BadInput`, and `HistoryPruned`."""
+    """Check the arguments of a replay. Raises `BadInput` and `HistoryPruned`."""
     if not isinstance(turns, Sequence) or not turns:
         raise BadInput(
             f"Expected turns to be a list of turns, one or more, as recorded() gives it; got {shown(turns)}."
@@ -239,7 +240,7 @@ def checked_terms(
 def replay_cases(
     verb: str, terms: Terms, arms: Sequence[str], judge: Callable[[Turn, Turn], Verdict], how: RunConfig, by: str = ""
 ) -> tuple[Experiment, list[Played]]:
-    """Replay all cases in all arms; return the experiment, and those that have a verdict.
+    """Replay all cases in all arms; return the experiment, and the trials that have a verdict.
 
     ``by`` is the fingerprint of the judge: verdicts in the book that another one gave are made again, of the replays as
     they are. No model is asked for that.

@@ -18,14 +18,14 @@ class ExperimentResult(ABC):
     """The outcome of an experiment."""
 
     experiment: Experiment
-    """The experiment: an agent, whose children the trials are."""
+    """The agent that is the experiment; the trials are its children."""
 
     def text(self) -> str:
-        """The result, in lines."""
+        """Return the result as lines of text."""
         return "\n".join(self._report(self._facts()).text)
 
     def html(self) -> str:
-        """One page, which needs nothing else: what was found, what was tried, when, by which model, and the cost."""
+        """Return one self-contained HTML page: the result, the trials, the time, the models and the cost."""
         facts = self._facts()
         return self._report(facts).html(facts.described())
 
@@ -41,7 +41,7 @@ class ExperimentResult(ABC):
         return f'<iframe sandbox srcdoc="{escape(page)}" style="width:100%;height:32em;border:0"></iframe>'
 
     def json(self) -> str:
-        """All of it as JSON."""
+        """Return the whole result as JSON text."""
         facts = self._facts()
         return self._report(facts).json(facts.as_json())
 
@@ -58,12 +58,15 @@ class ExperimentResult(ABC):
 
     @property
     def resumed(self) -> bool:
-        """Whether it was begun before."""
+        """Return whether the experiment had been begun before this call."""
         return self.experiment.resumed
 
     @property
     def ended(self) -> str:
-        """Why it has ended before all was tried: ``budget``, ``stopped`` or ``dry run``; empty when it has not."""
+        """Return why it ended before all trials were made: ``budget``, ``stopped`` or ``dry run``.
+
+        Empty if it did not.
+        """
         return self.experiment.ended
 
     @property
@@ -72,6 +75,6 @@ class ExperimentResult(ABC):
         return self.experiment.forecast
 
     def end(self) -> None:
-        """End the experiment and all its trials, if it lives. Their histories can be read until they are pruned."""
+        """Kill the experiment and all its trials, if it lives. Their histories can be read until they are pruned."""
         with suppress(AgentDead):
             end_agent(self.experiment.agent, "the experiment was ended", cascade=True)

@@ -16,25 +16,27 @@ MOST_PARALLEL = 1_000
 
 
 class RunOptions(TypedDict, total=False):
-    """How an experiment is run, whatever it tries: all five verbs take these by name."""
+    """How an experiment is run: keyword arguments of `search`, `bisect`, `replay`, `regress` and `evaluate`."""
 
     name: str | None
-    """Of the experiment; None for one that follows from its terms."""
+    """The name of the experiment; None makes a name from the verb and the terms."""
     under: AgentRef | None
-    """The agent below which it is made; None for agent 0."""
+    """The agent whose child the experiment is; None for the root agent."""
     parallel: int
-    """The most trials in flight: 8, and 1 for `bisect`, which more of them end sooner and cost more probes."""
+    """The most trials in flight; default 8, for `bisect` 1: with more, a bisection ends sooner but costs more
+    probes.
+    """
     budget: Budget | Mapping[str, Any] | None
     """The ceiling of the whole experiment."""
     retries: int
-    """How often a trial that failed is resumed before it is judged: 1."""
+    """How often a failed trial is resumed before it is judged; default 1."""
     warm: bool
     """Whether the first trial that goes on from a place is awaited before its siblings start (True). They then read its
     prefix from the cache of the model's service; otherwise each pays for it. A bisection never has
     two at one place at once.
     """
     fresh: bool
-    """Whether a new experiment begins, also when one of this name lives."""
+    """Whether to begin a new experiment even if one of this name lives."""
     dry_run: bool
     """Whether nothing is asked and nothing written. The result then has the ``forecast``, and what an experiment with
     these terms has found so far.
@@ -48,7 +50,7 @@ class RunOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class RunConfig:
-    """All `RunOptions`, with what counts where one is not given. Raises `BadInput` when one cannot be used."""
+    """All `RunOptions`, with defaults for those not given. Raises `BadInput` for an unusable value."""
 
     name: str | None = None
     under: AgentRef | None = None
@@ -62,7 +64,10 @@ class RunConfig:
 
     @classmethod
     def of(cls, verb: Callable[..., object], how: Mapping[str, Any]) -> "RunConfig":
-        """The options that a function of this package got. Raises `TypeError` in its name for one that it has not."""
+        """Return the options that a function of this package got.
+
+        Raises `TypeError`, naming that function, for an unknown option.
+        """
         known = [one.name for one in fields(cls)]
         if unknown := how.keys() - set(known):
             own = [name for name in inspect.signature(verb).parameters if name != "how"]

@@ -30,11 +30,11 @@ class SearchNode(NamedTuple):
     """A node of the tree of a search, for a function that gives its options."""
 
     number: int
-    """The number of its trial; 0 for the root."""
+    """The number of the node's trial; 0 for the root."""
     text: str
     """The answer of the trial; empty at the root."""
     agent: AgentRef
-    """The agent that it is; at the root, the one whose history is searched from."""
+    """The trial's agent; at the root, the agent whose history is searched from."""
 
 
 class FoundTrial(NamedTuple):
@@ -42,12 +42,12 @@ class FoundTrial(NamedTuple):
 
     number: int
     of: int
-    """The trial from whose end it goes on; 0 for the root."""
+    """The number of the trial whose end this one continues; 0 for the root."""
     prompt: str | None
     score: float | None
-    """The score; None when it was not judged, or could not be."""
+    """The score; None if the trial was not judged, or could not be."""
     why: str = ""
-    """Why it has this score, or none."""
+    """The judge's reason for the score, or for its absence."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -55,18 +55,18 @@ class Found(ExperimentResult):
     """The result of a search."""
 
     score: float | None
-    """The best score; None when nothing could be judged."""
+    """The best score; None if nothing could be judged."""
     number: int
-    """The trial that has it, the earliest among equals; 0 when there is none."""
+    """The number of the best trial, the earliest among equals; 0 if there is none."""
     path: list[int]
-    """The trials that lead to it, in order."""
+    """The numbers of the trials from the root to the best one, in order."""
     agent: AgentRef | None
     """The agent of that trial."""
     trials: list[FoundTrial]
-    """All trials, in order."""
+    """All trials, in the order of their numbers."""
 
     def keep(self, name: str | None = None) -> AgentRef:
-        """Fork the best trial out: an agent like any other, with effects, below that under which the search was made.
+        """Fork the best trial out of the experiment: a normal agent whose calls have effects.
 
         Under a name that it has kept the best trial under before, and that lives, it is the same agent.
 
@@ -118,7 +118,9 @@ class Found(ExperimentResult):
 
 
 SearchOptions = Sequence[Continuation] | Callable[[SearchNode], Sequence[Continuation]]
-"""The options: the same from each node, or those that a function gives for a node, always the same for the same."""
+"""The options: the same for every node, or a function that returns those of a node; it must always return the same for
+the same node.
+"""
 
 
 def search(
@@ -139,13 +141,13 @@ def search(
     Nothing that a trial's model calls is done outside. After a crash, the same call goes on.
 
     Args:
-        agent: whose history is gone on from.
+        agent: the agent whose history is continued.
         judge: is called for each trial, when it has answered: see `TrialRun`.
         plan: `BestOf`, `Beam` or `MCTS`.
         options: prompts to go on with, or a function of a node that gives them; `GO` in place of one asks once more
             for an answer to what the history ends with, a prompt or results of calls.
-        at: the position to go on from; None for the end of the history.
-        seed: of the chance in the plan.
+        at: the position to continue from; None for the end of the history.
+        seed: the seed of the plan's random choices.
         tools: tools that run in trials, by name; each must be declared as ``read_only``, or change no more than
             ``files`` lets it.
         files: ``overlay`` gives each trial files of its own in a workspace with ``on_fork="overlay"``, which its tools
@@ -208,7 +210,7 @@ def search(
 
 
 def kept(experiment: Experiment, number: int, name: str | None) -> AgentRef:
-    """Fork a trial out of its experiment, below the agent that supervises that.
+    """Fork a trial out of its experiment, below the experiment's supervisor.
 
     It has the settings of now of the agent whose history was gone on from, so it gets back no tool that was withdrawn,
     and may act again.

@@ -24,7 +24,7 @@ _STEPS = 50
 
 
 def interval_of_rate(rates: Sequence[float], times: float = 1.0) -> Interval | None:
-    """The interval of the mean of the rates of cases, within 0 and 1; None for no case.
+    """Return the interval of the mean of the rates of cases, within 0 and 1; None without cases.
 
     ``times`` is for a look ahead: with this many times as many cases like these.
     """
@@ -36,7 +36,10 @@ def interval_of_rate(rates: Sequence[float], times: float = 1.0) -> Interval | N
 
 
 def interval_of_difference(differences: Sequence[float], times: float = 1.0) -> Interval | None:
-    """The interval of the mean of the differences of cases, each from -1 to 1; None for no case. ``times`` as above."""
+    """Return the interval of the mean of differences of cases, each from -1 to 1; None without cases.
+
+    ``times`` as above.
+    """
     if not differences:
         return None
     better = times * sum(one for one in differences if one > 0)
@@ -46,7 +49,7 @@ def interval_of_difference(differences: Sequence[float], times: float = 1.0) -> 
 
 
 def wilson(rate: float, trials: float) -> Interval:
-    """Wilson's score interval of a rate that was seen in this many independent trials."""
+    """Return Wilson's score interval of a rate observed in this many independent trials."""
     z = _Z
     middle, width = rate + z * z / (2 * trials), z * math.sqrt((rate * (1 - rate) + z * z / (4 * trials)) / trials)
     scale = 1 + z * z / trials
@@ -54,7 +57,7 @@ def wilson(rate: float, trials: float) -> Interval:
 
 
 def tango(better: float, worse: float, pairs: float) -> Interval:
-    """Tango's score interval of the difference of two rates that were seen in pairs.
+    """Return Tango's score interval of the difference of two rates observed in pairs.
 
     Args:
         better: pairs of which only the first was right.
@@ -67,7 +70,7 @@ def tango(better: float, worse: float, pairs: float) -> Interval:
 
 
 def cases_needed(enough: Callable[[int], bool], most: int = 10**7) -> int | None:
-    """The least number of cases from which on there are enough; None when not even the most are."""
+    """Return the least number of cases for which ``enough`` is true; None if it is not even for ``most``."""
     if not enough(most):
         return None
     low, high = 0, most

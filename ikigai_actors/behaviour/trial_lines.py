@@ -11,7 +11,7 @@ from ikigai_actors.verbs.text.naming import named
 
 
 def trial_lines(line: Callable[[str], object], words: Callable[[Verdict], str]) -> OnTrial:
-    """A function that shows a line of each trial, with these words for its verdict."""
+    """Return a function that shows a line for each judged trial; ``words`` turns the verdict into text."""
 
     def show(run: TrialRun, verdict: Verdict) -> None:
         of = run.recorded
@@ -24,12 +24,12 @@ def trial_lines(line: Callable[[str], object], words: Callable[[Verdict], str]) 
 
 
 def score(verdict: Verdict) -> str:
-    """The score."""
+    """Return the score of a verdict as text."""
     return f"{verdict.score:g}"
 
 
 def good_or_bad(verdict: Verdict) -> str:
-    """The verdict of a bisection, in a word."""
+    """Return the verdict of a bisection as one word."""
     return "bad" if verdict.score is not None and verdict.score < BAD_BELOW else "good"
 
 

@@ -1,4 +1,4 @@
-"""Where a trial begins, and what comes of it."""
+"""The start of a trial, and its result."""
 
 import concurrent.futures
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from ikigai_actors.system.handles.ref import AgentRef, System
 
 
 class FollowUp(NamedTuple):
-    """A prompt that a trial gets when it has answered the one before."""
+    """A further prompt for a trial, sent when the one before is answered."""
 
     prompt: str
     data: Mapping[str, Any] = NO_DATA
@@ -24,29 +24,29 @@ class FollowUp(NamedTuple):
 
 
 class TrialStart(NamedTuple):
-    """Where a trial begins, and how."""
+    """The start of a trial."""
 
     of: str
-    """The agent whose history it inherits, by uuid."""
+    """The uuid of the agent whose history the trial inherits."""
     at: int
-    """The last position that it inherits."""
+    """The last inherited position."""
     prompt: str | None
     data: Mapping[str, Any] = NO_DATA
     """As the data of a prompt."""
     settings: Mapping[str, Any] = NO_DATA
-    """The settings that differ from those at that position; `effects` among them."""
+    """Settings that differ from those at that position, `effects` included."""
     go: bool = False
-    """Whether it goes on at once with what its history ends with, without a prompt."""
+    """Whether the trial goes on at once from the end of its history, without a prompt."""
     begin: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
-    """Copies of messages that it begins with: `TrialBirth.begin`."""
+    """Copies of messages that the trial begins with: see `TrialBirth.begin`."""
     then: tuple[FollowUp, ...] = ()
-    """The prompts afterwards. None has a verdict of its own: the last answer is judged."""
+    """The prompts after the first one. Only the last answer is judged."""
     recorded: Turn | None = None
     """As `TrialRun.recorded`."""
 
 
 def started(system: System, of: str, at: int, continuation: Continuation, settings: Mapping[str, Any]) -> TrialStart:
-    """Where a trial begins that goes on from a position: with a prompt, or with `GO` with what the history ends with.
+    """Return the start of a trial that continues a position with a prompt, or with `GO` without one.
 
     Raises `BadInput` when that waits for no answer.
     """
@@ -62,40 +62,40 @@ class TrialRun:
     trial: Trial
     """The trial, as the plan asked for it."""
     agent: AgentRef
-    """The agent that it is."""
+    """The agent of the trial."""
     reply: Reply | None
-    """The reply; None when its turn failed."""
+    """The reply; None if the trial's turn failed."""
     error: IkigaiError | None = None
-    """Why it has none."""
+    """The error of the failed turn; None if there is a reply."""
     recorded: Turn | None = None
-    """The recorded turn that it replays; None for trials that replay none."""
+    """The recorded turn that the trial replays; None for trials that replay none."""
 
     @property
     def text(self) -> str:
-        """The text of its reply; empty when it has none."""
+        """Return the text of the reply; empty if there is none."""
         return "" if self.reply is None else self.reply.text
 
     @property
     def diverged(self) -> bool:
-        """Whether its model has called what the record does not have."""
+        """Return whether the model made a call that is not in the record."""
         return isinstance(self.error, ReplayDiverged)
 
 
 Judge = Callable[[TrialRun], Any]
-"""Returns a number, True or False, a `Verdict`, None for what it cannot judge, or a future of one of these."""
+"""A function that returns a number, True or False, a `Verdict`, None for not judged, or a future of one of these."""
 
 
 class JudgeAsked(NamedTuple):
-    """The answer of a judge that has asked a model: the driver waits for it, as for a trial."""
+    """A judge's pending answer, for which a model was asked."""
 
     agent: AgentRef
-    """The agent that answers."""
+    """The agent that was asked."""
     verdict: Callable[[], Verdict]
-    """Gives the verdict, when that agent has nothing to do."""
+    """Returns the verdict, once that agent is idle."""
 
 
 def settled(said: object, of: Callable[[Verdict], Verdict] = lambda verdict: verdict) -> Verdict | JudgeAsked:
-    """The answer of a judge, through its future; ``of`` is applied to the verdict. Raises `BadInput`."""
+    """Return a judge's result, after waiting for its future; ``of`` is applied to the verdict. Raises `BadInput`."""
     if isinstance(said, JudgeAsked):
         verdict = said.verdict
         return JudgeAsked(said.agent, lambda: of(verdict()))
@@ -107,4 +107,4 @@ def settled(said: object, of: Callable[[Verdict], Verdict] = lambda verdict: ver
 
 
 OnTrial = Callable[[TrialRun, Verdict], object]
-"""Hears of each trial that was judged."""
+"""A function that is called with each judged trial and its verdict."""

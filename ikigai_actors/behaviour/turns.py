@@ -32,25 +32,25 @@ _OF_A_WORD = ("steer", "sender", "name", "from")
 
 @dataclass(frozen=True, slots=True)
 class TurnCall:
-    """A call of a turn. Calls are equal when their names and arguments are."""
+    """A call in a turn. Calls are equal if their names and arguments are."""
 
     position: int = field(compare=False)
-    """The position of the reply that made it."""
+    """The position of the reply that made the call."""
     name: str
     input: Mapping[str, Any]
     result: str | None = field(default=None, compare=False)
-    """The result; None when it got none."""
+    """The result; None if the call got none."""
     is_error: bool = field(default=False, compare=False)
     attached: Sequence[Mapping[str, Any]] = field(default=(), compare=False, repr=False)
     """The attachments of its result, as in the data of the message."""
 
 
 RecordedCalls = list[list[Any]]
-"""Name, arguments, result and whether that is an error, of each recorded call; and its attachments, if there are."""
+"""Name, arguments, result and whether that is an error, of each recorded call; then its attachments, if any."""
 
 
 def record_of(calls: Iterable[TurnCall]) -> RecordedCalls:
-    """The record that answers these calls when they are made again: of those that got a result."""
+    """Return the record that answers these calls when they are made again; calls without a result are left out."""
     return [
         [call.name, dict(call.input), call.result, call.is_error, *([list(call.attached)] if call.attached else [])]
         for call in calls
@@ -60,30 +60,32 @@ def record_of(calls: Iterable[TurnCall]) -> RecordedCalls:
 
 @dataclass(frozen=True, slots=True)
 class TurnWord:
-    """A word that was said to the agent within its turn."""
+    """A steering message that was sent to the agent during its turn."""
 
     position: int
     text: str
     replies: tuple[int, ...] = field(default=(), repr=False)
-    """The positions of the replies of the turn before it; without those that were cut off."""
+    """The positions of the turn's replies before it, without interrupted ones."""
     data: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The agent that said it, if one did; ``from`` is the recorded position of a word that a trial was given."""
 
 
 class TurnRequest(NamedTuple):
-    """A request of a turn, as the message has it that it ended with."""
+    """A request of a turn, according to the message in which it ended."""
 
     position: int
     kind: str
-    """``assistant`` for a reply, ``summary`` for that of a model; else that of a request which gave neither."""
+    """The kind of that message: ``assistant`` for a reply, ``summary`` for a model's summary, another kind for a
+    request without either.
+    """
     model: str
-    """The model that was asked, as ``provider:model``; empty where the message does not say."""
+    """The model that was asked, as ``provider:model``; empty if unknown."""
     usage: Usage | None
-    """The cost; None where the provider reported none."""
+    """The tokens used; None if the provider reported none."""
 
     @property
     def was_answered(self) -> bool:
-        """Whether it gave a reply, or a summary; else it failed, or was interrupted."""
+        """Return whether the request gave a reply or a summary; False if it failed or was interrupted."""
         return self.kind in (Kind.ASSISTANT, Kind.SUMMARY)
 
 
@@ -94,41 +96,41 @@ class Turn:
     agent: AgentRef
     """The agent, by uuid."""
     opens: int
-    """The position of the message that opened it."""
+    """The position of the message that opened the turn."""
     end: int
-    """The position of the message with which it ended; of the latest one in a turn that is open."""
+    """The position of the message that ended the turn; of the latest message in an open turn."""
     prompt: str | None
-    """The prompt; None when it had none: the agent was forked without, or its birth opened the turn."""
+    """The prompt; None if the turn had none, as that of an agent forked with a turn."""
     calls: tuple[TurnCall, ...]
     """In order; without the call that gives the value of a typed turn."""
     text: str
-    """The answer; of a typed turn the value, as JSON; else what was said last."""
+    """The answer: the value as JSON in a turn with an output type, else the last text."""
     how: str
-    """How it ended: ``answered``, ``diverged`` (a call was not in the record), ``failed`` or ``interrupted``; ``open``
-    when it has not.
+    """The end of the turn: ``answered``, ``diverged`` (a call was not in the record), ``failed``, ``interrupted``, or
+    ``open``.
     """
     error: str = ""
-    """Why it failed."""
+    """Why the turn failed; empty if it did not."""
     requests: tuple[TurnRequest, ...] = field(default=(), compare=False, repr=False)
-    """The requests that were answered, and those that have cost something."""
+    """The requests that were answered, and others that cost tokens."""
     data: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """The data of the message that opened it: which type of value it must give, and what was attached."""
+    """The data of the message that opened the turn: its output type and its attachments."""
     born_at: int | None = field(default=None, repr=False)
     """The last message with which the agent was born, when its birth opened the turn: that of a trial, or by a call of
     the parent's model, whose prompt it has. None when a prompt opened it.
     """
 
     words: tuple[TurnWord, ...] = ()
-    """The messages that came to the agent meanwhile, in order."""
+    """The steering messages sent to the agent during the turn, in order."""
 
     @property
     def tokens(self) -> int:
-        """How many its requests have cost, in and out, as far as the provider told."""
+        """Return the tokens of its requests, input and output, as far as the provider reported them."""
         return sum(one.usage.all_tokens for one in self.requests if one.usage is not None)
 
 
 def words_again(turn: Turn, at: int, number: int = 1, copied: int = 0) -> list[RecordedWord]:
-    """The words of a turn that are given to a trial which begins after a position.
+    """Return the steering messages of a turn for a trial that begins after a position.
 
     Args:
         turn: the recorded turn.
@@ -153,11 +155,11 @@ class RecordedTurns(list[Turn]):
 
 
 def recorded(*agents: AgentRef, where: Callable[[Turn], bool] | None = None) -> RecordedTurns:
-    """The turns that agents have taken, living or dead or imported, for `replay` and `regress`.
+    """Return the turns of agents (living, dead or imported), for `replay` and `regress`.
 
     Args:
-        agents: whose turns.
-        where: which turns; None for those that were answered.
+        agents: the agents whose turns are returned.
+        where: selects the turns; None for those that were answered.
 
     Returns:
         The turns. Its ``left_out`` counts the others.
@@ -184,12 +186,12 @@ def recorded(*agents: AgentRef, where: Callable[[Turn], bool] | None = None) -> 
 
 
 def own_messages(agent: AgentRef) -> list[Message]:
-    """All messages that an agent has written itself. Raises `HistoryPruned` when they were deleted."""
+    """Return all messages that an agent wrote itself. Raises `HistoryPruned` if they were deleted."""
     return written_by(agent.system, agent.uuid)
 
 
 def turns_in(agent: AgentRef, messages: Sequence[Message]) -> Iterator[Turn]:
-    """The turns among an agent's own messages, oldest first."""
+    """Return the turns among an agent's own messages, oldest first."""
     for opened in _by_turn(messages):
         yield _turn(agent, opened, _end_of_birth(messages) if opened[0] in messages[:3] else None)
 

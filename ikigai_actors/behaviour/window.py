@@ -39,7 +39,7 @@ from ikigai_actors.system.handles.ref import AgentRef
 T = TypeVar("T")
 
 LOOKED_AT = 32
-"""For how many trials at once it is read whether they have answered."""
+"""The number of trials whose latest messages are read in one query."""
 
 Judged = tuple[TrialRun, JudgedTrial]
 """The outcome of a trial, and its verdict."""
@@ -47,25 +47,25 @@ Judged = tuple[TrialRun, JudgedTrial]
 
 @dataclass(slots=True, eq=False)
 class InFlight:
-    """A trial that was asked for, and has no verdict."""
+    """A trial without a verdict yet."""
 
     trial: Trial
     start: TrialStart
     agent: AgentRef | None
-    """The trial; None until it is born."""
+    """The agent of the trial; None until it is born."""
     latest: Message | None = None
-    """The latest message, when it was found to have answered."""
+    """The latest message, once the trial has answered."""
     judging: Future[Judged | None] | None = None
-    """The verdict, when that is made on a thread of its own."""
+    """The future of the verdict, if the judge runs on a thread of its own."""
 
     @property
     def prefix(self) -> tuple[str, int, str]:
-        """The key that trials from the same place share: whose history, up to where, and their arm."""
+        """Return the key that trials with the same start share: agent, position and arm."""
         return self.start.of, self.start.at, self.trial.arm
 
 
 class TrialWindow(list[InFlight]):
-    """The trials in flight, in the order of their numbers; those that are not born are the last ones."""
+    """The trials in flight, in the order of their numbers; unborn ones come last."""
 
     def __init__(self, experiment: Experiment, judge: Judge) -> None:
         super().__init__()
@@ -76,14 +76,14 @@ class TrialWindow(list[InFlight]):
         self._judged_by = str(getattr(judge, "judged_by", ""))
 
     def is_first_ready(self) -> bool:
-        """Whether the first trial has answered, so that judging it waits for nothing."""
+        """Return whether the first trial has answered, so that it can be judged without waiting."""
         first = self[0]
         if first.agent is None or self._judge_blocks or first.start.then:
             return False
         return self._answered(first, first.agent) is not None
 
     def judge_first(self) -> Judged | None:
-        """Wait for the first trial, and judge it; None when its turn cannot go on: `Experiment.ended` says why.
+        """Wait for the first trial and judge it; None if its turn cannot go on: `Experiment.ended` says why.
 
         A judge that blocks is at all trials of the window meanwhile, each on its own thread.
         """
@@ -189,7 +189,7 @@ def _with_words(verdict: Verdict, start: TrialStart, agent: AgentRef) -> Verdict
 
 
 def resume_trial(agent: AgentRef) -> bool:
-    """Let a turn that failed, or was cut off, go on; return whether there was one."""
+    """Resume a failed or interrupted turn of a trial; return whether there was one."""
     try:
         return agent.resume()
     except (AgentDead, TurnInterrupted):
@@ -197,7 +197,7 @@ def resume_trial(agent: AgentRef) -> bool:
 
 
 def run_of(trial: Trial, agent: AgentRef, recorded: Turn | None, latest: Message | None = None) -> tuple[TrialRun, int]:
-    """The outcome of a trial that has nothing to do, and its last position.
+    """Return the result of an idle trial, and its last position.
 
     One that was never prompted has the answer that it inherits. A caller that has read its latest message gives that.
     """

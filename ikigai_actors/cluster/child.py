@@ -25,14 +25,14 @@ _KEPT = 4_000  # characters of what it has printed
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How the hosts of a fleet are started."""
+    """The arguments with which the hosts of a fleet are started."""
 
     url: str = field(repr=False)
     """The database, with its password."""
     app: str
     """``MODULE:FUNCTION``, as for ``ikigai host``."""
     directory: str | None
-    """Where the app is imported from; None for wherever Ray starts the shim."""
+    """The directory from which the app is imported; None for the one in which Ray starts the shim."""
     cpus: float
     """The resources that Ray reserves for each host."""
     resources: Mapping[str, float]
@@ -61,16 +61,16 @@ class HostProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process id; None when it could not be started."""
+        """Return the process id; None if the host could not be started."""
         return None if self._process is None else self._process.pid
 
     @property
     def said(self) -> str:
-        """The latest line that it has printed."""
+        """Return the latest line that the host has printed."""
         return next((line for line in reversed(self._printed.splitlines()) if line.strip()), "")
 
     def stop(self, timeout: float) -> int | None:
-        """Let it give its agents away and end; kill it when it has not in time. Returns its exit status."""
+        """Let the host give its agents away and end; kill it after ``timeout`` seconds. Returns its exit status."""
         self._told = True
         self._send(signal.SIGTERM)
         if not self._ended.wait(timeout):

@@ -20,9 +20,9 @@ class RayConnection(NamedTuple):
     """A connection to Ray."""
 
     ray: Any
-    """The module."""
+    """The imported module ``ray``."""
     is_local: bool
-    """Whether it is a Ray of ours on this machine, `ikigai_actors.cluster.local`."""
+    """Whether it is a Ray that this program started on this machine, see `ikigai_actors.cluster.local`."""
 
 
 @contextmanager

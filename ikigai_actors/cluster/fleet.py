@@ -34,10 +34,10 @@ from ikigai_actors.reach.databases import DatabasePlace, living_hosts, place_of
 from ikigai_actors.store.hosts.rows import HostRecord
 
 PREFIX = "ikigai-"
-"""How the namespaces of Ray begin that hold fleets."""
+"""The prefix of the Ray namespaces of fleets."""
 
 MOST_HOSTS = 1_000
-"""The most hosts of a fleet: one PostgreSQL serves fewer."""
+"""The largest number of hosts of a fleet."""
 
 _ANSWER = 5.0
 """Seconds for a shim to answer: one that Ray has found no place for does not."""
@@ -67,13 +67,13 @@ class FleetHost:
     place for it yet.
     """
     node: str
-    """The machine; empty when the shim does not answer."""
+    """The name of the machine; empty if the shim does not answer."""
     pid: int | None
     """The process of the host."""
     shards: int
     agents: int
     said: str
-    """The latest line that it has printed; empty when the shim does not answer."""
+    """The latest line that the host has printed; empty if the shim does not answer."""
 
 
 def start(
@@ -93,15 +93,15 @@ def start(
 
     Args:
         url: the PostgreSQL database; None for ``$IKIGAI_DATABASE_URL``.
-        hosts: how many there shall be.
+        hosts: the number of hosts to have.
         app: ``MODULE:FUNCTION``, which gives arguments of `ActorSystem.open`; it is imported on the nodes, from the
             working directory of this process or, as a job of Ray, from that of the job.
         address: of the cluster, as `ray.init` takes it. None for ``$RAY_ADDRESS``, and else for a Ray of ours on this
             machine, which is started if there is none, and lives until `Fleet.stop`.
-        cpus: what Ray sets aside for each host. None means 1, and 0 on the Ray of ours.
-        resources: what else Ray sets aside, by its names.
-        timeout: seconds to wait.
-        on_wait: gets a line that says what is waited for, whenever that changes.
+        cpus: CPUs that Ray reserves for each host. None means 1, or 0 on a Ray of this machine.
+        resources: other Ray resources to reserve for each host, by name.
+        timeout: seconds to wait for the hosts.
+        on_wait: called with a line that says what is waited for, whenever that changes.
 
     Raises:
         BadInput: an argument cannot be used, or Ray is not installed.
@@ -132,7 +132,7 @@ def start(
 
 
 def find_fleet(url: str | None = None, address: str | None = None) -> "Fleet":
-    """The fleet of a database, which another process has started.
+    """Return the fleet of a database, which another process has started.
 
     Args:
         url: as of `start`.
@@ -171,12 +171,12 @@ class Fleet:
         return _fleet_hosts(reports, self._records())
 
     def scale(self, hosts: int, timeout: float = 120.0, on_wait: Callable[[str], object] | None = None) -> None:
-        """Start hosts, or end those with the highest numbers, until there are this many; wait until they run agents.
+        """Start hosts, or end those with the highest numbers, until there are ``hosts``; wait until they run agents.
 
         Those that were drained are ended first, and count as missing.
 
         Args:
-            hosts: how many there shall be, 1 or more.
+            hosts: the number of hosts to have, 1 or more.
             timeout: seconds to wait for those that are started.
             on_wait: as of `start`.
 

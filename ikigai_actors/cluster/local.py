@@ -42,12 +42,12 @@ class LocalRay(NamedTuple):
 
 
 def environment() -> dict[str, str]:
-    """The variables by which a process reaches it."""
+    """Return the environment variables with which a process reaches the Ray of this machine."""
     return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(_home() / "token")}
 
 
 def local_ray() -> LocalRay | None:
-    """The one that runs."""
+    """Return the running Ray of this machine; None if there is none."""
     try:
         head = LocalRay(**json.loads((_home() / "head.json").read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -56,7 +56,7 @@ def local_ray() -> LocalRay | None:
 
 
 def ensure_local_ray() -> LocalRay:
-    """The one that runs, started if there is none. Raises `ClusterError`."""
+    """Return the Ray of this machine, started if there is none. Raises `ClusterError`."""
     home = _home()
     try:
         home.mkdir(mode=0o700, exist_ok=True)
@@ -69,7 +69,7 @@ def ensure_local_ray() -> LocalRay:
 
 
 def end_local_ray() -> Path | None:
-    """End the one that runs, if there is one. Returns where its logs are kept, with what the hosts have printed."""
+    """Stop the Ray of this machine, if it runs; return the directory of its logs, with the output of the hosts."""
     if (head := local_ray()) is not None:
         for number in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError):

@@ -27,21 +27,21 @@ _REST = 2.0
 
 
 class ShimReport(NamedTuple):
-    """The state of a host, as its shim knows it."""
+    """The state of a host, as reported by its shim."""
 
     launch: Launch
     node: str
     """The machine's name."""
     pid: int | None
-    """The process of the host; None when it could not be started."""
+    """The process id of the host; None if it could not be started."""
     status: int | None
-    """The exit status; None while it runs."""
+    """The exit status of the host; None while it runs."""
     said: str
-    """The latest line that it has printed."""
+    """The latest line that the host has printed."""
 
     @property
     def is_replaced(self) -> bool:
-        """Whether it has ended since another host has taken its place."""
+        """Return whether the host ended because another host of its name has taken its place."""
         return self.status == _REPLACED
 
 

@@ -1,4 +1,4 @@
-"""Protocols by which other programs reach the agents of a database.
+"""Protocols by which other programs reach the agents of a database: MCP, ACP, AG-UI and the network API.
 
     program             a door as a process
     mcp, mcp_tasks      the Model Context Protocol, and turns as tasks

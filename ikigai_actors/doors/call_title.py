@@ -1,4 +1,4 @@
-"""The title of a call: one line for a question or a list of a client."""
+"""The title of a call: one line for a question to a client, or for a list."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,6 +8,6 @@ LONGEST_TITLE = 200
 
 
 def call_title(tool: str, given: Mapping[str, Any]) -> str:
-    """A call as a person reads it on a line."""
+    """Return a call on one line, for people."""
     words = ", ".join(str(value) for value in given.values() if isinstance(value, str | int | float))
     return " ".join(f"{tool} {words}".split())[:LONGEST_TITLE]

@@ -1,13 +1,13 @@
-"""The process that runs the agents while a door is open: the host that is there, or one that the door starts.
+"""The host process that a door uses: one that runs already, or one that the door starts.
 
     hosting = Hosting(database, lambda: started(["--provider", "offline"], database))
     system = hosting.attached(timeout=20)       # attached; a host runs, or is on its way
     hosting.check_hosted(0.8)                   # raises `NoHost`
 
-A thread looks again and again whether a host lives, and starts one when none does, at most one at a time. The host is
-no child that ends with the door: it has a session of its own, and ends by itself when nobody needs it any more
-(``ikigai host --until-idle``). Two doors may start hosts for one file at the same moment: the lock of the file decides,
-the other host ends with status 75, and its door finds the one that won.
+A thread checks regularly whether a host is alive, and starts one when none is, at most one at a time. The host does not
+end with the door: it has its own session, and ends by itself when nobody needs it any more (``ikigai host
+--until-idle``). Two doors may start hosts for one file at the same moment: the lock of the file decides, the other host
+ends with status 75, and its door finds the one that won.
 """
 
 import json
@@ -28,44 +28,46 @@ from ikigai_actors.reach.views import is_hosted, is_made
 from ikigai_actors.system.attached import AttachedSystem
 
 UNTIL_IDLE = 60
-"""Seconds after which a host that was started here ends when nobody needs it."""
+"""The seconds without use after which a host that a door has started ends."""
 
 _LOOK = 0.1
 """Seconds between two looks at whether a host lives, while none does."""
 
 STARTS = 20.0
-"""Seconds within which a host that was started here runs the agents, or is not waited for any more."""
+"""The seconds within which a started host must run the agents; then it is not waited for any more."""
 
 CALM = 1.0
-"""The same while one does."""
+"""The seconds between two checks while a host is alive."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
-"""Seconds between two starts: twice as many after each host that ended before it ran the agents."""
+"""The seconds before another start: doubled after each host that ended before it ran the agents, from the first to the
+longest.
+"""
 
 LOG_SIZE = 1_000_000
-"""Bytes after which the log begins again; the one before is kept."""
+"""The bytes after which a new log is begun; the one before is kept."""
 
 
 class Starting(Protocol):
-    """A host that was started."""
+    """A host process that was started."""
 
     def poll(self) -> int | None:
         """The exit status; None while it runs."""
 
 
 class StartSchedule:
-    """When a host is started. Pure: times are given."""
+    """Decides when a host is started. Pure: times are arguments."""
 
     def __init__(self) -> None:
         self._due, self._pause = float("-inf"), FIRST_PAUSE
 
     def starts(self, now: float, *, hosted: bool, starting: bool) -> bool:
-        """Whether a host is to be started now.
+        """Return whether to start a host now.
 
         Args:
-            now: seconds of a clock that never leaps.
-            hosted: whether a host lives.
-            starting: whether the one that was started last runs still.
+            now: seconds of a monotonic clock.
+            hosted: whether a host is alive.
+            starting: whether the host that was started last is still starting.
         """
         if hosted:
             self._pause = FIRST_PAUSE
@@ -79,12 +81,12 @@ class Hosting:
     """Keeps a host alive for one door, and attaches the door to it."""
 
     def __init__(self, database: str | None, start: Callable[[], Starting], why: Callable[[], str]) -> None:
-        """Begin at once.
+        """Begin to keep a host alive, at once.
 
         Args:
-            database: its place.
+            database: the path or URL of the database; None for the default.
             start: starts a host.
-            why: the latest line that a host has left, for one that could not be started.
+            why: returns the latest log line of a host that could not be started.
         """
         self._database, self._start, self._why = database, start, why
         self._changed = Condition()
@@ -107,8 +109,8 @@ class Hosting:
     def check_hosted(self, timeout: float) -> None:
         """Return when a host runs the agents. Raises `NoHost` after this many seconds.
 
-        While a host starts that this door has started, it is waited for, up to `STARTS` seconds: clients that call as
-        soon as a door is open are not refused, and most of them never call again.
+        A host that this door has started is waited for up to `STARTS` seconds. So clients that call directly after the
+        start are not refused; most of them would never try again.
         """
         until = monotonic() + STARTS
         with self._changed:
@@ -124,7 +126,7 @@ class Hosting:
         return not self._looked or (self._host is not None and self._host.poll() is None)
 
     def close(self) -> None:
-        """Look no more, and give the database back. The host goes on."""
+        """Stop checking, and close the database. The host runs on."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -174,12 +176,12 @@ class Hosting:
 
 
 def start_host(words: Sequence[str], environ: Mapping[str, str], log: Path) -> Starting:
-    """Start a host in a session of its own.
+    """Start a host in its own session.
 
     Args:
-        words: the global options of the command line, without a database: a password in it would be seen by others.
-        environ: its environment, which names the database.
-        log: where it writes what it reports.
+        words: the global options of the command line, without the database, because other users could see its password.
+        environ: the environment, which names the database.
+        log: the file for its output.
     """
     command = [sys.executable, "-m", "ikigai_actors", *words, "host", "--until-idle", str(UNTIL_IDLE)]
     with suppress(OSError):
@@ -200,7 +202,7 @@ def start_host(words: Sequence[str], environ: Mapping[str, str], log: Path) -> S
 
 
 def latest_line(log: Path) -> str:
-    """The latest line of a log; empty when there is none."""
+    """Return the latest line of a log; empty when there is none."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - 4_000))
@@ -218,7 +220,7 @@ def _said(line: str) -> str:
 
 
 def door_log() -> Path:
-    """The log of doors and of the hosts that they start, which only its user may read; made if it is missing."""
+    """Return the log file of doors and their hosts, which only its user may read. It is made if it is missing."""
     log = kept_of_user("doors.log")
     log.parent.mkdir(parents=True, exist_ok=True)
     os.close(_opened(log))

@@ -1,10 +1,10 @@
-"""JSON-RPC 2.0: what a line says, and a connection that answers its requests and asks some of its own.
+"""JSON-RPC 2.0: parses lines, and answers and sends requests on a connection.
 
     connection = RpcConnection(server, send=lines.write)
     connection.receive_line(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
     await connection.ask("session/request_permission", {...})
 
-Whatever comes in, there is an answer, and the connection goes on: a line that is no message has an error without an id.
+Every line gets an answer, and the connection goes on: a line that is no message gets an error without an id.
 """
 
 import asyncio
@@ -68,13 +68,13 @@ class RpcResponse(NamedTuple):
 
 
 class Server(Protocol):
-    """Answers requests."""
+    """Answers the requests of a client."""
 
     async def request(self, request: RpcRequest, notify: Callable[[str, Params], object]) -> Any:
-        """The result of a request; ``notify`` sends a notification before it. Raises `RpcError`."""
+        """Return the result of a request; ``notify`` sends a notification before it. Raises `RpcError`."""
 
     def notified(self, request: RpcRequest) -> None:
-        """Take a notification."""
+        """Handle a notification."""
 
     def give_up(self, request: RpcRequest) -> GivenUp:
         """Hear that the client has given up a request which is not answered yet."""
@@ -104,7 +104,7 @@ def message_of(value: object) -> RpcRequest | RpcResponse:
 
 
 class RpcConnection:
-    """One client. Of one event loop."""
+    """The connection to one client. It belongs to one event loop."""
 
     def __init__(self, server: Server, send: SendMessage) -> None:
         """Speak to a client by sending messages."""
@@ -135,7 +135,7 @@ class RpcConnection:
             self._tasks[message.id], self._requests[message.id] = task, message
 
     def refuse(self, code: int, text: str) -> None:
-        """Send an error for something that is no message."""
+        """Send an error for a line that is no message."""
         self._answer(None, error=RpcError(code, text).as_json())
 
     def notify(self, method: str, params: Params) -> None:
@@ -143,7 +143,7 @@ class RpcConnection:
         self._send({"jsonrpc": "2.0", "method": method, "params": params})
 
     async def ask(self, method: str, params: Params) -> Any:
-        """Ask the client; return the result. Raises `RpcError` when it refuses."""
+        """Send a request to the client, and return the result. Raises `RpcError` when it refuses."""
         self._numbers += 1
         number = f"ikigai-{self._numbers}"
         future = self._asked[number] = asyncio.get_running_loop().create_future()
@@ -157,7 +157,7 @@ class RpcConnection:
             self._asked.pop(number, None)
 
     def cancel(self, number: object) -> None:
-        """Take it that the client gives up a request."""
+        """Note that the client cancels a request."""
         if not isinstance(number, str | int) or number not in self._tasks:
             return
         how = self._server.give_up(self._requests[number])

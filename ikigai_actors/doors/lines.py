@@ -15,16 +15,16 @@ from threading import Semaphore, Thread
 from typing import Any
 
 LONGEST_MESSAGE = 32 * 1024 * 1024
-"""Bytes of a line; a longer one is skipped, and refused."""
+"""The most bytes of a line. A longer one is skipped, and refused."""
 
 UNTAKEN = 256
-"""Lines that are read before they are taken, at most: a client that sends faster has to wait."""
+"""The most lines that are read ahead. A client that sends faster must wait."""
 
 _CHUNK = 1 << 16
 
 
 class LineSplitter:
-    """Cuts what is read into lines. Pure."""
+    """Splits input into lines. Pure."""
 
     def __init__(self, longest: int = LONGEST_MESSAGE) -> None:
         self._longest = longest
@@ -32,7 +32,10 @@ class LineSplitter:
         self._size = 0
 
     def feed(self, data: bytes) -> Iterator[bytes | None]:
-        """The lines that are complete with these bytes, without blank ones; None for each that is too long."""
+        """Return the lines that are complete with these bytes, without blank ones.
+
+        None for each line that is too long.
+        """
         *complete, rest = data.split(b"\n")
         for piece in complete:
             self._add(piece)
@@ -51,7 +54,7 @@ class StandardLines:
     """The lines of this process."""
 
     def __init__(self) -> None:
-        """Take standard output for the protocol, and begin to read."""
+        """Use standard output for the protocol, and begin to read."""
         sys.stdout.flush()
         self._out = os.dup(1)
         os.dup2(2, 1)
@@ -63,7 +66,10 @@ class StandardLines:
         self._writer.start()
 
     def read(self, receive: Callable[[bytes | None], object], end: Callable[[], object]) -> None:
-        """Have each line taken on the running event loop, None for one that is too long; then ``end`` called."""
+        """Pass each line to ``receive`` on the running event loop, None for a line that is too long.
+
+        Call ``end`` at the end.
+        """
         loop = asyncio.get_running_loop()
 
         def taken(line: bytes | None) -> None:

@@ -1,4 +1,4 @@
-"""``ikigai mcp``: the Model Context Protocol, in both of its eras, for a client by lines or by HTTP.
+"""``ikigai mcp``: the Model Context Protocol, in its old and new versions, for a client by lines or by HTTP.
 
 The package ``mcp`` speaks the protocol: versions, handshakes, validation, cancelled calls and reports of progress. The
 tools are ours, and are imported when they are first asked for. The package has no batches, which 2025-03-26 alone
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TASKS, CAPABILITIES_KEY = "io.modelcontextprotocol/tasks", "io.modelcontextprotocol/clientCapabilities"
-"""The extension by which a call gives a task, and where a client says that it knows it."""
+"""The name of the extension for tasks, and the key under which a client lists its capabilities."""
 
 PROGRESS = 5.0
 """Seconds between two reports of progress."""
@@ -63,7 +63,7 @@ OFFERED = (
     "fork", "prompt", "wait", "send", "read_mail", "agents", "history", "diff", "merge", "documents", "signal", "kill",
     "decide", "grant",
 )  # fmt: skip
-"""The acts that are tools, in the order in which they are listed."""
+"""The acts that are offered as tools, in order."""
 
 INSTRUCTIONS = (
     "A tree of durable LLM agents. Each has a history, a mailbox and children; all of that survives crashes. `fork` "
@@ -87,7 +87,7 @@ class TaskParams(RequestParams, extra="allow"):
 
 
 class McpDoor:
-    """Answers the calls of MCP clients. It remembers nothing of them."""
+    """Answers the calls of MCP clients. It keeps no state of them."""
 
     def __init__(
         self,
@@ -99,15 +99,15 @@ class McpDoor:
         news: "NewsFeed | None" = None,
         pool: ThreadPoolExecutor | None = None,
     ) -> None:
-        """Put the parts together.
+        """Make the door.
 
         Args:
-            access: gives what clients reach; waits until that can be said.
+            access: returns the agents in reach; waits until the database is there.
             read_only: whether only tools are offered that change nothing.
-            tasks: whether clients that know tasks get a task for a turn.
-            principal: who asks; None for the user of this machine, who may do everything.
-            news: hears the commits of agents; None for a feed of its own.
-            pool: the threads that work; None for its own.
+            tasks: whether clients that support tasks get a task for a turn.
+            principal: the principal that asks; None for the user of this machine, who has all rights.
+            news: the feed of agents' commits; None makes one.
+            pool: the threads for work; None makes them.
         """
         self._access, self._read_only, self._tasks = access, read_only, tasks
         self._principal, self._feed = principal, news
@@ -262,7 +262,7 @@ class McpDoor:
 
 
 def is_over(turn: Mapping[str, Any]) -> bool:
-    """Whether nothing more comes of a turn unless somebody does something."""
+    """Return whether a turn makes no progress unless somebody acts."""
     return bool(turn["status"] != "working")
 
 
@@ -283,7 +283,7 @@ def _error_of(text: str) -> CallToolResult:
 
 
 def knows_tasks(meta: Mapping[str, Any] | None) -> bool:
-    """Whether a client says with a request that it knows tasks."""
+    """Return whether a request says that the client supports tasks."""
     capabilities = (meta or {}).get(CAPABILITIES_KEY)
     extensions = capabilities.get("extensions") if isinstance(capabilities, dict) else None
     return isinstance(extensions, dict) and TASKS in extensions

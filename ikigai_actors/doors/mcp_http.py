@@ -1,6 +1,6 @@
-"""MCP over HTTP: the handler of the package, for a request that a guard or the API has let in.
+"""MCP over HTTP: the package's handler, for a request that was authorised already.
 
-It remembers no client. The answer is a stream where a client wants progress, and an object of JSON otherwise.
+It keeps no state of clients. The answer is a stream if the client wants progress, and a JSON object otherwise.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""A client of MCP by lines: the streams between which the server of the package runs.
+"""A client of MCP by lines: the streams between the client and the package's server.
 
 The package has such streams for standard input and output too. They set no limit to a line, and pass over a line that
 is no message, so that its sender waits forever; here it has an error without an id.
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class McpLines:
-    """One client, and the server that answers it. Of one event loop."""
+    """One client, and the server that answers it. They belong to one event loop."""
 
     def __init__(
         self, server: Server[Any], send: Callable[[Mapping[str, Any]], object], end: Callable[[], object] | None = None
@@ -41,11 +41,11 @@ class McpLines:
             self.refuse(error.code, str(error))
 
     def refuse(self, code: int, text: str) -> None:
-        """Send an error for something that is no message."""
+        """Send an error for a line that is no message."""
         self._send({"jsonrpc": "2.0", "id": None, "error": RpcError(code, text).as_json()})
 
     def close(self) -> None:
-        """End all that the client waits for."""
+        """End all waits of the client."""
         self._messages.put_nowait(None)
 
     async def _serve(self, server: Server[Any]) -> None:
@@ -67,7 +67,7 @@ class McpLines:
         self._send(item.message.model_dump(by_alias=True, mode="json", exclude_unset=True))
 
     async def aclose(self) -> None:
-        """Hold nothing."""
+        """Do nothing, because there is nothing to release."""
 
     def __aiter__(self) -> Self:
         return self
@@ -84,7 +84,7 @@ class McpLines:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Hold nothing."""
+        """Do nothing, because there is nothing to release."""
 
 
 def _message_in(line: bytes) -> SessionMessage:

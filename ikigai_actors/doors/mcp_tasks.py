@@ -1,7 +1,7 @@
-"""Turns as tasks of MCP: the extension ``io.modelcontextprotocol/tasks``, for clients that say that they know it.
+"""Turns as tasks of MCP: the extension ``io.modelcontextprotocol/tasks``, for clients that support it.
 
-The id of a task is the handle of its turn. So it is there before it is given, and means the same to every client
-forever; nothing is remembered. A call that asks is a question to the client, which may leave it open.
+The id of a task is the handle of its turn. So it is valid for every client and forever, and no state is kept. A call
+that needs approval is a question to the client, which may leave it open.
 """
 
 from collections.abc import Mapping
@@ -18,16 +18,16 @@ from ikigai_actors.verbs.acts.turns import end_or_take_back
 from ikigai_actors.verbs.question_forms import take_form_answer, waiting_question
 
 POLL = 2_000
-"""Milliseconds from one look of a client at a task to the next."""
+"""The milliseconds between two checks of a task that clients should keep."""
 
 
 def task_of(reach: Access, handle: TurnHandle) -> dict[str, Any]:
-    """The task that a call gives in place of its turn."""
+    """Return the task for a turn."""
     return {"resultType": "task", **_task(reach, handle, reach.turns.look_at(handle))}
 
 
 def task_at(reach: Access, params: Mapping[str, Any]) -> dict[str, Any]:
-    """A task as it is; ``result`` is what its turn has given. Raises `BadInput` for an id that nobody gave."""
+    """Return the state of a task; ``result`` is the result of its turn. Raises `BadInput` for an unknown id."""
     handle = _handle(reach, params)
     turn = reach.turns.look_at(handle)
     told = _task(reach, handle, turn)
@@ -40,7 +40,7 @@ def task_at(reach: Access, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def answer_task(reach: Access, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Decide on what a task asks. A call that the client declines to decide on stays open."""
+    """Decide on the calls of a task that need approval. A call on which the client does not decide stays open."""
     handle, answers = reach.turns.settled(_handle(reach, params)), params.get("inputResponses")
     questions = {one["call"]: one.get("question") for one in reach.turns.look_at(handle).get("asks", ())}
     if not isinstance(answers, dict):
@@ -58,7 +58,7 @@ def answer_task(reach: Access, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def cancel_task(reach: Access, params: Mapping[str, Any]) -> dict[str, Any]:
-    """End the turn of a task; one that has not begun is taken back."""
+    """End the turn of a task. A prompt whose turn has not begun is withdrawn."""
     handle = reach.turns.settled(_handle(reach, params))
     reach.check_hosted(reach.quick)
     end_or_take_back(reach, handle)

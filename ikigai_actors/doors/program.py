@@ -1,4 +1,4 @@
-"""The programs of the doors: one process for each client, or one for all by HTTP.
+"""The processes of the doors: one for each client, or one for all clients by HTTP.
 
 Such a process ends with its input, with the process that has started it, or by a signal; never since a host has ended.
 """
@@ -33,39 +33,39 @@ TO_CLOSE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class DoorOptions:
-    """How a door is opened."""
+    """The options of a door."""
 
     database: str | None
-    """The place of the database."""
+    """The path or URL of the database; None for the default."""
     words: Sequence[str] = field(default=())
     """The global options for a host that is started, as on a command line."""
     under: str | None = None
     """The topmost agent that can be reached; None for agent 0."""
     read_only: bool = False
-    """Whether nothing can be changed."""
+    """Whether clients can change nothing."""
     workspace: str | None = None
-    """The directory of the agents' tools, if it is known."""
+    """The directory of the agents' tools; None if unknown."""
     tasks: bool = False
-    """Whether clients that know tasks get one for a turn."""
+    """Whether clients that support tasks get a task for a turn."""
     json_log: bool = False
     """Whether the lines of its log are JSON."""
 
 
 class DoorOpening:
-    """A door that is being opened, on a thread of its own: what it needs takes long to import."""
+    """A door that is being opened, on a separate thread, because its imports take long."""
 
     def __init__(self, options: DoorOptions) -> None:
-        """Begin."""
+        """Begin to open the door."""
         self._options = options
         self._opened: Future[tuple[Access, Hosting]] = Future()
         threading.Thread(target=self._open, name="ikigai-door-opening", daemon=True).start()
 
     def access(self) -> "Access":
-        """The reach of the client; waits until that can be said. Raises `BadInput` for a database that is none."""
+        """Return the reach of the client; waits for the database. Raises `BadInput` for a wrong database."""
         return self._opened.result()[0]
 
     def close(self) -> None:
-        """Give the database back."""
+        """Close the database."""
         with suppress(IkigaiError):
             self._opened.result()[1].close()
 
@@ -126,7 +126,7 @@ def serve_acp(options: DoorOptions) -> int:
 
 
 def serve_mcp_by_http(options: DoorOptions, port: int, show: Callable[[str], object]) -> int:
-    """Serve MCP by HTTP on this machine until a signal comes; ``show`` prints how a client is attached.
+    """Serve MCP by HTTP on this machine until a signal comes; ``show`` prints how to connect a client.
 
     Raises `BadInput`.
     """
@@ -157,10 +157,10 @@ class Connected(Protocol):
         """Take a line from the client."""
 
     def refuse(self, code: int, text: str) -> None:
-        """Send an error for something that is no message."""
+        """Send an error for a line that is no message."""
 
     def close(self) -> None:
-        """End all that the client waits for."""
+        """End all waits of the client."""
 
 
 async def _serve_lines(lines: StandardLines, connect: Callable[[Callable[[], object]], Connected]) -> None:

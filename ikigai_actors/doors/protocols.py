@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 
 class DoorApplication:
-    """The application of ``ikigai mcp --http``. Its client may do everything: a guard has let it in."""
+    """The application of ``ikigai mcp --http``. A guard has authorised its clients, which have all rights."""
 
     def __init__(self, mcp: "Server[Any]", access: Access, *, read_only: bool = False) -> None:
-        """Put the parts together; nothing that only reads has AG-UI."""
+        """Make the application. With ``read_only`` there is no AG-UI."""
         self._mcp, self._access, self._read_only = mcp, access, read_only
         self._news = NewsFeed(lambda: access.system)
 
     def drain(self) -> None:
-        """End the streams."""
+        """End all streams."""
         self._news.release_all()
 
     async def __call__(self, scope: AsgiScope, receive: Receive, out: SendEvent) -> None:
@@ -58,7 +58,7 @@ class DoorApplication:
 
 
 async def answer_mcp_client(server: "Callable[[], Server[Any]]", request: HttpRequest, out: SendEvent) -> None:
-    """Answer a message of MCP, or say what is missing here. Raises `RequestRefused`."""
+    """Answer a message of MCP, or explain which package is missing. Raises `RequestRefused`."""
     try:
         mcp_http = await asyncio.to_thread(_mcp_http)
     except BadInput as error:
@@ -77,13 +77,13 @@ class AguiClient(NamedTuple):
     """A client of AG-UI."""
 
     access: Access
-    """The agents in reach."""
+    """The agents that the client may reach."""
     news: NewsFeed
     principal: Principal | None = None
     """The principal that asks; None for the user of this machine."""
 
     async def answer(self, agent: str, request: HttpRequest, out: SendEvent) -> None:
-        """Answer a request about an agent, or say what is missing here. Raises `RequestRefused`."""
+        """Answer a request about an agent, or explain which package is missing. Raises `RequestRefused`."""
         try:
             made = await asyncio.to_thread(self._runs)
         except BadInput as error:

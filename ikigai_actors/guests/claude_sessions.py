@@ -32,34 +32,34 @@ class IkigaiSessionStore:
     """A session store in the database of a system. Several processes may use it at once, on one session too."""
 
     def __init__(self, system: GuestSystem) -> None:
-        """Keep sessions beside the agents of an open system, which need not be used."""
+        """Store sessions in the database of an open system; its agents need not be used."""
         self._logs = GuestLogs(system)
 
     async def append(self, key: "SessionKey", entries: "list[SessionStoreEntry]") -> None:
-        """Append entries, or none of them; those whose ``uuid`` is there already are left out."""
+        """Append entries, all or none; entries whose ``uuid`` is stored already are left out."""
         place = _place(key)
         rows = [GuestEntry(key=str(entry.get("uuid") or ""), data=_json(entry)) for entry in entries]
         if rows:
             await self._logs.ask_in_order(lambda: self._logs.append_new(place, rows, partial(_summed, key, place)))
 
     async def load(self, key: "SessionKey") -> "list[SessionStoreEntry] | None":
-        """All entries of a transcript, in their order; None for one that was never written."""
+        """Return all entries of a transcript, in order; None if it was never written."""
         place = _place(key)
 
         entries = await self._logs.ask(lambda: self._logs.entries(place))
         return None if entries is None else [json.loads(entry.data or "") for entry in entries]
 
     async def list_sessions(self, project_key: str) -> "list[SessionStoreListEntry]":
-        """The sessions of a project, and when each was changed last, in milliseconds since 1970."""
+        """Return the sessions of a project, with the time of each one's last change in milliseconds since 1970."""
         return [{"session_id": str(log.name), "mtime": log.changed_at} for log in await self._within(project_key)]
 
     async def list_session_summaries(self, project_key: str) -> "list[SessionSummaryEntry]":
-        """The summaries of a project's sessions, as the SDK has made them."""
+        """Return the summaries of a project's sessions, as the SDK has made them."""
         logs = await self._within(project_key)
         return [_summary(log) for log in logs if log.data]
 
     async def delete(self, key: "SessionKey") -> None:
-        """Delete a transcript; that of a session with those of its subagents."""
+        """Delete a transcript; if it is a session's, also those of its subagents."""
         place = _place(key)
         below = (_SUBAGENT, _scope(key)) if place.guest == _SESSION else None
         await self._logs.ask_in_order(lambda: self._logs.drop(place, below))

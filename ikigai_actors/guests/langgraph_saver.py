@@ -38,7 +38,7 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
     """A checkpoint saver in the database of a system. Several processes may use it at once, on one thread too."""
 
     def __init__(self, system: GuestSystem, *, serde: "SerializerProtocol | None" = None) -> None:
-        """Keep checkpoints beside the agents of an open system, which need not be used."""
+        """Store checkpoints in the database of an open system; its agents need not be used."""
         super().__init__(serde=serde)
         self._logs = GuestLogs(system)
 
@@ -49,7 +49,7 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         metadata: "CheckpointMetadata",
         new_versions: "ChannelVersions",
     ) -> "RunnableConfig":
-        """Store a checkpoint; return the configuration that names it."""
+        """Store a checkpoint; return the configuration that identifies it."""
         place, part = _place(config), _namespace(config)
         kind, body = self.serde.dumps_typed(checkpoint)
         fields = get_serializable_checkpoint_metadata(config, metadata)
@@ -64,7 +64,10 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
     def put_writes(
         self, config: "RunnableConfig", writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Store the writes of a task. Those that are there stay, except for errors, interrupts and the like."""
+        """Store the writes of a task.
+
+        Stored ones are kept, except errors, interrupts and the like, which are replaced.
+        """
         place, part, about = _place(config), _namespace(config), _checkpoint(config)
         if about is None:
             raise BadInput("Expected config to name the checkpoint that the writes follow; it has no checkpoint_id.")
@@ -78,7 +81,10 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         (self._logs.put if replaces else self._logs.append_new)(place, entries)
 
     def get_tuple(self, config: "RunnableConfig") -> CheckpointTuple | None:
-        """The checkpoint that a configuration names; without a ``checkpoint_id`` the latest one."""
+        """Return the checkpoint that a configuration names; without a ``checkpoint_id`` the latest one.
+
+        None if there is none.
+        """
         return next(self._list(config, _namespace(config), None, None, _checkpoint(config), most=1), None)
 
     def list(
@@ -96,7 +102,7 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         return islice(tuples, limit)
 
     def delete_thread(self, thread_id: str) -> None:
-        """Delete a thread. Copies of it keep what they show."""
+        """Delete a thread. Copies of it keep their contents."""
         self._logs.drop(_thread(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
@@ -104,7 +110,7 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         self._logs.forget_tagged(_THREAD, run_ids)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Let a new thread begin with all that another one holds: one row.
+        """Make a new thread that begins with all contents of another one; this stores one row only.
 
         Raises `BadInput` when there is no such thread, or the target is there already.
         """

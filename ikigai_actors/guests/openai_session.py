@@ -31,12 +31,12 @@ class IkigaiSession:
         *,
         session_settings: "SessionSettings | None" = None,
     ) -> None:
-        """Use the session of this name; its first item makes it.
+        """Use the session of this name; its first item creates it.
 
         Args:
             session_id: its name.
             system: an open system, whose agents need not be used.
-            session_settings: of them the ``limit`` counts, where `get_items` is asked for no other one.
+            session_settings: only ``limit`` is used, as the default of `get_items`.
         """
         self._place = _place(session_id)
         self._system, self._logs = system, GuestLogs(system)
@@ -44,7 +44,7 @@ class IkigaiSession:
         self.session_settings = session_settings
 
     async def get_items(self, limit: int | None = None) -> "list[TResponseInputItem]":
-        """The latest items, the oldest of them first; all without a limit."""
+        """Return the latest ``limit`` items, oldest first; None for all."""
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
         most = None if limit is None else check_count(limit, "limit")
@@ -59,16 +59,18 @@ class IkigaiSession:
             await self._logs.ask_in_order(lambda: self._logs.append(self._place, entries))
 
     async def pop_item(self) -> "TResponseInputItem | None":
-        """Take the latest item off; None when there is none. Branches keep it."""
+        """Remove and return the latest item; None if there is none. Branches keep it."""
         latest = await self._logs.ask_in_order(lambda: self._logs.pop(self._place))
         return None if latest is None else _item(latest)
 
     async def clear_session(self) -> None:
-        """Take all items off. Branches keep them."""
+        """Remove all items. Branches keep them."""
         await self._logs.ask_in_order(lambda: self._logs.drop(self._place))
 
     async def branch(self, session_id: str, at: int | None = None) -> Self:
-        """A new session that begins with the first ``at`` items of this one, or with all: one row.
+        """Return a new session that begins with the first ``at`` items of this one, None for all.
+
+        This stores one row only.
 
         Raises `BadInput` when this session has no items or fewer than that, or the other one has some.
         """

@@ -26,7 +26,7 @@ HEADER_SECONDS = 10.0
 """Seconds that a stranger has."""
 
 RETRY_SECONDS = 0.5
-"""Seconds until the next try to take a connection, when none could be taken."""
+"""Seconds to the next attempt to accept a connection after an attempt failed."""
 
 QUIET_SECONDS = 60.0
 """Seconds without trouble after which the next trouble is reported again."""
@@ -57,7 +57,7 @@ class Acceptor:
         limits: ConnectionLimits,
         header_seconds: float = HEADER_SECONDS,
     ) -> None:
-        """Open it.
+        """Start to accept connections.
 
         Args:
             listening: the socket, bound; it is closed with the acceptor.
@@ -131,7 +131,7 @@ class Acceptor:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A bound socket, so that no other program can take the port; 0 takes a free one. Raises `BadInput`."""
+    """Return a bound socket, so that no other program can take the port; port 0 takes a free one. Raises `BadInput`."""
     # Named as TCP, so that asyncio sends each piece at once: else the end of an answer waits 40 ms for an ACK.
     listening = socket.socket(proto=socket.IPPROTO_TCP)
     try:

@@ -11,13 +11,13 @@ from ikigai_actors.http_server.requests import HttpRequest, SendEvent
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
 
 RETRY_MS = 1_000
-"""Milliseconds that a client waits before it opens a stream again that has ended."""
+"""Milliseconds that a client waits before it reopens an ended stream."""
 
 
 async def answer(
     out: SendEvent, status: int, value: Any, headers: Mapping[str, str] | None = None, media: str = JSON
 ) -> None:
-    """Send a whole answer: bytes as they are, all else as JSON."""
+    """Send a complete answer; ``value`` is sent unchanged if it is bytes, else as JSON."""
     body = value if isinstance(value, bytes) else json.dumps(value, separators=(",", ":")).encode()
     fields = {"content-type": media, "content-length": str(len(body)), **(headers or {})}
     await out({"type": "http.response.start", "status": status, "headers": asgi_headers(fields)})
@@ -25,12 +25,12 @@ async def answer(
 
 
 def asgi_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
-    """Headers as ASGI has them."""
+    """Return headers in the form of ASGI."""
     return [(name.lower().encode("latin-1"), text.encode("latin-1", "replace")) for name, text in headers.items()]
 
 
 def with_rules(out: SendEvent, rules: Iterable[tuple[bytes, bytes]]) -> SendEvent:
-    """The same, with these headers in each answer that has none of the same name."""
+    """Return a send function that adds these headers to each answer that has none of the same name."""
 
     async def ruled(message: Any) -> None:
         if message["type"] == "http.response.start":
@@ -75,17 +75,20 @@ class SentEventStream:
         return self.gone.done()
 
     async def event(self, value: Any, kind: str = "", position: int | str | None = None) -> None:
-        """Send an event; a client can go on from one with a position. Raises `ConnectionError`."""
+        """Send an event; a client can resume after an event that has a position. Raises `ConnectionError`."""
         head = "" if position is None else f"id: {position}\n"
         named = f"event: {kind}\n" if kind else ""
         await self.write(f"{head}{named}data: {json.dumps(value)}\n\n")
 
     async def comment(self) -> None:
-        """Send what no client sees, so that no proxy thinks that nobody is there. Raises `ConnectionError`."""
+        """Send a comment, which clients ignore, so that proxies keep the idle connection open.
+
+        Raises `ConnectionError`.
+        """
         await self.write(":\n\n")
 
     async def write(self, text: str) -> None:
-        """Send text as it is. Raises `ConnectionError`."""
+        """Send text unchanged. Raises `ConnectionError`."""
         if self.is_left:
             raise ConnectionResetError("The client has gone.")
         await self._out({"type": "http.response.body", "body": text.encode(), "more_body": True})

@@ -18,36 +18,36 @@ from typing import NamedTuple
 _NO_OTHERS = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 NO_PAGE_POLICY = f"default-src 'none'; {_NO_OTHERS}"
-"""For servers of programs: nothing that they answer is a page."""
+"""The content security policy of servers for programs, whose answers are never pages."""
 
 TERMINAL_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self' data:; "
     f"img-src 'self' data:; connect-src 'self' ws://{{place}}; {_NO_OTHERS}"
 )
-"""The resources that the page of a terminal may load. A style sheet of its own is in it."""
+"""The content security policy of the terminal page, which has a style sheet of its own."""
 
 OWN_FILES_POLICY = (
     f"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; {_NO_OTHERS}"
 )
-"""The resources that a page may load that is made of files of the server alone."""
+"""The content security policy of pages made of files of the server alone."""
 
 
 HEALTH = "/healthz"
-"""Where a probe asks whether the server answers: by its own name for this machine, and without the token."""
+"""The path at which a health probe is answered, without the token, under the server's own name for this machine."""
 
 
 class RequestHead(NamedTuple):
-    """The head of a request, as a guard reads it."""
+    """The head of a request, with the fields that a guard needs."""
 
     method: str
     path: str
     headers: Mapping[str, str]
-    """By lower-case names. One that came twice has both values, so that it is no name of ours."""
+    """Headers by lower-case name. A repeated header has both values joined, so that it matches no allowed value."""
     query: Mapping[str, str]
 
 
 class GuardAnswer(NamedTuple):
-    """The answer of a guard in place of a handler."""
+    """The answer that a guard gives in place of a handler."""
 
     status: int
     text: str = ""
@@ -62,7 +62,7 @@ class Guard:
     """Guards a server of programs. Decides by the head of a request alone."""
 
     def __init__(self, *places: str, token: str = "", policy: str = NO_PAGE_POLICY) -> None:
-        """Guard a server at ``places``, its names with the port, as ``127.0.0.1:8000``.
+        """Guard a server whose names with port are ``places``, as ``127.0.0.1:8000``.
 
         ``token`` is the secret; without one the guard makes its own, which ends with it.
         """
@@ -70,7 +70,7 @@ class Guard:
         self.token = token or secrets.token_urlsafe(32)
 
     def answer(self, head: RequestHead, admit: Callable[[], bool]) -> GuardAnswer | None:
-        """The answer to a request that no handler sees; None for one that goes on to its handler.
+        """Return the answer to a request that no handler gets; None if the request goes on to its handler.
 
         Args:
             head: the request.
@@ -85,7 +85,7 @@ class Guard:
         return self._arrival(head)
 
     def refusal(self, head: RequestHead) -> GuardAnswer | None:
-        """The answer to a request that may not come in; None for one that may."""
+        """Return the refusal of a request; None for a request that is let in."""
         host, origin = head.headers.get("host"), head.headers.get("origin")
         if host not in self._places:
             return GuardAnswer(403, f"Expected Host {' or '.join(self._places)}.\n", _CLOSES)
@@ -97,7 +97,7 @@ class Guard:
 
     @property
     def rules(self) -> dict[str, str]:
-        """The headers of every answer: the rules for the browser, and no word about what answers."""
+        """Return the headers of every answer: rules for the browser, and nothing about the server software."""
         return {
             "Server": "ikigai",
             "Content-Security-Policy": self._policy,
@@ -119,12 +119,12 @@ class Guard:
 
 
 class PageGuard(Guard):
-    """Guards a server of pages, to which a link leads. Programs may come in as well."""
+    """Guards a server of pages that people open by a link. Programs may use it as well."""
 
     _expected = "Open the link that was printed when this server began."
 
     def __init__(self, place: str, policy: str, token: str = "") -> None:
-        """Guard ``place``, whose pages load what the ``policy`` allows."""
+        """Guard ``place``; its pages may load what the content security ``policy`` allows."""
         super().__init__(place, token=token, policy=policy)
         self._session = secrets.token_urlsafe(32)
         self._cookie = f"ikigai_{place.rpartition(':')[2]}"  # cookies know no ports: two servers do not meet
@@ -158,5 +158,5 @@ def _cookie_of(header: str, name: str) -> str:
 
 
 def same_secret(text: str, secret: str) -> bool:
-    """Whether a client has given the secret, found out in a time that says nothing of it."""
+    """Return whether a client's secret is right, in constant time."""
     return secrets.compare_digest(text.encode(errors="replace"), secret.encode())

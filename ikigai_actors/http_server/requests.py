@@ -10,13 +10,13 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 SendEvent = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 MOST_BODY = 4 * 1024 * 1024
-"""Bytes of a body."""
+"""The largest body of a request, in bytes."""
 
 MOST_HEADERS = 64 * 1024
 """Bytes of the path, the query and the headers together."""
 
 BODY_SECONDS = 20.0
-"""Seconds within which a body must have come."""
+"""Seconds within which the whole body must arrive."""
 
 
 class RequestRefused(Exception):
@@ -28,7 +28,7 @@ class RequestRefused(Exception):
 
 
 class HttpRequest:
-    """One request."""
+    """A request of ASGI."""
 
     def __init__(self, scope: AsgiScope, receive: Receive) -> None:
         self.method: str = scope["method"]
@@ -42,7 +42,10 @@ class HttpRequest:
 
     @property
     def parts(self) -> list[str]:
-        """The parts of the path below the root. A slash that was quoted parts nothing. Raises `UnicodeDecodeError`."""
+        """Return the parts of the path below the root. A percent-encoded slash separates nothing.
+
+        Raises `UnicodeDecodeError`.
+        """
         raw: bytes | None = self._scope.get("raw_path")
         path = self._scope["path"] if raw is None else raw.split(b"?")[0].decode("latin-1")
         if self.root and path.startswith(f"{self.root}/"):
@@ -51,28 +54,28 @@ class HttpRequest:
 
     @property
     def query(self) -> dict[str, str]:
-        """The parameters, the last one of each name."""
+        """Return the query parameters; of a repeated one the last value."""
         return dict(parse_qsl(self._scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True))
 
     @property
     def media(self) -> str:
-        """The media type of the body, in lower case; empty where it is not given."""
+        """Return the media type of the body, in lower case; empty if not given."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
     def address(self) -> str:
-        """The address of the client; empty where it is not known."""
+        """Return the address of the client; empty if unknown."""
         client = self._scope.get("client")
         return str(client[0]) if client else ""
 
     @property
     def bearer(self) -> str:
-        """The token of the header Authorization; empty for none."""
+        """Return the bearer token of the header Authorization; empty if there is none."""
         kind, _, token = self.headers.get("authorization", "").partition(" ")
         return token.strip() if kind.lower() == "bearer" else ""
 
     async def body(self, most: int) -> bytes:
-        """The body. Of one that is too large, or too slow, no more is read. Raises `RequestRefused`."""
+        """Read and return the body, at most ``most`` bytes. Raises `RequestRefused` if it is too large or too slow."""
         too_large = RequestRefused(413, "too-large", f"Expected a body of at most {most:,} bytes.")
         length = self.headers.get("content-length", "")
         if length.isdecimal() and int(length) > most:
@@ -95,7 +98,7 @@ class HttpRequest:
         return bytes(body)
 
     def handed_on(self, body: bytes) -> tuple[AsgiScope, Receive]:
-        """The request for another application, with the body that was read."""
+        """Return the request for another application, with the body that was read."""
         unread = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive() -> MutableMapping[str, Any]:
@@ -104,7 +107,7 @@ class HttpRequest:
         return self._scope, receive
 
     async def gone(self) -> None:
-        """Return when the client has gone. For a request without a body, or after it."""
+        """Wait until the client has closed the connection. Call it after the body, or for a request without one."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 

@@ -22,19 +22,19 @@ from ikigai_actors.http_server.guard import Guard, RequestHead
 from ikigai_actors.http_server.requests import MOST_HEADERS, AsgiScope, Receive, SendEvent
 
 KEPT_SECONDS = 75
-"""Seconds for which a connection is kept between two requests."""
+"""Seconds that an idle connection is kept open between two requests."""
 
 Peer = tuple[str, int]
 
 
 class ServedApplication(Protocol):
-    """An application of ASGI that hears when its server is about to end."""
+    """An ASGI application with a method that its server calls before it ends."""
 
     async def __call__(self, scope: AsgiScope, receive: Receive, out: SendEvent) -> None:
         """Answer a request."""
 
     def drain(self) -> None:
-        """End streams and waits."""
+        """End streams and waits, since the server is about to end."""
 
 
 class HttpServer:
@@ -51,7 +51,7 @@ class HttpServer:
         trusted: Sequence[str] = (),
         kept: int = KEPT_SECONDS,
     ) -> None:
-        """Make it.
+        """Prepare a server.
 
         Args:
             application: the application.
@@ -96,7 +96,7 @@ class HttpServer:
         on_ready: Callable[[], object] = lambda: None,
         on_end: Callable[[], object] = lambda: None,
     ) -> None:
-        """Serve until it has to stop, and then what is under way, for ``ending`` seconds."""
+        """Serve until ``stop``; then give requests in progress ``ending`` seconds."""
         self._acceptor = Acceptor(self._listening, self._connect, self._limits)
         on_ready()
         try:

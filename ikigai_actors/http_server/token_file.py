@@ -1,4 +1,4 @@
-"""The token of a server in a file that only its user may read: programs know it across restarts of the server."""
+"""The token of a server in a file that only its user may read, so that programs know it across restarts."""
 
 import os
 import secrets
@@ -10,7 +10,7 @@ from ikigai_actors.errors import BadInput
 
 
 def token_in(file: Path) -> str:
-    """The token in a file, made when there is none. Raises `BadInput`."""
+    """Return the token in a file, which is made if it is missing. Raises `BadInput`."""
     file.parent.mkdir(parents=True, exist_ok=True)
     if not file.exists():
         made, name = tempfile.mkstemp(dir=file.parent)  # which only its user may read

@@ -1,4 +1,4 @@
-"""Providers, which answer the requests of agents.
+"""Providers: the code that sends the requests of agents to models.
 
 What a program needs of them this package hands on; none is loaded before it is used.
 

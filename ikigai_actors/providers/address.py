@@ -1,4 +1,4 @@
-"""The address of a service: whether it is valid, and what may be wrong with it. Pure."""
+"""Checks of the address (URL) of a service. Pure."""
 
 from collections.abc import Mapping
 from urllib.parse import urlsplit
@@ -21,16 +21,16 @@ def is_address(url: str) -> bool:
 
 
 def check_address(url: str, setting: str) -> None:
-    """Raise `ProviderError` when a text is no URL of a service; ``setting`` names the place that it came from."""
+    """Raise `ProviderError` if a text is no URL of a service; ``setting`` names where it was configured."""
     if not is_address(url):
         raise ProviderError(f"The address in {setting} is no URL: expected https://… or http://…, got {url!r}.")
 
 
 def suspects(url: str, environ: Mapping[str, str], adds_version: bool = True) -> str:
-    """Further causes to check when an address does not answer; empty when none is known.
+    """Return further causes to check if an address does not answer; empty if none is known.
 
     Args:
-        environ: the variables of the environment.
+        environ: the environment variables.
         adds_version: whether the client adds ``/v1`` to it.
     """
     suspect = ""

@@ -1,4 +1,4 @@
-"""Readings of a system for faces, and the agents that they reach.
+"""Readings of a system for shells, pages and doors, and the agents that these may reach.
 
 access    the agents that a client reaches, and calls that are done once under a key
 turns     turns by handles, which name a turn forever

@@ -1,4 +1,6 @@
-"""The reach of a door: the agents of a database, or a part of the tree; and how it asks for something once.
+"""The reach of a client: all agents of a database, or a part of the tree.
+
+And calls that are carried out once for a key.
 
     access = Access(hosting, under="team")
     access.find("kid")                          # an agent of the team, else `AgentNotFound`
@@ -32,17 +34,17 @@ from ikigai_actors.system.remote.client import Client
 U = TypeVar("U", bound=Unit)
 
 ATTACH = 20.0
-"""Seconds within which a door that has just started is attached: its host may have to make the database."""
+"""The seconds within which a door must be attached to the database. Its host may have to make the database first."""
 
 EVERY_PROMPT = 2**62
 """A number that no mail has."""
 
 QUICK = 0.8
-"""Seconds that a call waits for what is usually done at once."""
+"""The seconds that a call waits for results that usually come at once."""
 
 
 class Access:
-    """Reaches agents for a door. Its methods wait for the database, so no event loop calls them."""
+    """The agents that a client may reach. The methods wait for the database, so do not call them on an event loop."""
 
     def __init__(
         self,
@@ -56,12 +58,12 @@ class Access:
         """Reach all agents, or one and those below it.
 
         Args:
-            attached: gives the system within some seconds.
+            attached: returns the system within some seconds.
             check_hosted: raises `NoHost` unless a host runs the agents within some seconds.
-            under: what the topmost agent is called that can be reached; None for agent 0.
-            quick: seconds that a call waits for what is usually done at once.
-            by: who decides on calls, for the log; empty where nobody is named.
-            scope: whose keys those of calls are; empty where all who come in share them.
+            under: the topmost agent that can be reached, as a text; None for agent 0.
+            quick: the seconds that a call waits for results that usually come at once.
+            by: the name for decisions in the log; empty for none.
+            scope: the scope of keys; empty if all clients share them.
         """
         self._scope = scope
         self._attached, self.check_hosted, self._under, self.quick = attached, check_hosted, under, quick
@@ -70,7 +72,7 @@ class Access:
 
     @classmethod
     def of(cls, system: System, quick: float = QUICK, by: str = "", top: str | None = None, scope: str = "") -> Self:
-        """Reach the agents of a system that runs them, or knows who does: all, or ``top`` and those below it."""
+        """Return the reach for a system: all agents, or ``top`` and those below it."""
         return cls(lambda timeout: system, lambda timeout: None, top, quick, by, scope)
 
     @classmethod
@@ -84,18 +86,18 @@ class Access:
         return self._under is None
 
     def under(self, call: KeyedCall) -> Self:
-        """The same reach for one call under a key, which `once` heeds."""
+        """Return the same reach for one call with a key, which `once` uses."""
         assert self.system  # so that the copy shares it
         keyed = copy(self)
         keyed._call = replace(call, key=scoped_key(self._scope, call.key)) if self._scope else call
         return keyed
 
     def keyed(self, key: str, what: str, arguments: Mapping[str, Any]) -> Self:
-        """The same for a call that a door names by itself: what it does, and with what."""
+        """Return the same reach for a call that a door identifies itself: by its name and arguments."""
         return self.under(KeyedCall(key, what, arguments))
 
     def patient(self, seconds: float) -> Self:
-        """The same reach for calls that wait this long for what is usually done at once."""
+        """Return the same reach for calls that wait this long for results that usually come at once."""
         assert self.system  # so that the copy shares it
         waiting = copy(self)
         waiting.quick = seconds
@@ -113,7 +115,7 @@ class Access:
 
     @cached_property
     def turns(self) -> TurnReader:
-        """How turns are."""
+        """The reader of turns."""
         return TurnReader(self.system._store, self.system.questions.calls)
 
     @cached_property
@@ -122,25 +124,25 @@ class Access:
         return self.system.root.uuid if self._under is None else self.system.agent(self._under).uuid
 
     def find(self, text: str | None) -> AgentRecord:
-        """The agent that a text means; None is the topmost one.
+        """Return the agent that a text names; None is the topmost one.
 
-        Raises `AgentNotFound`, in the same words for one that cannot be reached, and `AmbiguousAgent`.
+        Raises `AgentNotFound`, also, with the same message, for an agent out of reach, and `AmbiguousAgent`.
         """
         top = self.top
         return self.client.read(lambda tx: self._find(tx, top, text))
 
     def ref(self, text: str | None) -> AgentRef:
-        """The handle of that agent. Raises what `find` does."""
+        """Return the handle of the agent that a text names. Raises what `find` does."""
         return self.system.handle(self.find(text).uuid)
 
     def below(self, text: str | None, most: int, dead_too: bool) -> tuple[list[AgentRecord], int]:
-        """An agent and the nearest of those below it, each after its supervisor; and how many more there are.
+        """Return an agent and the nearest agents below it, each after its supervisor; and the number of the others.
 
         Raises what `find` does.
 
         Args:
-            most: how many at most.
-            dead_too: the dead too.
+            most: the most agents to return.
+            dead_too: whether to include the dead.
         """
         top = self.find(text)
 
@@ -153,7 +155,7 @@ class Access:
         return _tree([top, *registry.oldest_first(records)], top.uuid), more
 
     def living(self, after: Age, most: int) -> list[AgentRecord]:
-        """The living that can be reached but agent 0, the oldest first, at most this many that come after a place."""
+        """Return the reachable living agents without agent 0, the oldest first, at most this many after a place."""
         top = self.top
         if self._under is None:
             return self.client.read(lambda tx: lists.living_after(tx, after, most))
@@ -189,19 +191,19 @@ class Access:
         return record
 
     def was_done(self) -> bool:
-        """Whether the call was done before under whose key this reach is."""
+        """Return whether the call with this reach's key was carried out before."""
         call = self._call
         return call is not None and self.client.read(lambda tx: answer_under(tx, call)) is not None
 
     def once(
         self, unit: Callable[[], U], gave: Callable[[U, Any], Mapping[str, Any]], *, hosted: bool = False
     ) -> dict[str, Any]:
-        """Commit a unit, once if this reach is `under` a key; return what it gave. Raises what the unit raises.
+        """Commit a unit, once if this reach has a key; return its result. Raises what the unit raises.
 
         Args:
-            unit: makes the unit, if it is not committed already.
-            gave: makes of the unit and its answer what JSON can hold of it.
-            hosted: whether it must be carried out by a host; then it raises `NoHost` where there is none.
+            unit: makes the unit, if it was not committed before.
+            gave: converts the unit and its answer to JSON data.
+            hosted: whether a host must carry it out. Then `NoHost` is raised if there is none.
         """
         call = self._call
         if call is not None and (known := self.client.read(lambda tx: answer_under(tx, call))) is not None:
@@ -217,18 +219,18 @@ class Access:
             return repeated.gave
 
     def commit(self, unit: Unit) -> Any:
-        """Commit a unit as the system does; what it leaves for an agent that runs here is looked at now."""
+        """Commit a unit as the system does. An agent that runs here handles its effects at once."""
         done = self.system._writer.perform(unit)
         self.system._look_at_rows()
         return done
 
     def asked(self, unit: Callable[[], AddRemoteCommand]) -> RemoteCommandKey:
-        """Ask an agent to do something itself, once if this reach is `under` a key. Raises what the unit raises."""
+        """Send a command to an agent, once if this reach has a key. Raises what the unit raises."""
         kept = self.once(unit, lambda unit, number: {"agent": unit.agent, "request": number}, hosted=True)
         return RemoteCommandKey(self.check(kept["agent"]), kept["request"])
 
     def answer(self, asked: RemoteCommandKey, seconds: float) -> Answered | None:
-        """The answer of a remote command; None when it has not come within this many seconds."""
+        """Return the answer of a remote command; None if it has not come within this many seconds."""
         until, pause = monotonic() + seconds, 0.005
         while (answer := self.client.read(lambda tx: answer_of(tx, asked))) is None and monotonic() < until:
             Event().wait(pause)

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class AgentFacts(NamedTuple):
-    """Facts about some agents beside their rows."""
+    """Data about some agents that are not in their rows."""
 
     labels: Mapping[str, str]
     """The name that people are shown for each, by uuid."""
@@ -27,29 +27,29 @@ class AgentFacts(NamedTuple):
     hosts: tuple[HostRecord, ...]
     """The hosts that run the agents, the latest first."""
     signs: Mapping[str, Sign]
-    """The latest heartbeats of those that are in a turn, by uuid."""
+    """The latest heartbeats of agents in a turn, by uuid."""
 
     def state(self, record: AgentRecord) -> str:
         """The state of an agent, as far as a reader of the database can know."""
         return shown_state(record, self.hosts)
 
     def host_of(self, record: AgentRecord) -> str | None:
-        """The name of the host that runs an agent; None of a host without one, and where nobody does."""
+        """Return the name of the host that runs an agent; None if the host has no name, or there is none."""
         return next((host.name for host in self.hosts if host.id == record.owner), None) if record.living else None
 
     @property
     def host_names(self) -> Mapping[str, str]:
-        """The names of the hosts, by id, where there are several."""
+        """The names of the hosts, by id, if there are several."""
         return host_names(self.hosts)
 
 
 class FoundAgents(NamedTuple):
-    """A list at one moment."""
+    """A list of agents at one moment."""
 
     records: list[AgentRecord]
-    """The wanted agents, and everybody above them; the oldest first."""
+    """The matching agents, and all agents above them; the oldest first."""
     wanted: frozenset[str]
-    """By uuid."""
+    """The uuids of the matching agents."""
     is_cut: bool
     """Whether there are more than were asked for."""
     census: Census
@@ -64,14 +64,14 @@ def list_agents(
     current: str | None,
     read_notebooks: Callable[[Notebooks], tuple[T, Collection[str]]],
 ) -> tuple[FoundAgents, T]:
-    """Read a list, and what the notebooks of the experiments in it say, all at one moment.
+    """Read a list of agents, and the notebooks of its experiments, at one moment.
 
     Args:
-        text: lists those whose name, or two words, have it; empty lists those that were used last.
-        most: how many of them at most, and as many of the dead; None for `MOST_LISTED`.
-        dead_too: the dead too.
-        current: an agent that is in the list anyway, by uuid, unless it is searched.
-        read_notebooks: gives what notebooks say, and further agents to be listed, by uuid.
+        text: lists agents whose name or two words contain it; empty lists those used last.
+        most: the most agents, and as many dead ones; None for `MOST_LISTED`.
+        dead_too: whether to include the dead.
+        current: the uuid of an agent that is always in the list, except in a search.
+        read_notebooks: returns the data of notebooks, and the uuids of further agents to list.
     """
     most = MOST_LISTED if most is None else most
 
@@ -97,7 +97,7 @@ def list_agents(
 
 
 def every_placement(source: Readable) -> list[Placement]:
-    """The place of each agent in the tree."""
+    """Return the place of each agent in the tree."""
     return source._store.read(lists.placements)
 
 
@@ -107,7 +107,7 @@ def uuids_by_age(source: Readable) -> list[str]:
 
 
 def pages_of_agents(source: Readable, uuids: Sequence[str]) -> Iterator[tuple[list[AgentRecord], AgentFacts]]:
-    """Agents in this order, and what is said of them. Each page is read at one moment of its own."""
+    """Iterate over pages of agents, in this order, with further data. Each page is read at one moment."""
 
     def read(tx: Transaction, some: Sequence[str]) -> tuple[list[AgentRecord], AgentFacts]:
         by_uuid = {record.uuid: record for record in registry.some(tx, some)}
@@ -129,7 +129,10 @@ def some_agents(source: Readable, uuids: Collection[str]) -> list[AgentRecord]:
 
 
 def branches_of(source: Readable, texts: Collection[str]) -> frozenset[str]:
-    """The agents that these texts mean and all below them, by uuid. Raises `AgentNotFound` and `AmbiguousAgent`."""
+    """Return the uuids of the agents that these texts name, and of all below.
+
+    Raises `AgentNotFound` and `AmbiguousAgent`.
+    """
 
     def read(tx: Transaction) -> frozenset[str]:
         tops = [registry.find(tx, text).uuid for text in texts]
@@ -143,5 +146,5 @@ def _facts(tx: Transaction, uuids: Sequence[str], labels: Mapping[str, str]) -> 
 
 
 def labels_among(records: Collection[AgentRecord]) -> dict[str, str]:
-    """The name that people are shown for each agent, by uuid, where these are all agents."""
+    """Return the shown name of each agent, by uuid. The records must be all agents."""
     return shown_names(records)

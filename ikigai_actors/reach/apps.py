@@ -1,4 +1,4 @@
-"""Apps: functions that give the arguments of `ActorSystem.open`, and the files that define them."""
+"""Apps: functions that return the arguments of `ActorSystem.open`, and the files that define them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,9 +8,9 @@ from ikigai_actors.tools.builds import build_of
 
 
 def with_build(arguments: Mapping[str, Any], app: Callable[..., Any]) -> dict[str, Any]:
-    """Arguments of `ActorSystem.open` that a function has made, with a build to which its file belongs, too.
+    """Return the arguments of `ActorSystem.open` that an app has made, with a build that includes the app's file.
 
-    Raises `BadInput` for tools and programs that are none.
+    Raises `BadInput` for invalid tools and programs.
     """
     if arguments.get("build") is not None:
         return dict(arguments)

@@ -1,4 +1,4 @@
-"""A request, below the verbs: the first unit that it commits claims its key, and says what came of it.
+"""A request of a client: the first unit that it commits claims its key, and stores its result.
 
     asked = AskedRequest(call, now)
     call(place, verb, given, needs, asked)      # the unit of the verb claims the key in its own transaction
@@ -25,13 +25,13 @@ class AskedRequest(Asker):
     """A request that may change something."""
 
     def __init__(self, call: KeyedCall | None, now: Callable[[], int], principal: str | None = None) -> None:
-        """Begin; without a call nothing is claimed."""
+        """Begin; without a call there is no key."""
         self.call, self._now, self.principal = call, now, principal
         self.did: Did | None = None
         """The value that the first unit gave; None before it is committed."""
 
     def check_write(self) -> None:
-        """A request that may change something may write."""
+        """Allow writes, for a request that may change something."""
 
     def around(self, unit: Unit) -> Unit:
         if self.call is None or self.did is not None:
@@ -53,12 +53,12 @@ def _did(unit: Unit, answer: Any) -> Did:
 
 
 def command_of(did: Did) -> RemoteCommandKey | None:
-    """The remote command that a request is; None where it is none."""
+    """Return the remote command of a request; None if it is none."""
     return RemoteCommandKey(did["agent"], did["request"]) if "request" in did else None
 
 
 def command_row(key: RemoteCommandKey, answered: Answered | None) -> dict[str, Any]:
-    """A remote command as a client sees it, as its answer says."""
+    """Return a remote command with its answer, in the form for a client."""
     row = {"agent": key.agent, "request": key.id}
     if answered is None:
         return {**row, "status": WORKING}

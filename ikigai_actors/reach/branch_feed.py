@@ -1,4 +1,4 @@
-"""The events of all agents in reach, one after the other: a feed that takes in who is born there.
+"""The events of all agents in reach, one after the other. Agents that are born there are included.
 
     feed = BranchFeed(access, since)            # on a thread: it reads the database
     while feed.prepare(): ...                   # on a thread, too
@@ -6,8 +6,8 @@
     await feed.arrival()                        # costs no thread
     feed.position                               # a later feed goes on here
 
-A feed of a branch names the agents that it hears, so its position says nothing of others. Where a message of theirs
-reports a birth, it goes on as a feed that hears the child as well, from its first own message.
+A feed of a branch has a list of its agents, so its position does not disclose others. When one of their messages
+reports a birth, the child is added, from its first own message.
 """
 
 from typing import Any
@@ -24,12 +24,12 @@ MOST_FOLLOWED = 1_000
 
 
 class BranchFeed:
-    """The events of the agents that can be reached. For one thread at a time."""
+    """The events of the agents in reach. To be used by one thread at a time."""
 
     def __init__(self, access: Access, since: str | None) -> None:
         """Begin now, or after a position.
 
-        Raises `BadInput` for another text than a position, and where too many agents live.
+        Raises `BadInput` for an invalid position, and if there are too many living agents.
         """
         self._access = access
         self._known = self._living()
@@ -37,34 +37,34 @@ class BranchFeed:
 
     @property
     def position(self) -> str:
-        """The place of this feed: a later one begins after the latest event that this one gave."""
+        """The position of this feed. A later feed with it begins after the latest event that this one gave."""
         return self._feed.position
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will come."""
+        """Return whether no more events will come."""
         return self._feed.is_over
 
     @property
     def has_ready(self) -> bool:
-        """Whether `pop` has something to give."""
+        """Return whether `pop` has an event to give."""
         return self._feed.has_ready
 
     def arrival(self) -> "Future[None]":
-        """A future that is settled when `prepare` has something to do."""
+        """Return a future that is settled when `prepare` has work to do."""
         return self._feed.arrival()
 
     def prepare(self) -> bool:
-        """Make events ready; return whether there was anything to do. May read the database."""
+        """Make received events ready; return whether there were any. May read the database."""
         return self._feed.prepare()
 
     def pop(self) -> Message | Died:
-        """The next event that is ready. After a birth call `widen`."""
+        """Return the next event that is ready. After a birth call `widen`."""
         event: Message | Died = self._feed.pop()
         return event
 
     def must_widen(self, event: Message | Died) -> bool:
-        """Whether an event reports a birth, and the feed does not hear the child yet."""
+        """Return whether an event reports a birth, and the feed does not include the child yet."""
         if self._access.is_whole or not isinstance(event, Message) or event.kind != Kind.FORK:
             return False
         child = event.data.get("child")
@@ -78,7 +78,7 @@ class BranchFeed:
         former.close()
 
     def close(self) -> None:
-        """Hear no more."""
+        """Stop receiving events."""
         self._feed.close()
 
     def _opened(self, since: str | None) -> EventFeed[Any]:

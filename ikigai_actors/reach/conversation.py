@@ -1,4 +1,4 @@
-"""The view of agents for a front end, a page or a door: turns as they come, and calls that wait for approval.
+"""The agents for a front end, a page or a door: turns as they happen, and calls that wait for approval.
 
     conversation = LiveConversation(system, wake)       # `wake` is called when there is something new
     conversation.follow(agent.uuid)                 # from now on nothing of it is missed
@@ -49,26 +49,24 @@ from ikigai_actors.system.receipts import Receipt
 from supervisors.signals import Status
 
 AnswerPiece = tuple[str, list[str]]
-"""A part of an answer: its kind, and its texts, which follow each other. Plain text, and nothing that the garbage
-collector looks at: 200 agents that stream unseen would make it stop the keyboard.
+"""A part of an answer: its kind, and its consecutive texts. A plain tuple, because many objects would slow the garbage
+collector.
 """
 
 AgentEvent = Message | StreamCut | AnswerPiece
-"""The events that are kept of an agent."""
+"""The events of an agent that are kept."""
 
 SETTLED = "settled"
-"""Kind of a message of our own, never stored: the outcome of a turn is known, and all its messages came before."""
+"""The kind of a message that is never stored: the outcome of a turn is known, and all its messages came before."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentNews:
-    """The news about one agent, in order: messages, and then pieces of an answer."""
+    """The news of one agent, in order: messages, and then pieces of an answer."""
 
     messages: list[Message]
     ended: bool
-    """Whether pieces that were taken earlier are obsolete: a message among these, or before them, holds the answer, or
-    it was cut off.
-    """
+    """Whether earlier pieces are void, because a message has the answer, or the answer was cut off."""
     pieces: list[AnswerPiece]
 
 
@@ -78,13 +76,13 @@ class LiveConversation:
     def __init__(
         self, system: System, changed: Callable[[], None], *, streams: bool = False, most: int | None = None
     ) -> None:
-        """Subscribe.
+        """Subscribe to the events of a system.
 
         Args:
             changed: called on the subscription's thread when an event has come.
-            streams: whether that is done for each piece of an answer, too.
-            most: the most messages that are kept of an agent, the latest ones; then a message that ends an answer takes
-                away its pieces, since from then on the message replaces it. None keeps all.
+            streams: whether ``changed`` is also called for each piece of an answer.
+            most: the most messages of an agent that are kept, the latest; then a message that ends an answer removes
+                its pieces. None keeps all.
         """
         self.questions = Questions(system.approvals)
         """The calls that wait for approval."""
@@ -106,7 +104,7 @@ class LiveConversation:
         self._subscription.close()
 
     def hear(self, event: Event) -> None:
-        """Take an event; on the subscription's thread."""
+        """Handle an event, on the subscription's thread."""
         match event:
             case Streamed():
                 with self._lock:
@@ -126,12 +124,12 @@ class LiveConversation:
         self.changed()
 
     def follow(self, uuid: str) -> None:
-        """Keep the messages of an agent from now on, after the answer that is on its way."""
+        """Keep the messages of an agent from now on, after its answer in progress."""
         with self._lock:
             self._followed.add(uuid)
 
     def forget(self, uuid: str) -> None:
-        """Keep the messages of an agent no more. The part of its answer that was taken cannot be taken again."""
+        """Stop keeping the messages of an agent. Pieces of its answer that were taken cannot be taken again."""
         with self._lock:
             self._followed.discard(uuid)
             self._ended.discard(uuid)
@@ -139,20 +137,20 @@ class LiveConversation:
                 self._events[uuid] = unfinished(self._events[uuid])
 
     def next(self, uuid: str) -> Message | Streamed | StreamCut | None:
-        """The next event of a followed agent; None when there is none yet."""
+        """Return the next event of a followed agent; None when there is none yet."""
         with self._lock:
             events = self._events.get(uuid)
             event = events.pop(0) if events else None
         return Streamed(uuid, "".join(event[1]), event[0]) if isinstance(event, tuple) else event
 
     def give_back(self, event: Message | Streamed | StreamCut) -> None:
-        """Put back an event that `next` gave, before all others."""
+        """Put an event back that `next` has returned, before all others."""
         kept: AgentEvent = (event.kind, [event.text]) if isinstance(event, Streamed) else event
         with self._lock:
             self._events.setdefault(event.agent_uuid, []).insert(0, kept)
 
     def news_of(self, uuid: str) -> AgentNews | None:
-        """All that is new of an agent; None when nothing is."""
+        """Return all news of an agent; None when there are none."""
         with self._lock:
             if not (events := self._events.pop(uuid, None)):
                 return None
@@ -168,7 +166,7 @@ class LiveConversation:
             return kept
 
     def troubles(self, patient: bool = False) -> list[SystemTrouble]:
-        """The news about the store, the host and the tools; ``patient`` leaves out the tools, which can wait."""
+        """Return the news about the store, the host and the tools; ``patient`` leaves out the tools, which can wait."""
         with self._lock:
             kept: list[SystemTrouble]
             kept = [each for each in self._troubles if patient and isinstance(each, ToolTrouble)]
@@ -265,7 +263,7 @@ class Questions:
         return bool(numbers)
 
     def choose(self, number: int | None, current: str) -> tuple[int, PendingCall]:
-        """The question with a number; without one, the first of the current agent, or the only one there is.
+        """Return the question with a number; without a number, the first of the current agent, or the only one.
 
         Raises `BadInput` when there is no such question, or it is not clear which.
         """
@@ -282,17 +280,17 @@ class Questions:
         return (mine or list(questions.items()))[0]
 
     def decide(self, call: PendingCall, approved: bool, *, always: str = "", reason: str = "") -> bool:
-        """Approve or deny a call; return after the commit whether it was still to be decided."""
+        """Approve or deny a call; return, after the commit, whether it was still undecided."""
         if approved:
             return self._approvals.approve(call, always=always or False, by=person())
         return self._approvals.deny(call, reason, by=person())
 
 
 class Words:
-    """The texts and commands that a person gave here to busy agents, as long as these have not begun them. Thread-safe.
+    """The texts and commands that a person has sent to busy agents, until the agents take them up. Thread-safe.
 
-    A command that waits is in memory alone, or a row for another process. Whether it was taken back is decided where it
-    waits, so one that has begun is never said to be.
+    A waiting command is in memory, or a row for another process. Only the process where it waits can withdraw it, so a
+    command that has begun is never reported as withdrawn.
     """
 
     def __init__(self) -> None:
@@ -300,11 +298,11 @@ class Words:
         self._saying = threading.Lock()
 
     def commands(self, uuid: str) -> list[str]:
-        """The lines whose commands wait for the end of an agent's turn, oldest first."""
+        """Return the lines of commands that wait for the end of an agent's turn, oldest first."""
         return [line for agent, line, done in self._said if agent == uuid and _is_command(done) and not done.done()]
 
     def say(self, agent: AgentRef, text: str) -> Receipt:
-        """Say something into the turn of an agent. Raises what `AgentRef.steer` does."""
+        """Send a steering message to an agent. Raises what `AgentRef.steer` does."""
         receipt = agent.steer(text)
         self.keep(agent, text, receipt)
         return receipt
@@ -316,18 +314,18 @@ class Words:
         attach: Sequence[Attachable] = (),
         changed: Callable[[], object] = lambda: None,
     ) -> "PromptReply":
-        """Prompt an agent, as the function `say` does; a busy one answers after its turn."""
+        """Prompt an agent, as the function `say` does. A busy agent answers after its turn."""
         reply = say(agent, text, attach, changed)
         self.keep(agent, text, reply)
         return reply
 
     def awaits(self, uuid: str) -> bool:
-        """Whether a prompt that was said here to an agent is not answered."""
+        """Return whether a prompt that was sent here is not answered yet."""
         said = self._said
         return any(entry[0] == uuid and isinstance(entry[2], PromptReply) and not entry[2].done() for entry in said)
 
     def take_back(self, uuid: str) -> list[str]:
-        """Withdraw the words that an agent has not read; return the texts in order.
+        """Withdraw the steering messages that an agent has not read; return their texts in order.
 
         Raises what `Receipt.withdraw` does.
         """
@@ -337,9 +335,9 @@ class Words:
         return [text for _, text, receipt in mine if isinstance(receipt, Receipt) and receipt.withdraw()]
 
     def take_back_latest(self, agent: AgentRef) -> str | None:
-        """Take back the latest prompt, word or command that waits for an agent; return its text, or None for none.
+        """Withdraw the latest prompt, steering message or command that waits for an agent; return its text, or None.
 
-        A prompt or word may have been said before this process began, which outlives a crash. Raises `StoreError`.
+        It may have been sent before this process started. Raises `StoreError`.
         """
         with self._saying:
             mine = [(text, said) for uuid, text, said in self._said if uuid == agent.uuid and not said.done()]
@@ -371,7 +369,7 @@ class Words:
         return None
 
     def keep(self, agent: AgentRef, text: str, said: Future[Any]) -> None:
-        """Note what was given: a text with its receipt or reply, or a line with the future of its command."""
+        """Note a text with its receipt or reply, or a command line with its future."""
         with self._saying:
             self._said = [*(entry for entry in self._said if not entry[2].done()), (agent.uuid, text, said)]
 
@@ -391,13 +389,13 @@ def is_busy(agent: AgentRef) -> bool:
 
 
 def reads_at_once(agent: AgentRef) -> bool:
-    """Whether a person's text is to be said into the turn of an agent: it is in one, and goes on with it."""
+    """Return whether a text of a person should steer the agent: it is in a turn that goes on."""
     record = agent.record
     return bool(record.turn) and record.status == Status.RUNNING and is_working(agent.system.state_of(record))
 
 
 class PromptReply(Future[Reply]):
-    """The reply to the words of a person, which must not be lost: `stored` settles when they are in the database."""
+    """The reply to a prompt of a person. `stored` settles when the prompt is in the database, so it cannot be lost."""
 
     def __init__(self, agent: str, changed: Callable[[], object]) -> None:
         super().__init__(agent)
@@ -408,7 +406,7 @@ class PromptReply(Future[Reply]):
 
     @property
     def stored_as(self) -> int:
-        """The number of the mail that the prompt is; 0 when it is none, or none yet."""
+        """The number of the mail that the prompt became; 0 if it is no mail, or not yet."""
         return self.stored.get() if self.stored.done() else 0
 
     def settle(self, value: Any) -> None:
@@ -431,13 +429,13 @@ class _Told(Future[int]):
 def say(
     agent: AgentRef, text: str, attach: Sequence[Attachable] = (), changed: Callable[[], object] = lambda: None
 ) -> PromptReply:
-    """Prompt an agent for a person: the prompt is stored at once, also where the agent is busy.
+    """Prompt an agent for a person. The prompt is stored at once, even if the agent is busy.
 
     Args:
-        agent: who is prompted.
+        agent: the agent.
         text: the prompt; not blank.
-        attach: as of `AgentRef.prompt`.
-        changed: called when the prompt is stored, on any thread; never waits.
+        attach: the attachments, as for `AgentRef.prompt`.
+        changed: called on any thread when the prompt is stored. It must not wait.
 
     Raises:
         IkigaiError: what `AgentRef.prompt` raises.
@@ -452,7 +450,7 @@ def say(
 def take_in(system: System, timeout: float) -> None:
     """Wait until the agents of this process have handled their messages, at most this many seconds.
 
-    What they have not begun in that time waits, and the statistics count it.
+    Messages that they have not begun by that time wait, and are counted in the statistics.
     """
     waited = [heard for actor in system._processes if (heard := actor.heard()) is not None]
     until = monotonic() + timeout
@@ -462,7 +460,7 @@ def take_in(system: System, timeout: float) -> None:
 
 
 def unfinished(events: list[AgentEvent]) -> list[AgentEvent]:
-    """The pieces of the answer that is on its way: those that no message has ended."""
+    """Return the pieces of the answer in progress, which no message has ended."""
     pieces: list[AgentEvent] = []
     for event in events:
         if isinstance(event, tuple):
@@ -473,7 +471,7 @@ def unfinished(events: list[AgentEvent]) -> list[AgentEvent]:
 
 
 def outcome_of_future(future: Future[Any]) -> Any:
-    """The value of a future, or its error if that is ours; waits for it."""
+    """Wait for a future, and return its value, or its error if it is one of this package."""
     try:
         return future.get()
     except IkigaiError as error:

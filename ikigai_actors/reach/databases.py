@@ -1,4 +1,4 @@
-"""Databases as a person names them, and the folder of what belongs to the user rather than to a database."""
+"""Databases as a person names them, and the folder for files of the user that belong to no database."""
 
 import os
 from pathlib import Path
@@ -15,20 +15,23 @@ class DatabasePlace(NamedTuple):
     shown: str
     """For people, without a password."""
     address: str
-    """The address for a program that this one starts, with its password."""
+    """The address for a child process, with its password."""
     is_server: bool
-    """Whether hosts can share it: it is on a PostgreSQL server."""
+    """Whether hosts can share it, because it is on a PostgreSQL server."""
 
     @property
     def identity(self) -> str:
-        """The same text for each address of one database. Raises `StoreError` when the server does not answer."""
+        """Return a text that is the same for all addresses of one database.
+
+        Raises `StoreError` if the server does not answer.
+        """
         from ikigai_actors.store.postgres.store import identity_of
 
         return identity_of(self.address)
 
 
 def place_of(database: str | None) -> DatabasePlace:
-    """The place that a person has named; None for the usual one. Raises `BadInput` for what names no place."""
+    """Return the place that a person has named; None for the default. Raises `BadInput` for an invalid one."""
     location = locate(database)
     return DatabasePlace(location.shown, location.url or str(location.path or MEMORY), location.url is not None)
 
@@ -42,20 +45,20 @@ def living_hosts(place: DatabasePlace) -> list[HostRecord]:
 
 
 def check_there(database: str | None) -> None:
-    """Raise what `open_existing` does where there is no database yet: a new one has no history."""
+    """Raise what `open_existing` raises if there is no database yet."""
     open_existing(database).close()
 
 
 def is_shared(shown: str) -> bool:
-    """Whether other programs can open a database, by what people are shown of its place."""
+    """Return whether other programs can open a database, from the text that people are shown of its place."""
     return shown != MEMORY
 
 
 def kept_of_user(name: str) -> Path:
-    """The place of a file or folder that programs of this user share, such as logs and tokens."""
+    """Return the path of a file or folder that programs of this user share, such as logs and tokens."""
     return home() / name
 
 
 def shells_folder() -> Path:
-    """The folder of what a shell keeps for its user."""
+    """Return the folder for files of the shell."""
     return Path(os.environ.get("IKIGAI_HOME") or user_home()).expanduser()

@@ -1,10 +1,11 @@
-"""Files that come in and go out through the network: uploads of a principal, and attachments of messages.
+"""Files that enter and leave through the network: uploads of principals, and attachments of messages.
 
     keep_upload(client, "anna", file, keyed)            # whether it was done before under its key
     uploaded_file(client, "anna", sha256)
     attached_file(access, "kid", 7, sha256)             # of message 7 of an agent in reach
 
-A hash alone opens nothing: its bytes are given to who has uploaded them, and to who reaches a message with them.
+A hash alone gives no access: the bytes are returned only to the principal that has uploaded them, and to those who can
+reach a message with them.
 """
 
 from ikigai_actors.attachments import Attachment
@@ -22,7 +23,7 @@ from ikigai_actors.system.remote.client import Client
 
 
 def keep_upload(client: Client, principal: str, file: Attachment, keyed: KeyedCall | None) -> bool:
-    """Keep a file of a principal, once under its key; return whether it was kept before under that.
+    """Store a file of a principal, once for its key; return whether it was stored before with this key.
 
     Raises `KeyTaken`, and `NotAllowed` for more than a principal may upload.
     """
@@ -37,12 +38,15 @@ def keep_upload(client: Client, principal: str, file: Attachment, keyed: KeyedCa
 
 
 def uploaded_file(client: Client, principal: str, sha256: str) -> Attachment:
-    """A file that a principal has uploaded. Raises `BadInput` for any other one."""
+    """Return a file that a principal has uploaded. Raises `BadInput` for any other."""
     return client.read(lambda tx: upload_of(tx, principal, sha256))
 
 
 def attached_file(access: Access, agent: str, position: int, sha256: str) -> Attachment:
-    """A file of a message of an agent in reach. Raises `AgentNotFound`, and `BadInput` for a message without it."""
+    """Return a file of a message of a reachable agent.
+
+    Raises `AgentNotFound`, and `BadInput` if the message has no such file.
+    """
     history = scrollback_of(access.client, access.find(agent).uuid)
     for blob in (blob for message in history.between(position - 1, position) for blob in blobs_of(message)):
         if blob.sha256 == sha256:

@@ -1,4 +1,4 @@
-"""Following: what hosts commit, waited for on the thread of the caller, without a system.
+"""Following the commits of hosts on the calling thread, without a system.
 
     with Client.open("team.db") as client, commits_of(client, [kid.uuid]) as feed:
         for news in feed:                       # messages, deaths and hosts, each time something may be new
@@ -27,23 +27,26 @@ NO_HOST = "No process runs these agents"
 
 @contextmanager
 def commits_of(client: "Client", agents: Sequence[str] | None = None) -> "Iterator[CommitFeed]":
-    """Follow what hosts commit of some agents, by uuid, for the length of a block; None follows everybody."""
+    """Follow the commits of some agents, by uuid, for the time of a block; None follows all agents."""
     with watching(client._store) as watch:  # before the first look, so that nothing is missed
         yield CommitFeed(Follower(client._store, agents, attached=True), watch, client.now_ms())
 
 
 def prompted_turn(agent: str, mail: int) -> "RemoteTurn":
-    """The turn that a prompt will open, by the number of its mail, followed by a feed that began before it was left."""
+    """Return the turn that a prompt will open, by the number of its mail.
+
+    A feed must have begun before the prompt was sent.
+    """
     from ikigai_actors.system.remote.turn import RemoteTurn
 
     return RemoteTurn(agent, prompt=mail)
 
 
 class CommitFeed:
-    """Follows some agents, or everybody. Any method may raise `StoreError`."""
+    """Follows some agents, or all. Any method may raise `StoreError`."""
 
     def __init__(self, follower: Follower, watch: Watch, now: int) -> None:
-        """Begin; ``now`` in milliseconds since 1970. What is there now is not news."""
+        """Begin; ``now`` is in milliseconds since 1970. Earlier commits are not news."""
         self._follower, self._watch = follower, watch
         begun = follower.begin(now)
         self.hosts: Sequence[HostRecord] = begun.hosts
@@ -52,27 +55,27 @@ class CommitFeed:
 
     @property
     def host(self) -> HostRecord | None:
-        """The latest of those who ran the agents at the latest look; None for nobody."""
+        """The latest host at the last look; None for none."""
         return next(iter(self.hosts), None)
 
     def place(self, agent: str) -> int:
-        """The latest message of an agent that was published, or was there before."""
+        """Return the latest message of an agent that was returned, or existed before."""
         return self._follower.place(agent)
 
     def news(self) -> News:
-        """The news since the latest look."""
+        """Return the news since the last look."""
         news = self._follower.news()
         self.hosts, self._deserted = news.hosts, news.deserted
         return news
 
     def __iter__(self) -> "Iterator[News]":
-        """The news, look by look, without an end."""
+        """Iterate over the news of each look, without end."""
         while True:
             self.wait()
             yield self.news()
 
     def wait(self, timeout: float = HEARTBEAT) -> None:
-        """Wait until something may be new, or this many seconds."""
+        """Wait until there may be news, or this many seconds."""
         self._watch.wait(timeout)
 
     def await_turn(
@@ -81,12 +84,12 @@ class CommitFeed:
         """Wait for the end of a turn.
 
         Args:
-            turn: the turn; its agent is one of those who are followed.
+            turn: the turn. The feed must follow its agent.
             timeout: seconds to wait; None waits forever.
-            on_no_host: called when the host goes away before the turn has begun; the turn is waited for all the same.
+            on_no_host: called when the host goes away before the turn has begun; the wait goes on.
 
         Returns:
-            How it ended; None when the time was over before that.
+            The outcome; None if the time was over.
 
         Raises:
             TurnInterrupted: the host went away in the middle of the turn.

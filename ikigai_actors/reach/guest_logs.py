@@ -1,4 +1,4 @@
-"""Guest logs as other libraries use them: each method is one transaction, from a thread or beside an event loop.
+"""Guest logs for other libraries: each method is one transaction, on a thread or beside an event loop.
 
     logs = GuestLogs(system)
     logs.append_new(GuestPlace("openai", "", "tea"), [GuestEntry(data='{"role": "user"}')])
@@ -22,17 +22,17 @@ from ikigai_actors.system.handles.ref import System
 T = TypeVar("T")
 
 Shown = Mapping[str, GuestEntry]
-"""The latest entry of each key that a log has about something."""
+"""The latest entry for each key that a log has about a subject."""
 
 ShownOf = Callable[[GuestEntry], Shown]
-"""Gives what a log shows about the same as an entry."""
+"""Returns the latest entries of a log about the same subject as an entry."""
 
 GuestSystem = System | AsyncSystem[System]
 """A system that runs agents, or is attached, of either face."""
 
 
 def guest_place(guest: str, scope: str, name: object, what: str) -> GuestPlace:
-    """The place of a log. Raises `BadInput` for a name that cannot be one; ``what`` says which argument it is."""
+    """Return the place of a log. Raises `BadInput` for an invalid name; ``what`` names the argument."""
     return GuestPlace(guest, scope, guests.check_guest_name(name, what))
 
 
@@ -40,7 +40,7 @@ class GuestLogs:
     """Reads and writes the guest logs of an open system. The system closes the database."""
 
     def __init__(self, system: GuestSystem) -> None:
-        """Use the database of a system. Raises `BadInput` for anything else."""
+        """Use the database of a system. Raises `BadInput` for any other object."""
         inner: object = system.sync if isinstance(system, AsyncSystem) else system
         if not isinstance(inner, System):
             raise BadInput(f"Expected system to be an open system; got {shown(inner)}.")
@@ -51,7 +51,7 @@ class GuestLogs:
         return self._beside.read(call)
 
     def ask_in_order(self, call: Callable[[], T]) -> Future[T]:
-        """Have a call made on another thread after all that were asked for before. A cancelled wait leaves it."""
+        """Run a call on another thread, after all earlier ones. Cancelling the wait does not cancel the call."""
         done = Future[T]()
         self._beside.post(lambda: done.settle(call()), done)
         return done
@@ -59,7 +59,7 @@ class GuestLogs:
     # Reading
 
     def entries(self, place: GuestPlace, most: int | None = None) -> list[GuestEntry] | None:
-        """The latest entries of a log, the oldest of them first; None for a log that is not there."""
+        """Return the latest entries of a log, in order; None if there is no such log."""
 
         def read(tx: Transaction) -> list[GuestEntry] | None:
             log = guests.find_guest(tx, place)
@@ -68,11 +68,11 @@ class GuestLogs:
         return self._store.read(read)
 
     def within(self, guest: str, scope: str) -> list[GuestLog]:
-        """The logs of one scope, by name."""
+        """Return the logs of one scope, by name."""
         return self._store.read(lambda tx: guests.guests_within(tx, guest, scope))
 
     def about(self, log: GuestLog, entry: GuestEntry) -> Shown:
-        """The latest entry that a log has about the same as an entry."""
+        """Return the latest entry for each key about the same subject as an entry."""
         return self._store.read(lambda tx: guests.entries_about(tx, log, entry.part, entry.about))
 
     def outlines(
@@ -84,15 +84,15 @@ class GuestLogs:
         only: str | None = None,
         most: int | None = None,
     ) -> list[tuple[GuestLog, list[GuestEntry]]]:
-        """The things that logs show, by their entries without a key and a body; each log's backwards.
+        """Return the subjects of logs, by their entries without key and body; each log's latest first.
 
         Args:
-            guest: the library, all of whose logs without a scope are looked at where no place is given.
-            place: one log.
-            part: in one part, or in all.
-            before: about what comes before this.
-            only: about this alone.
-            most: how many things at most.
+            guest: the library, whose logs without a scope are all read if ``place`` is None.
+            place: a single log; None for all.
+            part: only in this namespace; None for all.
+            before: only subjects before this one.
+            only: only this subject.
+            most: the most subjects.
         """
 
         def read(tx: Transaction) -> list[tuple[GuestLog, list[GuestEntry]]]:
@@ -108,7 +108,7 @@ class GuestLogs:
     # Writing
 
     def append(self, place: GuestPlace, entries: Sequence[GuestEntry]) -> None:
-        """Append entries, all or none of them; the first ones make the log."""
+        """Append entries, all or none. The first entries make the log."""
         self._store.write(lambda tx: guests.append_entries(tx, guests.make_guest(tx, place), entries))
 
     def append_new(
@@ -117,12 +117,12 @@ class GuestLogs:
         entries: Sequence[GuestEntry],
         summary: Callable[[GuestLog, Sequence[GuestEntry]], str | None] = lambda log, new: None,
     ) -> None:
-        """Append those entries whose key the log does not show yet; an entry without a key is always new.
+        """Append the entries whose key the log does not show yet. An entry without a key is always new.
 
         Args:
             place: the log, which is made if it is not there.
-            entries: all of them about one thing.
-            summary: gives the log's summary, by the log and the new entries; None leaves it.
+            entries: the entries, all about one subject.
+            summary: returns the log's new summary, from the log and the new entries; None leaves it unchanged.
         """
 
         def work(tx: Transaction) -> None:
@@ -139,7 +139,7 @@ class GuestLogs:
         self._store.write(work)
 
     def put(self, place: GuestPlace, entries: Sequence[GuestEntry]) -> None:
-        """Append entries about one thing, which replace those of the same keys."""
+        """Append entries about one subject, which replace those with the same keys."""
 
         def work(tx: Transaction) -> None:
             log = guests.make_guest(tx, place)
@@ -150,7 +150,7 @@ class GuestLogs:
         self._store.write(work)
 
     def pop(self, place: GuestPlace) -> GuestEntry | None:
-        """Take the latest entry off a log; None when it has none. What others begin with stays for them."""
+        """Remove the latest entry from a log, and return it; None if there is none. Logs that begin with it keep it."""
 
         def work(tx: Transaction) -> GuestEntry | None:
             log = guests.lock_guest(tx, place)
@@ -163,11 +163,14 @@ class GuestLogs:
         return self._store.write(work)
 
     def branch(self, source: GuestPlace, target: GuestPlace, at: int | None = None) -> None:
-        """Let a new log begin with what another one holds: one row. Raises `BadInput`; see `guests.fork_guest`."""
+        """Make a new log that begins with another log's entries; this writes one row.
+
+        Raises `BadInput`; see `guests.fork_guest`.
+        """
         self._store.write(lambda tx: guests.fork_guest(tx, source, target, at))
 
     def drop(self, place: GuestPlace, below: tuple[str, str] | None = None) -> None:
-        """Delete a log, and those of a library and a scope with it. What others begin with stays for them."""
+        """Delete a log, and all logs of a library and scope. Logs that begin with its entries keep them."""
 
         def work(tx: Transaction) -> None:
             others = [] if below is None else guests.guests_within(tx, *below)
@@ -178,17 +181,18 @@ class GuestLogs:
         self._store.write(work)
 
     def forget_tagged(self, guest: str, tags: Sequence[str]) -> None:
-        """Delete what is tagged with any of these, and all that is about the same, in each log that shows it."""
+        """Delete the entries with these tags, and all others about the same subjects, in each log that shows them."""
         self._store.write(lambda tx: guests.forget_tagged(tx, guest, tags))
 
     def keep_only(
         self, place: GuestPlace, needed: Callable[[Mapping[str, GuestEntry], ShownOf], Collection[str]]
     ) -> None:
-        """Let a log show nothing about what is not needed.
+        """Let a log show only the subjects that are needed.
 
         Args:
             place: the log.
-            needed: says what is, by the latest entry about each thing of one part, the latest thing first.
+            needed: returns the needed subjects, from the latest entries about each subject of one namespace, the latest
+                first.
         """
 
         def work(tx: Transaction) -> None:

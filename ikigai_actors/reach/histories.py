@@ -1,4 +1,4 @@
-"""Histories as faces read them, a function each. Each reads one moment. Raises `HistoryPruned` for deleted messages."""
+"""Readings of histories. Each function reads one moment. Raises `HistoryPruned` for pruned messages."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from ikigai_actors.system.handles.ref import System
 
 
 def written_by(system: System, agent: str, start: int | None = None, end: int = UP_TO_THE_END) -> list[Message]:
-    """The messages that an agent has written itself after a position, None for its fork point, up to another one."""
+    """Return an agent's own messages after a position (None for its fork point), up to another one."""
 
     def read(tx: Transaction) -> list[Message]:
         [own, *_] = read_lineage(tx, agent, whole=True)
@@ -28,7 +28,7 @@ def written_by(system: System, agent: str, start: int | None = None, end: int = 
 
 
 def controls_up_to(system: System, agent: str, position: int) -> list[Message]:
-    """The messages that change what a history means, up to a position."""
+    """Return the messages that change the view of a history, up to a position."""
     return system._store.read(lambda tx: _history(tx, agent).controls(position))
 
 
@@ -45,17 +45,17 @@ def views_of(system: System, uuid: str, positions: Iterable[int]) -> dict[int, V
 
 
 def settings_with(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Settings with changes applied; one that is given as None is removed."""
+    """Return the settings with changes applied; None removes a setting."""
     return merge(settings, changes)
 
 
 def latest_such(system: System, agent: str, position: int, wanted: Callable[[Message], bool]) -> Message | None:
-    """The latest message of a history up to a position that is wanted; None for none."""
+    """Return the latest matching message of a history up to a position; None for none."""
     return system._store.read(lambda tx: next(filter(wanted, _history(tx, agent).backwards(position)), None))
 
 
 def history_up_to(system: System, agent: str, end: int) -> tuple[list[Message], list[Message]]:
-    """All messages of a history up to a position, and those that count there, summarised ones included."""
+    """Return all messages of a history up to a position, and the visible ones, including summarised messages."""
 
     def read(tx: Transaction) -> tuple[list[Message], list[Message]]:
         history = _history(tx, agent)
@@ -68,7 +68,7 @@ def history_up_to(system: System, agent: str, end: int) -> tuple[list[Message], 
 
 
 def boundaries_among(everything: Sequence[Message], wanted: Iterable[int]) -> list[int]:
-    """The positions among these at which a history, of which these are all messages, may be forked."""
+    """Return those of these positions at which a history with these messages may be forked."""
     ids = [message.id for message in everything]
 
     def read(start: int, end: int) -> Sequence[Message]:
@@ -88,7 +88,7 @@ def settings_at_heads(system: System, agents: Collection[str]) -> dict[str, Mapp
 
 
 def living_of_name(system: System, name: str) -> AgentRecord | None:
-    """The living agent of exactly this name; None when there is none."""
+    """Return the living agent with exactly this name; None when there is none."""
     try:
         record = system._store.read(lambda tx: registry.find(tx, name))
     except AgentNotFound:

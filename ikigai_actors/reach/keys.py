@@ -1,4 +1,4 @@
-"""Keys: a client that has not heard the answer asks again under the same key, and gets it; nothing is done twice.
+"""Idempotency keys: a client that got no answer can repeat a request with its key, and nothing is done twice.
 
     free        no row: nothing was done under the key, or it was refused, also by the agent itself
     did         the row names what the request did, in the transaction that did it
@@ -20,19 +20,19 @@ from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.system.remote.client import Client
 
 Did = Mapping[str, Any]
-"""By what rows the outcome of a request is found: ``agent`` with ``mail`` or ``request``; else ``done``."""
+"""The rows that have the outcome of a request: ``agent`` with ``mail`` or ``request``; else ``done``."""
 
 
 class KnownRequest(NamedTuple):
-    """The row of a request that was made before."""
+    """The row of an earlier request."""
 
     did: Did
     answer: dict[str, Any] | None
-    """The answer; None where a crash came before it was kept."""
+    """The answer; None if a crash came before it was stored."""
 
 
 class RequestRepeated(IkigaiError):
-    """The request was made before under its key: of two at once this is the later one. Nothing was written."""
+    """The request was carried out before with its key, or is the later of two at once. Nothing was written."""
 
     def __init__(self, known: KnownRequest) -> None:
         super().__init__("This was done before under its key.")
@@ -40,7 +40,7 @@ class RequestRepeated(IkigaiError):
 
 
 class ClaimingUnit(Once):
-    """A unit that is done once under a key, and answered as its act is. Raises `RequestRepeated`."""
+    """A unit that is carried out once for a key; answered as its act is. Raises `RequestRepeated`."""
 
     __slots__ = ()
 
@@ -74,13 +74,13 @@ class _ReleaseRefused(Unit):
 
 
 def request_under(principal: str, key: str, verb: str, arguments: Mapping[str, Any]) -> KeyedCall:
-    """The request of a principal, by its id, under a key. Raises `BadInput` for what cannot be a key."""
+    """Return a request of a principal with a key. Raises `BadInput` for an invalid key."""
     KeyedCall(key, verb, {})
     return KeyedCall(scoped_key(principal, key), verb, arguments)
 
 
 def known_request(client: Client, call: KeyedCall | None) -> KnownRequest | None:
-    """The row of a request that was made before; None where its key is free. Raises `KeyTaken`."""
+    """Return the row of an earlier request; None if its key is free. Raises `KeyTaken`."""
     if call is None:
         return None
 
@@ -106,7 +106,7 @@ def keep_answer(client: Client, call: KeyedCall, did: Did, answer: Mapping[str, 
 
 
 def release_key(client: Client, call: KeyedCall, did: Did) -> None:
-    """Leave a key free whose request the agent has refused."""
+    """Release a key whose request the agent has refused."""
     if client.read(lambda tx: _was_refused(tx, did)):
         client.write(_ReleaseRefused(call, {"did": did}))
 

@@ -23,7 +23,7 @@ MOST_IN_PAGE = 200
 
 
 def row_of_agent(access: Access, record: AgentRecord) -> dict[str, Any]:
-    """An agent, as a client of the network API sees it."""
+    """Return an agent in the form for a client of the network API."""
     reaches = record.supervisor_uuid is not None and record.uuid != access.top
     return {
         "agent": record.uuid,
@@ -56,7 +56,7 @@ def agents_page(access: Access, cursor: str, limit: int) -> dict[str, Any]:
 
 
 def messages_page(access: Access, agent: str, after: int, limit: int) -> dict[str, Any]:
-    """The messages of an agent's history after a position, inherited ones too."""
+    """Return a page of the messages of an agent's history after a position, including inherited ones."""
     scrollback = scrollback_of(access.client, access.find(agent).uuid)
     messages = scrollback.between(after, after + limit)
     items = [message_as_json(message) for message in messages]
@@ -77,12 +77,12 @@ def _decoded(cursor: str) -> Age:
 
 
 def cursor_after(record: AgentRecord) -> str:
-    """The cursor with which a client asks for the agents that were born after one."""
+    """Return the cursor for agents that were born after this one."""
     return " ".join(map(str, age_of(record)))
 
 
 def place_after(cursor: str) -> Age:
-    """The place of a cursor in the order of births. Raises `BadInput` for a cursor that was not given."""
+    """Return the place of a cursor in the order of births. Raises `BadInput` for an invalid cursor."""
     match cursor.split(" "):
         case [at, born, uuid] if at.lstrip("-").isdecimal() and born.isdecimal() and max(len(at), len(born)) < 18:
             return int(at), int(born), storable(uuid)

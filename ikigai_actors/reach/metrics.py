@@ -1,4 +1,4 @@
-"""The metrics that Prometheus scrapes: figures of a database, and of its host where that is this process.
+"""Metrics for Prometheus: figures of a database, and of this process if it is the host.
 
     GET /metrics, with the token    ikigai_hosts{state="runs"} 1 …
 
@@ -15,7 +15,7 @@ from ikigai_actors.reach.views import SystemFigures, figures_of
 from ikigai_actors.system.handles.ref import System
 
 EXPOSITION = "text/plain; version=0.0.4"
-"""The type of what `exposition` gives."""
+"""The content type of `exposition`."""
 
 GAUGE, COUNTER = "gauge", "counter"
 
@@ -27,7 +27,7 @@ _STATUSES = ("running", "stopped", "terminating", "dead")
 
 
 MetricLabels = tuple[tuple[str, str], ...]
-"""Names and values."""
+"""The names and values of labels."""
 
 
 class Metric(NamedTuple):
@@ -40,7 +40,7 @@ class Metric(NamedTuple):
 
 
 def read_metrics(system: System) -> list[Metric]:
-    """The metrics of a system now. Raises `StoreError` when the database does not answer."""
+    """Return the metrics of a system now. Raises `StoreError` when the database does not answer."""
     seen = figures_of(system, _SILENT)
     gauges, silent = seen.gauges, seen.silent
     pending = system.approvals.pending()

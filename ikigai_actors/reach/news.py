@@ -1,13 +1,13 @@
-"""The news of agents, once for everybody who waits or streams on an event loop.
+"""The news of agents, shared by all who wait or stream on an event loop.
 
     feed = NewsFeed(lambda: system)
     async with feed.watch(uuid, pieces=True) as watch:
         while await watch.news(15):             # False when nothing came in that time
             ...                                 # read what is committed; `watch.pieces()` came in between
 
-A watch only says that there is something. Messages are read from the log after the client's place, so a slow client
-misses none, and nothing is kept for it but the latest pieces of a reply. Those who want pieces hear them and messages
-in one order; hosts write pieces only while somebody wants them.
+A watch only says that there is news. Messages are read from the log after the client's place, so a slow client misses
+none, and nothing is kept for it but the latest pieces of a reply. Those who want pieces hear them and messages in one
+order; hosts write pieces only while somebody wants them.
 
 Nobody misses what is committed after a watch was entered: a client that looks first and then waits is woken by what
 came between, since `news` forgets only what it has woken for.
@@ -28,25 +28,25 @@ from ikigai_actors.records.messages.messages import BOUNDARIES, Message
 from ikigai_actors.system.handles.ref import System
 
 MOST_KEPT_PIECES = 1_000
-"""Pieces that are kept for a client; of more the earliest are dropped. The whole reply comes as a message."""
+"""The most pieces that are kept for a client; more than that drops the earliest. The whole reply comes as a message."""
 
 
 class ReplyHeard(NamedTuple):
-    """The state of an agent, at one moment."""
+    """The state of an agent's reply, at one moment."""
 
     head: int
-    """The latest message that was heard of; 0 for none."""
+    """The position of the latest known message; 0 for none."""
     goes_on: bool
-    """Whether the reply that was asked about is on its way still."""
+    """Whether the reply in question is still in progress."""
     piece: UnseenPiece | None
-    """The news of the reply on its way."""
+    """The new part of the reply in progress; None for none."""
 
 
 class NewsFeed:
-    """Hears the events of a system, while somebody watches. On one event loop."""
+    """Receives the events of a system while somebody watches. It belongs to one event loop."""
 
     def __init__(self, system: Callable[[], System]) -> None:
-        """Begin to rest; ``system`` is called beside the loop, when somebody watches first."""
+        """Begin at rest; ``system`` is called beside the loop, at the first watch."""
         self._system = system
         self._committed = _Line((Message, Died, HostChanged), self._hear)
         self._with_pieces = _Line((Message, Died, HostChanged, Streamed, StreamCut), self._hear_pieces)
@@ -58,11 +58,11 @@ class NewsFeed:
         """Set when the server ends: nobody waits from then on."""
 
     def watch(self, agent: str | None = None, *, pieces: bool = False) -> "NewsWatch":
-        """Watch an agent, by uuid, or all of them, for the length of a block; with pieces of replies on their way."""
+        """Watch an agent, by uuid, or all, for the time of a block; with ``pieces``, also pieces of replies."""
         return NewsWatch(self, agent, pieces)
 
     async def enter(self, watch: "NewsWatch") -> None:
-        """Give a watch the events from now on. Raises what the system does."""
+        """Send a watch all events from now on. Raises what the system does."""
         self._loop = asyncio.get_running_loop()
         line = self._line_of(watch)
         line.watches[watch.agent].add(watch)
@@ -73,7 +73,7 @@ class NewsFeed:
             raise
 
     async def leave(self, watch: "NewsWatch") -> None:
-        """Give it nothing more."""
+        """Send a watch no more events."""
         line = self._line_of(watch)
         line.watches[watch.agent].discard(watch)
         if not line.watches[watch.agent]:
@@ -82,13 +82,13 @@ class NewsFeed:
             await asyncio.shield(self._subscribe_as_wanted(line))
 
     def since(self, agent: str, seen: tuple[int, int]) -> ReplyHeard:
-        """The state of an agent; ``seen`` is the reply that is known, and how many characters of it."""
+        """Return the state of an agent; ``seen`` is the known reply, and the number of its known characters."""
         with self._lock:
             goes_on = self._replies.is_open(agent, seen[0])
             return ReplyHeard(self._heads.get(agent, 0), goes_on, self._replies.behind(agent, seen))
 
     def release_all(self) -> None:
-        """Let everybody go: waits answer with what they have."""
+        """End all waits; they return what they have."""
         self.ending.set()
         for line in (self._committed, self._with_pieces):
             for watches in line.watches.values():
@@ -96,7 +96,7 @@ class NewsFeed:
                     watch.ring()
 
     def close(self) -> None:
-        """Hear no more. Waits for events that are under way: for no event loop."""
+        """Stop receiving events. Blocks, so do not call it on an event loop."""
         for line in (self._committed, self._with_pieces):
             if line.subscription is not None:
                 line.subscription.close()
@@ -161,7 +161,7 @@ class _Line:
 
 
 class NewsWatch:
-    """Says when there is news of an agent, or of any."""
+    """Waits for news of an agent, or of all."""
 
     def __init__(self, feed: NewsFeed, agent: str | None, pieces: bool) -> None:
         self._feed, self.agent, self.wants_pieces = feed, agent, pieces
@@ -180,7 +180,7 @@ class NewsWatch:
         await self._feed.leave(self)
 
     def hear(self, event: Any) -> None:
-        """Take an event."""
+        """Handle an event."""
         match event:
             case Streamed() if self.wants_pieces:
                 self._kept.append(("piece", {"kind": event.kind, "text": event.text}))
@@ -202,12 +202,12 @@ class NewsWatch:
         return taken
 
     def since(self, seen: tuple[int, int]) -> ReplyHeard:
-        """The state of the agent; ``seen`` is the reply that is known, and how many characters of it."""
+        """Return the state of the agent; ``seen`` is the known reply, and the number of its known characters."""
         assert self.agent is not None  # of all there is no such
         return self._feed.since(self.agent, seen)
 
     async def news(self, seconds: float) -> bool:
-        """Wait for news; False when none came in this time."""
+        """Wait for news; return False if none came in this time."""
         try:
             async with asyncio.timeout(seconds):
                 await self._rung.wait()

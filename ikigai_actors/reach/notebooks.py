@@ -1,4 +1,4 @@
-"""The notebooks of experiments: what the log of each holds, as `ikigai_actors.behaviour.book` reads it.
+"""The notebooks of experiments: their logs, as `ikigai_actors.behaviour.book` reads them.
 
 An experiment is an agent whose first note has ``terms``.
 """
@@ -19,7 +19,7 @@ Notebooks = Mapping[str, Sequence[Message]]
 
 
 def notebooks_in(tx: Transaction, records: Iterable[AgentRecord]) -> dict[str, list[Message]]:
-    """The notebooks of the experiments among these agents; without those that cannot be read, which fsck reports."""
+    """Return the notebooks of the experiments among these agents, without unreadable ones, which fsck reports."""
     everybody = {record.uuid: record for record in records}
     sections: dict[str, list[Message]] = {}
     for note in first_notes(tx, list(everybody)):
@@ -37,12 +37,12 @@ def notebooks_of(source: Readable, records: Iterable[AgentRecord]) -> Notebooks:
 
 
 def living_notebooks(source: Readable) -> Notebooks:
-    """The notebooks of the experiments that live: each has a name."""
+    """Return the notebooks of living experiments. Each experiment has a name."""
     return source._store.read(lambda tx: notebooks_in(tx, living_named(tx)))
 
 
 def first_notes_of_named(source: Readable) -> list[Message]:
-    """The first note of each agent that has a name, the dead too: those of experiments have ``terms``."""
+    """Return the first note of each agent with a name, including the dead. Notes of experiments have ``terms``."""
     return source._store.read(lambda tx: first_notes(tx, uuids_named(tx)))
 
 

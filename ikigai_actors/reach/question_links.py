@@ -1,4 +1,4 @@
-"""Signed links at a door: each shows one question, and takes one answer.
+"""Signed links: each shows one question, and takes one answer.
 
     links = QuestionLinks(access, [referred_key("env:IKIGAI_KEY")])
     links.shown(link)               # to look at it changes nothing, since mail scanners follow links
@@ -38,15 +38,15 @@ ALLOWS, DENIES, ANSWERS, CONNECTS = "allow", "deny", "answer", "connect"
 _AGREES = {APPROVE: ALLOWS, ASK: ANSWERS, CONNECT: CONNECTS}
 
 FIELD = "field:"
-"""The beginning of the name of a form's field, so that it cannot be a field of the page itself."""
+"""The prefix of a form field's name, which distinguishes it from fields of the page."""
 
 
 class LinkedForm(NamedTuple):
-    """A question, as the page of a link shows it."""
+    """A question for a web page."""
 
     shown: ShownQuestion
     expires: str
-    """Until when the link holds, in words."""
+    """The end of the link's validity, in words."""
 
 
 class LinkOutcome(NamedTuple):
@@ -63,7 +63,7 @@ class QuestionLinks:
     """The links to the questions of a system. For threads that may wait for the database."""
 
     def __init__(self, system: AttachedSystem, access: Access, keys: Sequence[bytes]) -> None:
-        """Make it; a link is good that one of the keys has signed."""
+        """Use these keys. A link is valid if it is signed with one of them."""
         self._system, self._keys, self._now = system, tuple(keys), access.client.now_ms
 
     def shown(self, link: str) -> LinkOutcome:

@@ -1,4 +1,4 @@
-"""Readable: a system or a client, as views take it."""
+"""Readable: a system or a client, as arguments of views."""
 
 from typing import Protocol
 

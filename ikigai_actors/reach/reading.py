@@ -1,4 +1,4 @@
-"""The answers of the page's reading requests, as values for JSON. Each reads one moment, and nothing that is not shown.
+"""The answers to the observer page's read requests, as JSON data. Each reads one moment, and only what is shown.
 
 Every function takes the system and the query of the request. It raises `BadInput` for a query that cannot be answered,
 and what the handles raise.
@@ -57,7 +57,7 @@ _KEPT = (
 
 
 def message_as_json(message: Message) -> dict[str, Any]:
-    """A message, as the page reads it."""
+    """Return a message in the form for the page."""
     data = {name: message.data[name] for name in _KEPT if name in message.data}
     if message.kind == Kind.ASSISTANT and (calls := calls_in(message)):
         data["calls"] = [{"id": call.id, "name": call.name, "input": dict(call.input)} for call in calls]
@@ -178,7 +178,7 @@ def _questions(system: "System", query: PageQuery) -> list[QuestionSeen]:
 
 
 def named_agent(system: "System", query: PageQuery, name: str = "agent") -> "AgentRef":
-    """The agent that a request names. Raises `BadInput` without a name, and what `System.agent` raises."""
+    """Return the agent that a request names. Raises `BadInput` without a name, and what `System.agent` raises."""
     return system.agent(_text(query, name))
 
 
@@ -222,4 +222,4 @@ READINGS: Mapping[str, Callable[["System", PageQuery], object]] = {
     "budgets": _budgets,
     "questions": _questions,
 }
-"""The readings of agents, by the last word of the request's path."""
+"""The functions for agents, by the last word of the request's path."""

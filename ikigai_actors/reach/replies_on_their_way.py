@@ -1,10 +1,9 @@
-"""The replies on their way, each with its text so far.
+"""The replies in progress, each with its text so far.
 
     replies.add(uuid, "The mast ", 17)      # the reply comes after message 17
     replies.behind(uuid, (3, 4))            # what the third reply of this agent has after its fourth character
 
-A piece says at which character it begins. So a page that missed some gets the rest, and one that comes late
-gets all.
+A piece has the index of its first character. So a page that missed some gets the rest, and a new page gets all.
 """
 
 import threading
@@ -18,12 +17,12 @@ class UnseenPiece(NamedTuple):
     """The part of a reply that a page has not seen."""
 
     number: int
-    """Which reply of the agent: it counts from 1."""
+    """The number of the reply of this agent, from 1."""
     at: int
     """At which character the text begins."""
     text: str
     follows: int
-    """The message that the reply continues; 0 where it is not known."""
+    """The message that the reply continues; 0 if unknown."""
 
 
 class _Reply:
@@ -58,17 +57,17 @@ class RepliesOnTheirWay:
             reply.parts.append(text)
 
     def close(self, uuid: str) -> None:
-        """Forget the reply of an agent: it was committed, or is cut off."""
+        """Forget the reply of an agent, because it was committed or cut off."""
         with self._lock:
             self._open.pop(uuid, None)
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Forget all replies."""
         with self._lock:
             self._open.clear()
 
     def behind(self, uuid: str, seen: tuple[int, int]) -> UnseenPiece | None:
-        """The reply on its way after ``seen``: a reply's number, and how many characters of it.
+        """Return the reply in progress after ``seen``: the number of a reply, and the number of its known characters.
 
         None when there is nothing new.
         """
@@ -82,7 +81,7 @@ class RepliesOnTheirWay:
             return UnseenPiece(reply.number, start, rest, reply.follows) if rest else None
 
     def is_open(self, uuid: str, number: int) -> bool:
-        """Whether that reply of an agent is still on its way."""
+        """Return whether this reply of an agent is still in progress."""
         with self._lock:
             reply = self._open.get(uuid)
             return reply is not None and reply.number == number

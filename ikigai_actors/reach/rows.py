@@ -1,4 +1,4 @@
-"""The rows of a page: one an agent, each field with the version of its latest change.
+"""The rows of the observer page: one for each agent, each field with the version of its latest change.
 
     rows = LiveRows(epoch)
     rows.refresh(glances, latest)           # the registry, as it is now
@@ -23,7 +23,7 @@ ROW_COLUMNS = (
     "uuid", "name", "parent", "supervisor", "fork", "state", "rate", "sign", "born", "ended", "unread", "tokens", "usd",
     "waits_for", "budget", "owner", "label",
 )  # fmt: skip
-"""The fields of a row, in the order in which a page gets them."""
+"""The fields of a row, in order."""
 
 _LATELY = 3.0
 """Seconds over which a rate is taken."""
@@ -44,7 +44,7 @@ class RowChanges(NamedTuple):
     rows: list[dict[str, Any]]
     """The changed fields of each row, and its uuid."""
     marks: list[list[Any]]
-    """Uuid, position, kind, time and label of each message that was heard."""
+    """The uuid, position, kind, time and label of each new message."""
 
 
 @dataclass(slots=True)
@@ -58,10 +58,10 @@ class _Row:
 
 
 class LiveRows:
-    """All rows."""
+    """All rows of the page."""
 
     def __init__(self, epoch: str) -> None:
-        """Begin without any; ``epoch`` names this series of versions."""
+        """Begin without rows; ``epoch`` names this series of versions."""
         self.epoch = epoch
         self.version = 0
         self._rows: dict[str, _Row] = {}
@@ -82,12 +82,12 @@ class LiveRows:
             return self.version, [list(row.values.values()) for row in self._rows.values()]
 
     def unplaced(self, glances: Iterable[Glance]) -> list[str]:
-        """The agents in a turn that has shown nothing yet: the latest message of each says what it does."""
+        """Return the agents in a turn whose state is not known yet. Their latest messages must be read."""
         with self._lock:
             return [glance.uuid for glance in glances if glance.turn and not self._head(glance.uuid)]
 
     def refresh(self, glances: Iterable[Glance], latest: Mapping[str, LogMark]) -> None:
-        """Take the registry, and the latest messages of those that `unplaced` has named."""
+        """Apply the registry, and the latest messages of the agents that `unplaced` has returned."""
         with self._lock:
             self.version += 1
             for glance in glances:
@@ -103,7 +103,7 @@ class LiveRows:
                 self._set(glance.uuid, row, {"state": self._state(row, glance, latest.get(glance.uuid))})
 
     def hear(self, message: Message, at: int) -> bool:
-        """Take a message that was committed, heard ``at`` that time; False for an agent that no look has found yet."""
+        """Apply a committed message with the time of its arrival; return False for an unknown agent."""
         with self._lock:
             row = self._rows.get(message.agent_uuid)
             if row is None:
@@ -134,21 +134,21 @@ class LiveRows:
                 self._set(uuid, row, {"state": "streaming", "sign": at})
 
     def die(self, uuid: str, at: int) -> None:
-        """Take the death of an agent; the next look knows the rest."""
+        """Apply the death of an agent. The next look has the details."""
         with self._lock:
             if (row := self._rows.get(uuid)) is not None and row.values["state"] != "dead":
                 self.version += 1
                 self._set(uuid, row, {"state": "dead", "ended": at, "rate": 0})
 
     def rename(self, uuid: str, name: str | None) -> None:
-        """Take a new name."""
+        """Apply a new name."""
         with self._lock:
             if (row := self._rows.get(uuid)) is not None:
                 self.version += 1
                 self._set(uuid, row, {"name": name, "label": called(uuid, name)})
 
     def set_status(self, uuid: str, status: str) -> None:
-        """Take another status of a living agent. What one that goes on does, the next look knows."""
+        """Apply a new status of a living agent. The next look has the state of a continued one."""
         with self._lock:
             if (row := self._rows.get(uuid)) is not None and row.values["state"] != "dead":
                 self.version += 1
@@ -157,7 +157,7 @@ class LiveRows:
                     self._set(uuid, row, {"state": status if status in _GONE else goes_on})
 
     def add_unread(self, uuid: str) -> None:
-        """Take a mail that was sent to an agent; what it has read, the next look knows."""
+        """Count a mail that was sent to an agent. The next look has what it has read."""
         with self._lock:
             if (row := self._rows.get(uuid)) is not None:
                 self.version += 1
@@ -180,7 +180,7 @@ class LiveRows:
                 self._set(uuid, row, changed)
 
     def head(self, uuid: str) -> int:
-        """The position of the latest message of an agent that was heard; 0 for none."""
+        """Return the position of the latest known message of an agent; 0 for none."""
         with self._lock:
             return self._head(uuid)
 
@@ -232,7 +232,7 @@ class LiveRows:
 
 
 def mark_of(message: Message) -> LogMark:
-    """The mark of a message, as a timeline shows it."""
+    """Return the mark of a message on a timeline."""
     label: str | None = None
     match message.kind:
         case Kind.TOOL_CALL:
@@ -251,12 +251,12 @@ def mark_of(message: Message) -> LogMark:
 
 
 def state_at(latest: Iterable[LogMark]) -> str:
-    """The state of an agent after all of these messages of its own log, the latest first: some say nothing of it."""
+    """Return the state of an agent after these messages of its log, the latest first."""
     return next((state for mark in latest if (state := state_after(mark, ""))), "idle")
 
 
 def state_after(mark: LogMark, before: str) -> str:
-    """The state of an agent after a message of its turn, when it was ``before`` that."""
+    """Return the state of an agent after a message of its turn; ``before`` is its state before."""
     match mark.kind:
         case Kind.FORK:
             return "thinking" if mark.label == GOES_ON else before

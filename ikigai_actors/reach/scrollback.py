@@ -1,12 +1,12 @@
-"""Scrollback: any part of a history, read without the rest of it.
+"""Scrollback: any part of a history, read without the rest.
 
     scrollback = Scrollback(store, uuid)
     messages = scrollback.latest(50)                       # the end, whatever lies before
     messages = scrollback.before(messages[0].id, 50)       # and what comes before that
 
-A screen shows a history with it: nothing is folded, so clears and rewinds are in it as they are. Each part costs
-what it returns; an agent with a million inherited messages opens at once. A position names one message wherever in the
-lineage it is stored, so only the bounds of each ancestor must be known, and these never change.
+A screen shows a history with it: clears and rewinds are not applied. The cost of a part depends only on its size; an
+agent with a million inherited messages opens at once. A position names one message wherever in the lineage it is
+stored, so only the bounds of each ancestor must be known, and these never change.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,20 +22,20 @@ _Found = TypeVar("_Found")
 
 
 class Scrollback:
-    """The whole history of one agent, unfolded, in parts. Any method may raise `StoreError` and `HistoryError`."""
+    """The whole history of one agent, in parts. Any method may raise `StoreError` and `HistoryError`."""
 
     def __init__(self, store: Store, uuid: str) -> None:
-        """Raises `AgentNotFound` when there is no such agent."""
+        """Read an agent's history. Raises `AgentNotFound` when there is no such agent."""
         self._store, self.uuid = store, uuid
         self._lineage: list[Ancestor] = store.read(lambda tx: read_lineage(tx, uuid, whole=True))
 
     @property
     def inherited(self) -> int:
-        """How many messages come before the agent's own."""
+        """The number of messages before the agent's own."""
         return self._lineage[0].fork_message_id
 
     def latest(self, most: int) -> list[Message]:
-        """The last messages that are committed, oldest first."""
+        """Return the last messages, oldest first."""
 
         def read(history: StoredHistory) -> list[Message]:
             head = history.head
@@ -44,7 +44,7 @@ class Scrollback:
         return self._read(read)
 
     def before(self, position: int, most: int) -> list[Message]:
-        """The messages that come before a position, oldest first."""
+        """Return messages before a position, oldest first."""
         return self.between(position - 1 - most, position - 1)
 
     def between(self, start: int, end: int) -> list[Message]:
@@ -52,7 +52,7 @@ class Scrollback:
         return self._read(lambda history: history.between(start, end))
 
     def settings(self) -> Mapping[str, Any]:
-        """The settings in force, without reading anything else of the history."""
+        """Return the settings in force, without reading other messages."""
         return self._read(StoredHistory.view).settings
 
     def sources(self) -> Mapping[str, Message]:
@@ -60,7 +60,7 @@ class Scrollback:
         return self._read(StoredHistory.sources)
 
     def remembered(self) -> int:
-        """How many of the inherited messages still counted at the fork, after clears and rewinds."""
+        """Return how many inherited messages were visible at the fork, after clears and rewinds."""
         view = self._read(lambda history: history.view(self.inherited))
         return sum(end - start for start, end in view.visible(self.inherited))
 

@@ -1,4 +1,4 @@
-"""The part of a history that is written as a session of another program, read at one moment.
+"""The part of a history that is written as a session of another program.
 
 An agent that was made of a session has a note with its file. What was said since is to be written, and what counts no
 more is counted. Of any other agent all is to be written that its model sees, with its forks.
@@ -21,7 +21,7 @@ from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.existing import existing_to_read
 
 LINES = "lines"
-"""The key in a message's data that has the lines of the file from which it comes."""
+"""The key in a message's data of the lines of the file from which it was imported."""
 
 _WRITTEN = CONVERSATION | ENDINGS | {Kind.SUMMARY.value}
 """The records that have a line in a file."""
@@ -29,53 +29,53 @@ _WRITTEN = CONVERSATION | ENDINGS | {Kind.SUMMARY.value}
 
 @dataclass(frozen=True, slots=True)
 class SessionExport:
-    """An agent that is written as a session of another program."""
+    """An agent to be written as a session of another program."""
 
     agent: str
-    """By uuid."""
+    """The uuid of the agent."""
     created_at: int
     model: str
-    """The model that has answered last, as ``provider:model``."""
+    """The model that has answered last, ``provider:model``."""
     system: str
-    """The system prompt."""
+    """The system prompt of the agent."""
     logs: Sequence[Sequence[tuple[Message, bool]]]
-    """The messages that the agent sees, and those of each of its forks, and whether each must be written."""
+    """The messages that the agent sees, and those of each of its forks, each with whether it must be written."""
     data: bytes = b""
-    """The file that the agent was made of; empty for none."""
+    """The file from which the agent was imported; empty for none."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """The note of its import."""
     since: int = 0
     """The position of that note."""
     undone: int = 0
-    """How many turns of that file count no more."""
+    """The number of turns of that file that were undone."""
     blobs: Mapping[str, bytes] = field(default_factory=dict)
     """The bytes of pictures and the like, by hash."""
     folder: str = "."
-    """The directory to which the session belongs; programs look for sessions by it."""
+    """The directory of the session, by which programs look for sessions."""
 
     def attached(self, message: Message) -> list[tuple[str, bytes | None]]:
-        """The media type and the bytes of what is attached to a message; None for bytes that are gone."""
+        """Return the media type and the bytes of a message's attachments; None for missing bytes."""
         return [(blob.media, self.blobs.get(blob.sha256)) for blob in blobs_of(message)]
 
 
 def read_session(store: Store, agent: str, to: str, *, has_paths: bool) -> SessionExport:
-    """Read an agent as a session.
+    """Read an agent in order to write it as a session.
 
     Args:
-        store: the database; a host may go on.
+        store: the database; a host may run meanwhile.
         agent: a uuid, name, or unique prefix of a uuid.
-        to: the format that is wanted. A file of another one does not count.
-        has_paths: whether forks are other paths of the file.
+        to: the target format. An imported file of another format is ignored.
+        has_paths: whether the format can have forks as paths of one file.
 
     Raises:
         AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
-        HistoryPruned: its messages were deleted.
+        HistoryPruned: the messages of the agent were pruned.
     """
     return store.read(lambda tx: _session_of(tx, registry.find(tx, agent), to, has_paths))
 
 
 def stored_session(database: str | None, agent: str, to: str, *, has_paths: bool) -> SessionExport:
-    """The same of a database that is there. Raises what `existing_to_read` does, too."""
+    """Read an agent of an existing database in the same way. Also raises what `existing_to_read` does."""
     with existing_to_read(database) as store:
         return read_session(store, agent, to, has_paths=has_paths)
 

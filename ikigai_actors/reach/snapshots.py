@@ -1,4 +1,4 @@
-"""Snapshots: the registry and the host at one moment, for the bars and screens.
+"""Snapshots of the registry and the host, for the bars and screens of the shell.
 
 They are read on a thread of their own: a slow database delays the bars, never the keyboard. Reading takes only a share
 of the time, so a system of 100,000 agents stays free for its work.
@@ -38,82 +38,82 @@ _PERIOD = 0.5
 """Seconds between two snapshots when nothing happens."""
 
 SHORTEST = 0.1
-"""Seconds between two snapshots, whatever happens; more when reading takes long."""
+"""The least seconds between two snapshots; more when reading takes long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One moment, seen from one agent."""
+    """The state of the database at one moment, as seen from the current agent."""
 
     current: AgentRecord
     state: str
     """The state of the agent, with the names of the tools that run."""
     parent: AgentRecord | None
-    """The agent that supervises it."""
+    """The agent that supervises the current agent."""
     previous: AgentRecord | None
-    """The living sibling before it, or the last one before the first. None when there is none."""
+    """The living sibling before it; for the first, the last one. None when there is none."""
     following: AgentRecord | None
     children: int
-    """The living children."""
+    """The number of its living children."""
     model: str
-    """The setting; empty for the default."""
+    """The setting ``model``; empty for the default."""
     tokens: Usage | None
-    """The tokens of this agent since it was born, as services have counted them; None while they are summed up."""
+    """The tokens of the current agent since its birth, as services have counted them; None while they are summed up."""
     questions: Mapping[int, PendingCall]
     """Calls that wait for the person."""
     cost: float | None = None
-    """Dollars that this agent has spent, as its row says; None for none, as without a price."""
+    """The dollars that the agent has spent, by its row; None for none, or without a price."""
     all_cost: float | None = None
-    """The same of all agents; when a list is in sight."""
+    """The dollars that all agents have spent; None unless a list is shown."""
     is_most: bool = False
-    """Whether that is the most that this agent can have spent: what was held for a request that no service has counted.
-    The next field says so of all agents.
+    """Whether this is an upper limit of the agent's spending, with the reserved cost of a request that no service has
+    counted. The next field is the same for all agents.
     """
     all_is_most: bool = False
     budget: BudgetStatus | None = None
-    """The nearest budget above it that limits something."""
+    """The nearest budget with limits above the agent; None for none."""
     above: tuple[AgentRecord, ...] = ()
     """The supervisors, the nearest first."""
     waiting: tuple[NewPrompt, ...] = ()
-    """The prompts and words of people that it has not taken up."""
+    """The prompts and steering messages of people that it has not taken up."""
     commands: tuple[str, ...] = ()
-    """The lines that were given here and whose commands wait for the end of its turn."""
+    """The lines of commands, sent here, that wait for the end of its turn."""
     heir: AgentRecord | None = None
-    """The nearest living ancestor, when it is dead."""
+    """If the agent is dead, its nearest living ancestor; else None."""
     attached: str = ""
-    """The process that runs the agents, when it is another one."""
+    """The process that runs the agents, if it is another one; else empty."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """The names of the agents in sight, and of those with questions, by uuid."""
+    """The names of the shown agents, and of those with questions, by uuid."""
     listed: tuple[AgentRecord, ...] = ()
-    """The agents of the list in sight, oldest first: all, or of many those that `Wish` says."""
+    """The agents of the shown list, oldest first; of very many, those that `Wish` selects."""
     wish: "Wish | None" = None
     """The filter of the person."""
     hits: frozenset[str] = frozenset()
     """The agents among them that the database has found by the text that is wanted."""
     is_cut: bool = False
-    """Whether it has found more."""
+    """Whether there are more matches."""
     census: Census | None = None
-    """How many agents there are; when a list is in sight."""
+    """The numbers of agents; None unless a list is shown."""
     hidden: Mapping[str, int] = field(default_factory=dict)
-    """How many living children an agent of a tree has that are not listed, by uuid."""
+    """For each agent of a tree, the number of living children that are not listed, by uuid."""
     branches: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """The sums that whole branches have spent, by uuid; when asked for."""
+    """The spending of whole branches, by uuid; empty unless asked for."""
     statistics: Mapping[str, AgentStatistics] = field(default_factory=dict)
     """By uuid, for all living agents of the list."""
     restarts: Mapping[str, int] = field(default_factory=dict)
-    """How often each agent of the list was restarted, by uuid."""
+    """How many times each listed agent was restarted, by uuid."""
     hosts: Mapping[str, str] = field(default_factory=dict)
-    """The names of the hosts, by id, where there are several; when asked for."""
+    """The names of the hosts, by id, if there are several; empty unless asked for."""
     signs: Mapping[str, Sign] = field(default_factory=dict)
-    """The latest heartbeats of those that are in a turn, by uuid; when asked for."""
+    """The latest heartbeats of agents in a turn, by uuid; empty unless asked for."""
     printed: Mapping[str, str] = field(default_factory=dict)
-    """The end of what its running calls have printed, by the id of the call."""
+    """The latest output of its running calls, by the id of the call."""
     abandoned: int = 0
-    """Threads of tools that go on past the time of their calls; when asked for, and this process runs the agents."""
+    """The number of tool threads that run on after their calls; 0 unless asked for and this process runs the agents."""
 
     @property
     def rest(self) -> int:
-        """How many living agents are not in the list."""
+        """Return the number of living agents that are not in the list."""
         return 0 if self.census is None else max(0, self.census.living - sum(record.living for record in self.listed))
 
     @property
@@ -123,16 +123,16 @@ class Snapshot:
 
     @property
     def works(self) -> bool:
-        """Whether the agent is in a turn, or cannot begin one."""
+        """Return whether the agent is in a turn, or cannot begin one."""
         return self.state not in (Phase.IDLE, Phase.UNLOADED)
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The agents among very many that a person wants to see, beside those that were used last."""
+    """The selection of agents that a person wants to see, in addition to those used last."""
 
     tree: bool = False
-    """The first of each level of the tree, too, and everybody above those that are listed."""
+    """Whether to include the first agents of each level of the tree, and all agents above those listed."""
     text: str = ""
     """The agents of this name, too."""
     opened: Mapping[str, int] = field(default_factory=dict)
@@ -140,25 +140,25 @@ class Wish:
     kept: frozenset[str] = frozenset()
     """The agents that stay in sight, too."""
     branches: bool = False
-    """Whether the snapshot has what whole branches have spent."""
+    """Whether to include the spending of whole branches."""
 
 
 class Snapshots(Service):
-    """Takes snapshots, one after another."""
+    """A thread that takes snapshots, one after another."""
 
     def __init__(
         self, system: System, questions: Questions, words: Words, current: str, deliver: Callable[[Snapshot], None],
         failed: Callable[[IkigaiError], None], spent: Expenses,
     ) -> None:  # fmt: skip
-        """Prepare; `start` begins.
+        """Prepare; `start` starts the thread.
 
         Args:
-            questions: gives the questions their numbers.
-            words: knows the commands that wait.
-            current: uuid of the agent to begin with.
-            deliver: takes each snapshot, on the thread of the snapshots.
-            failed: called when the system is closed.
-            spent: the tokens of all agents; summed up here, and kept up to date elsewhere.
+            questions: gives questions their numbers.
+            words: has the commands that wait.
+            current: the uuid of the first current agent.
+            deliver: is called with each snapshot, on this thread.
+            failed: is called when the system is closed.
+            spent: sums up the tokens of all agents.
         """
         super().__init__("ikigai-snapshots")
         self._system, self._questions, self._deliver, self._failed = system, questions, deliver, failed
@@ -170,13 +170,13 @@ class Snapshots(Service):
         self._due = self._hurry = False
 
     def focus(self, uuid: str, wish: Wish | None) -> None:
-        """Set the agent that snapshots are seen from, and what is wanted of the others: None for no list."""
+        """Set the current agent, and the selection of others; None for no list."""
         if (uuid, wish) != (self._current, self._wish):
             self._current, self._wish = uuid, wish
             self.poke(hurry=True)
 
     def poke(self, hurry: bool = False) -> None:
-        """Take a snapshot soon: something has changed; with ``hurry`` at once, since a person waits for it."""
+        """Take a snapshot soon, because something has changed; with ``hurry`` at once, because a person waits."""
         with self._changed:
             self._due, self._hurry = True, hurry or self._hurry
             self._changed.notify()

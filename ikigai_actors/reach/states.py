@@ -1,4 +1,4 @@
-"""The states of agents as people see them: texts, of which these questions are asked."""
+"""Questions about the states of agents, which are texts."""
 
 from ikigai_actors.agent.turn import state as turns
 from ikigai_actors.agent.turn.state import BETWEEN_TURNS, Phase
@@ -10,15 +10,15 @@ def is_in_turn(state: str) -> bool:
 
 
 def was_cut_off(state: str) -> bool:
-    """Whether a turn was cut off, and nobody goes on with it."""
+    """Return whether the state means that a turn was cut off and is not resumed."""
     return turns.is_interrupted(state)
 
 
 def was_cut_off_here(state: str) -> bool:
-    """The same of a turn with which the process that asks could go on."""
+    """Return whether the state means a cut-off turn that the asking process could resume."""
     return state == Phase.INTERRUPTED
 
 
 def can_be_interrupted(state: str) -> bool:
-    """Whether there is something to interrupt: the agent does something, or waits in a turn."""
+    """Return whether an agent in this state can be interrupted: it works, or waits in a turn."""
     return state not in BETWEEN_TURNS and not turns.is_interrupted(state)

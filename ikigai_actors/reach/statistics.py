@@ -1,4 +1,4 @@
-"""The figures of a database: how much there is of everything, and what it has cost."""
+"""The figures of a database: its numbers of rows, and its costs."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -17,64 +17,64 @@ from ikigai_actors.store.hosts.rows import owners
 from ikigai_actors.system.remote.client import Client
 
 SHOWN = 10
-"""Agents whose costs, and whose tokens, are shown as lines; and budgets."""
+"""The most agents whose costs and tokens are shown as lines, and the most budgets."""
 
 MOST_BUDGETS = 100
 
 SUMMED = 10_000
-"""A person is shown what each of this many agents has cost; of more, agent 0 and its dearest children."""
+"""The most agents whose costs are all summed up for a person; with more, only agent 0 and its dearest children."""
 
 CostTable = dict[str, dict[str, float]]
 """Tokens and dollars (``usd``), by the uuid of an agent."""
 
 
 SPENT_NOTHING = {"tokens": 0.0, "usd": 0.0}
-"""The cost of an agent that has spent nothing."""
+"""The costs of an agent that has spent nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures."""
+    """The figures of a database for people."""
 
     database: str
     host: str | None
-    """The hosts that run the agents; None when nobody does."""
+    """The hosts that run the agents; None for none."""
     agents: dict[str, int]
-    """How many there are of each status."""
+    """The number of agents by status."""
     turns: int
-    """Turns that are open."""
+    """The number of open turns."""
     messages: int
-    """About, where there are more than `COUNTED`; and so are the mails."""
+    """The number of messages, estimated above `COUNTED`; also the number of mails."""
     mails: int
     unread: int
     prompts: int
-    """Prompts of other processes that no agent has taken up."""
+    """The number of prompts from other processes that no agent has taken up."""
     documents: int
     versions: int
     """Versions of documents, deletions too."""
     restarts: int
     hosts: int
-    """Processes that have run these agents, one after another."""
+    """The number of processes that have ever run these agents."""
     spent_in_all: dict[str, float]
     """The tokens and dollars (``usd``) that all requests and tools have cost."""
     spent: CostTable
-    """By agent, dead ones too: the same of its own in its life."""
+    """The costs of each agent itself, including dead ones, by uuid."""
     branches: CostTable
-    """The same of each agent with all that descend from it, where that is more than its own."""
+    """The costs of each agent with all its descendants, if they are more than its own, by uuid."""
     budgets: list[dict[str, Any]]
-    """The budgets that limit something, agent 0's first, as `BudgetStatus`; at most `MOST_BUDGETS`."""
+    """The budgets with limits, agent 0's first, as `BudgetStatus`; at most `MOST_BUDGETS`."""
     names: dict[str, str] = field(default_factory=dict)
-    """The names of the agents that are shown, by uuid."""
+    """The names of the shown agents, by uuid."""
     tokens: dict[str, dict[str, int]] | None = None
-    """By agent: tokens in and out, as the providers reported them. None when they were not asked for."""
+    """The tokens in and out of each agent, as the providers reported them; None when not asked for."""
 
 
 def read_figures(database: str | None, tokens: bool, everybody: bool = False) -> Figures:
-    """Read the figures.
+    """Read the figures of a database.
 
     Args:
-        tokens: those of each agent too, for which every message is read.
-        everybody: the cost of each agent, however many there are.
+        tokens: whether to read the tokens of each agent, for which every message is read.
+        everybody: whether to read the cost of each agent, however many there are.
 
     Raises what `Client.open` and `Client.spending` do.
     """
@@ -131,7 +131,7 @@ def _names(tx: Transaction, uuids: Sequence[str]) -> dict[str, str]:
 
 
 def dearest(figures: Figures) -> list[tuple[str, dict[str, float]]]:
-    """The costs that a person is shown, the highest first: those of whole branches."""
+    """Return the costs to show, the highest first: those of whole branches."""
     branches = {**figures.spent, **figures.branches}
     return sorted(branches.items(), key=lambda pair: (-pair[1]["usd"], -pair[1]["tokens"]))[:SHOWN]
 
@@ -142,7 +142,7 @@ def busiest(figures: Figures) -> list[tuple[str, dict[str, int]]]:
 
 
 def is_counted(rows: int) -> bool:
-    """Whether a number of messages or mails was counted; else it is an estimate."""
+    """Return whether a number of messages or mails was counted exactly, rather than estimated."""
     return rows <= COUNTED
 
 

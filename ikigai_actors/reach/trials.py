@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 
 
 def check_model(system: System, model: str) -> None:
-    """Raise `BadInput` when a ``model`` setting names a provider that is not registered, if this process knows."""
+    """Raise `BadInput` when a ``model`` setting names a provider that is not registered in this process."""
     system._check_model(model)
 
 
 def check_answered(system: System, settings: Mapping[str, Any], writers: Collection[str]) -> None:
-    """Raise `ProviderMissing` where no model can be asked, and `BadInput`.
+    """Raise `ProviderMissing` if no model can be asked, and `BadInput`.
 
     Args:
-        settings: those of the agent that is asked.
-        writers: the models that wrote what it goes on from, as ``provider:model``.
+        settings: the settings of the agent.
+        writers: the models that wrote the history, ``provider:model``.
     """
     system._check_answered(settings, writers)
 
 
 def models_asked(system: System, settings: Mapping[str, Any], summary: bool) -> "tuple[PricedModel, ...]":
-    """The models of an agent with these settings, in the order in which they are tried; none when others know alone.
+    """Return the models of an agent with these settings, in the order of use; none if only other processes know them.
 
     Raises `BadInput` when one of them cannot be asked; ``summary`` asks for those of a summary.
     """
@@ -47,7 +47,7 @@ def models_asked(system: System, settings: Mapping[str, Any], summary: bool) -> 
 
 
 def tools_of(system: System) -> "Mapping[str, ToolTraits] | None":
-    """The traits of a system's tools, by name; None when only another process knows them."""
+    """Return the traits of a system's tools, by name; None when only another process knows them."""
     try:
         return system._toolbox.traits({})
     except HostElsewhere:
@@ -55,7 +55,7 @@ def tools_of(system: System) -> "Mapping[str, ToolTraits] | None":
 
 
 def forking_folders(system: System) -> list[str] | None:
-    """The folders whose files fork with their agents; None when only another process knows them."""
+    """Return the folders whose files fork with their agents; None when only another process knows them."""
     try:
         return [copied.base for copied in system._toolbox.copied]
     except HostElsewhere:
@@ -63,7 +63,7 @@ def forking_folders(system: System) -> list[str] | None:
 
 
 def check_files_at(system: System, agent: str, folders: Collection[str], positions: Collection[int]) -> None:
-    """Raise `BadInput` where it is not known which files an agent had in these folders at these positions."""
+    """Raise `BadInput` if the files of an agent in these folders at these positions are not known."""
 
     def check(tx: Transaction) -> None:
         for folder in folders:
@@ -80,43 +80,43 @@ def settings_of_position(system: System, agent: str, at: int) -> Mapping[str, An
 
 
 def latest_of_resting(system: System, agents: Collection[str]) -> dict[str, Message]:
-    """The latest message of each of these agents that lives and has no turn open, by uuid."""
+    """Return the latest message of each of these agents that is alive and has no open turn, by uuid."""
     return system._store.read(lambda tx: latest_at_rest(tx, agents))
 
 
 class NewTrial(NamedTuple):
-    """A trial that is to be born."""
+    """A trial to be made."""
 
     agent: str
-    """The new uuid."""
+    """The uuid of the trial."""
     of: str
-    """The agent whose history it inherits, by uuid."""
+    """The uuid of the agent whose history it inherits."""
     at: int
     """The last position that it inherits."""
     prompt: str | None
     data: Mapping[str, Any]
     """The data of its prompt."""
     settings: Mapping[str, Any]
-    """The settings that differ from those at that position."""
+    """The settings in which it differs from those at that position."""
     facts: Mapping[str, Any]
     """The facts that its birth has in the log of the experiment."""
     go: bool = False
-    """Whether it goes on at once with what its history ends with."""
+    """Whether it begins at once with the end of its history."""
     begin: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
-    """Copies of messages that it begins with."""
+    """Copies of messages with which it begins."""
 
 
 class ExperimentMoment(NamedTuple):
     """An experiment and its trials at one moment."""
 
     agents: list[AgentRecord]
-    """The experiment, its trials, and others that were asked for."""
+    """The experiment, its trials, and further requested agents."""
     labels: Mapping[str, str]
-    """The name that people are shown for each of them, by uuid."""
+    """The shown name of each, by uuid."""
     branch: list[AgentRecord]
     """All that descend from the experiment, and itself."""
     latest: Mapping[str, Message]
-    """The latest message of the experiment and of each trial that has no turn open, by uuid."""
+    """The latest message of the experiment and of each trial without an open turn, by uuid."""
 
 
 def experiment_moment(system: System, top: str, trials: Collection[str], others: Iterable[str]) -> ExperimentMoment:
@@ -131,7 +131,7 @@ def experiment_moment(system: System, top: str, trials: Collection[str], others:
 
 
 def outlives_process(system: System) -> bool:
-    """Whether the database stays when the process ends."""
+    """Return whether the database remains when the process ends."""
     return system._store.location != MEMORY
 
 
@@ -141,7 +141,7 @@ def unused_uuid(system: System) -> str:
 
 
 def bear_trials(agent: AgentRef, note: Mapping[str, Any], births: Sequence[NewTrial], head: int) -> int:
-    """Have an experiment write a note and the births of trials as one unit; return the position of the note.
+    """Write a note and the births of trials for an experiment, as one unit; return the position of the note.
 
     Raises `StoreConflict` when its log does not end at ``head`` any more.
     """
@@ -151,7 +151,7 @@ def bear_trials(agent: AgentRef, note: Mapping[str, Any], births: Sequence[NewTr
 
 
 def fork_position(system: System, agent: str, at: int | None = None) -> int:
-    """The position at which a history may be forked: a given one, or the last one that children inherit as is.
+    """Return the position at which a history may be forked: ``at``, or the last one of its conversation.
 
     Raises `NotABoundary`, `HistoryPruned`, and `AgentNotFound`.
     """
@@ -159,7 +159,7 @@ def fork_position(system: System, agent: str, at: int | None = None) -> int:
 
 
 def asked_there(system: System, agent: str, at: int) -> Mapping[str, Any]:
-    """The data of the prompt with which a history is gone on with at a position.
+    """Return the data of the prompt that waits for an answer at a position of a history.
 
     Raises `BadInput` when nothing waits for an answer there.
     """
@@ -167,10 +167,10 @@ def asked_there(system: System, agent: str, at: int) -> Mapping[str, Any]:
 
 
 def follow_up(agent: AgentRef, prompt: str, data: Mapping[str, Any]) -> None:
-    """Prompt a trial once more; nobody waits for the reply here."""
+    """Prompt a trial once more, without waiting for the reply."""
     agent.system._tell(agent.uuid, on.Prompt(prompt, Future(agent.uuid), data=data))
 
 
 def end_agent(agent: AgentRef, reason: str, *, cascade: bool = False) -> None:
-    """End an agent of an experiment at once, with all below it if that is asked for. Raises `AgentDead`."""
+    """End an agent of an experiment at once; with ``cascade``, also all below it. Raises `AgentDead`."""
     agent.kill(reason=reason, cascade=cascade)

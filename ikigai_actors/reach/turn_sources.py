@@ -1,4 +1,4 @@
-"""The parts of logs from which turns are made, as spans are. Each call reads one moment.
+"""The parts of logs from which turns are made, for example as spans. Each call reads one moment.
 
 An agent's row and the end of its log are read together, and the log up to there in parts: logs only grow. So a database
 may be read while its host works, and a turn is read whole or not at all.
@@ -20,7 +20,7 @@ from ikigai_actors.store.base import Store, Transaction
 
 
 class TurnSource(NamedTuple):
-    """The part of a log that has turns."""
+    """The part of a log that has the turns."""
 
     record: AgentRecord
     head: Head
@@ -49,11 +49,11 @@ class TurnSources:
         return [record.uuid for record in registry.oldest_first(records)]
 
     def sources(self, uuids: Sequence[str], since: int) -> list[TurnSource]:
-        """The agents among these that may have turns which ended at a time or later; 0 takes all."""
+        """Return those of these agents that may have turns which ended at a time or later; 0 for all."""
         return self._store.read(partial(_sources, uuids=uuids, since=since))
 
     def messages(self, agent: str, start: int, end: int) -> list[Message]:
-        """An agent's own messages after a position, up to another one."""
+        """Return an agent's own messages after a position, up to another one."""
         return self._store.read(lambda tx: section(tx, agent, start, end))
 
     def mails(self, agent: str, at: int) -> list[MailTime]:
@@ -61,11 +61,14 @@ class TurnSources:
         return self._store.read(lambda tx: mails_read(tx, agent, at, at))
 
     def position_at(self, agent: str, at: int) -> Mapping[str, int]:
-        """Where an agent was at a time; empty for one that is not here."""
+        """Return the position of an agent at a time; empty for an unknown agent."""
         return self._store.read(lambda tx: positions_at(tx, (agent,), at))
 
     def before(self, agent: str, position: int) -> tuple[AgentRecord, int, list[Message]] | None:
-        """An agent, the position before the turn in which a position is, and what it wrote between; None for nobody."""
+        """Return an agent, the position before the turn that has a position, and its messages between.
+
+        None for no agent.
+        """
 
         def read(tx: Transaction) -> tuple[AgentRecord, int, list[Message]] | None:
             if (record := self._record(tx, agent)) is None:
@@ -76,7 +79,10 @@ class TurnSources:
         return self._store.read(read)
 
     def birth(self, agent: str) -> tuple[str, int]:
-        """The agent that has forked this one, and where; empty for agent 0, and where that is elsewhere."""
+        """Return the agent from which this one was forked, and the position.
+
+        Empty for agent 0, and if it is elsewhere.
+        """
 
         def read(tx: Transaction) -> tuple[str, int]:
             record = self._record(tx, agent)
@@ -89,7 +95,7 @@ class TurnSources:
         return self._store.read(read)
 
     def fork_call(self, maker: str, opens: int, born: int) -> tuple[int, int] | None:
-        """The call by which an agent was forked in a turn: its reply, and its place in that; None for no call."""
+        """Return the call that forked an agent in a turn: its reply, and its index; None for no call."""
 
         def read(tx: Transaction) -> tuple[int, int] | None:
             messages = section(tx, maker, born, born + 1)

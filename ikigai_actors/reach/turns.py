@@ -1,11 +1,11 @@
-"""TurnReader as clients of a door see them: a handle that is made of rows, and how the turn is at this moment.
+"""Turns for clients: a handle made from rows, and the present state of the turn.
 
     TurnHandle.parse("4Kd0…/m7")        # the turn that takes up mail 7 of this agent
     TurnHandle.parse("4Kd0…/t17")       # the one that its message 17 has opened
     TurnHandle.parse("4Kd0…/r3.0")      # the first turn of the first child that its remote command 3 forks
     turns.look_at(handle)                  # {"handle": …, "status": "done", "text": …}
 
-A handle means the same to every client, forever. Nothing here waits, and nothing is remembered but where turns begin.
+A handle means the same to every client, forever. Nothing here waits, and only the beginnings of turns are cached.
 """
 
 import re
@@ -32,7 +32,7 @@ from ikigai_actors.system.remote.turn import RemoteTurn, TurnEnd
 
 WORKING, ASKS, WAITING_FOR_BUDGET, DONE, FAILED = "working", "asks", "waiting_for_budget", "done", "failed"
 STATUSES = (WORKING, ASKS, WAITING_FOR_BUDGET, DONE, FAILED)
-"""How a turn may be."""
+"""The states of a turn."""
 
 MAIL, TURN, REQUEST = "m", "t", "r"
 
@@ -40,7 +40,7 @@ _PAGE = 500
 """Messages that are read at once."""
 
 MOST_KNOWN = 10_000
-"""Prompts of which it is remembered where their turns begin."""
+"""The most prompts of which the beginning of the turn is cached."""
 
 _HANDLE = re.compile(r"([^/]+)/([mtr])([0-9]{1,15})(?:\.([0-9]{1,5}))?")
 
@@ -81,7 +81,7 @@ class AskingCall(TypedDict):
     tool: str
     arguments: Mapping[str, Any]
     tool_has_changed: NotRequired[str]
-    """The difference of the tool's definitions, where it has changed since somebody was asked."""
+    """The difference between the tool's definitions, if it has changed since an earlier question."""
     question: NotRequired[str]
     """The id of the question, where a person is asked for an answer."""
     waits: NotRequired[str]
@@ -89,27 +89,27 @@ class AskingCall(TypedDict):
 
 
 class SeenTurn(NamedTuple):
-    """A turn at one moment."""
+    """The state of a turn at one moment."""
 
     record: AgentRecord
     end: TurnEnd | IkigaiError | None
-    """How it has ended; None while it has not."""
+    """How it ended; None while it has not."""
     is_open: bool = False
     """Whether it has begun."""
     position: int = 0
-    """The message up to which its end was read, of one that is over."""
+    """For an ended turn, the message up to which it was read."""
 
 
 class TurnReader:
-    """Reads how turns are."""
+    """Reads the states of turns."""
 
     def __init__(self, store: Store, pending: Callable[[], list[PendingCall]]) -> None:
-        """Read from a store; ``pending`` gives the calls that wait for a person."""
+        """Read from a store; ``pending`` returns the calls that wait for a decision."""
         self._store, self._pending = store, pending
         self._openings: dict[TurnHandle, int] = {}
 
     def look_at(self, handle: TurnHandle) -> dict[str, Any]:
-        """A turn as a client sees it. Raises `AgentNotFound`, and `BadInput` for a handle that nobody gave."""
+        """Return the state of a turn for a client. Raises `AgentNotFound`, and `BadInput` for an unknown handle."""
         seen = self.seen(handle)
         record = seen.record
         fields = {"handle": str(handle), "agent": record.uuid, "name": record.name, "spent": spent_by(record)}
@@ -123,11 +123,11 @@ class TurnReader:
         return {**fields, "status": WORKING if record.waits_for is None else WAITING_FOR_BUDGET}
 
     def seen(self, handle: TurnHandle) -> SeenTurn:
-        """How a turn is. Raises what `look` does."""
+        """Return the state of a turn. Raises what `look_at` does."""
         return self._store.read(lambda tx: self._seen(tx, handle))
 
     def steps_ended(self, seen: SeenTurn) -> bool:
-        """Whether a turn that failed was ended since its model had been asked as often as it may be."""
+        """Return whether a turn failed because its model was asked as many times as allowed."""
         place = seen.position
 
         def read(tx: Transaction) -> list[Message]:
@@ -136,9 +136,9 @@ class TurnReader:
         return any("max_steps" in message.data for message in self._store.read(read))
 
     def opening(self, handle: TurnHandle) -> int:
-        """The message that has opened the turn of a prompt, or of a handle that names it; 0 when none has yet.
+        """Return the message that has opened the turn of a handle; 0 when none has yet.
 
-        Raises `AgentNotFound`, and `BadInput` for a handle that nobody gave.
+        Raises `AgentNotFound`, and `BadInput` for an unknown handle.
         """
 
         def read(tx: Transaction) -> int:
@@ -189,7 +189,10 @@ class TurnReader:
 
 
 def first_turn(tx: Transaction, child: str) -> tuple[TurnHandle, str]:
-    """The turn with which an agent was born, and its prompt. Raises `AgentNotFound`, and `BadInput` without one."""
+    """Return the turn with which an agent was born, and its prompt.
+
+    Raises `AgentNotFound`, and `BadInput` without one.
+    """
     place = registry.get(tx, child).fork_message_id
     for message in section(tx, child, place, place + _PAGE):
         if message.kind == Kind.USER:

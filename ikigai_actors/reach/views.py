@@ -1,4 +1,4 @@
-"""Readings of a system for faces, a function each. Each reads one moment, unless it says otherwise.
+"""Readings of a system for shells, pages and doors. Each function reads one moment, unless it says otherwise.
 
 A face takes no store of a system and runs no transaction: then a change of a table is a change of this room.
 """
@@ -37,7 +37,7 @@ def now_of(system: "System") -> int:
 
 
 def location_of(system: "System") -> str:
-    """The database of a system, as a person may see it."""
+    """Return the database of a system, as a person may see it."""
     return system._store.location
 
 
@@ -47,29 +47,29 @@ def check_open(system: "System") -> None:
 
 
 def say_why_it_stopped(system: "System") -> AbstractContextManager[None]:
-    """Raise for what fails in a block once the system has stopped why it has, whatever noticed that first."""
+    """If a block fails after the system has stopped, raise the reason why the system has stopped instead."""
     return system._says_why_it_stopped()
 
 
 def stand_in_notice(system: "System") -> str:
-    """The notice where only the offline provider answers though nobody asked for it; else empty."""
+    """Return the notice that only the offline provider answers although nobody asked for it; else empty."""
     return system._stand_in_notice
 
 
 def default_model_of(system: "System") -> str:
-    """The model of agents without a ``model`` setting; empty when only another process knows."""
+    """Return the model of agents without a ``model`` setting; empty when only another process knows."""
     return system._default_model
 
 
 def usual_model_of(system: "System") -> str:
-    """The same, or else the model for which this machine has a key."""
+    """Return that model, or else the model for which this machine has a key."""
     from ikigai_actors.providers.selection import usual_provider
 
     return system._default_model or usual_provider()
 
 
 def window_of(model: str) -> int:
-    """How many tokens a model takes, as ``provider:model``; 0 when it is not known."""
+    """Return the window of a model (``provider:model``) in tokens; 0 when unknown."""
     from ikigai_actors.providers.windows import anthropic_window
 
     provider, _, name = model.partition(":")
@@ -77,28 +77,28 @@ def window_of(model: str) -> int:
 
 
 def workspace_of(system: "System") -> Path | None:
-    """The directory of the workspace; None without one, or where another process has it."""
+    """Return the directory of the workspace; None without one, or if another process has it."""
     return system._workspace
 
 
 def file_text(system: "System", agent: str, path: str) -> str | None:
-    """The text of a file as an agent sees it; None where nothing here knows it."""
+    """Return the text of a file as an agent sees it; None if no toolset here has the file."""
     return system._text_of(agent, path)
 
 
 def label_at_hand(system: "System", agent: str) -> str | None:
-    """The label of an agent that this process runs; None for another one. Reads nothing."""
+    """Return the label of an agent that this process runs; None for another one. Reads nothing."""
     actor = system._here(agent)
     return None if actor is None else actor.called
 
 
 def is_made(system: "System") -> bool:
-    """Whether the database has its agent 0: a host that is making it has not come so far."""
+    """Return whether agent 0 exists. A host that is making the database may not have made it yet."""
     return system._store.read(registry.root) is not None
 
 
 def has_owner(system: "AttachedSystem") -> bool:
-    """Whether a process is known that runs the agents, even if it was not heard of for a while."""
+    """Return whether a process is known to run the agents, even if it has been silent for a while."""
     return bool(system._owners)
 
 
@@ -108,17 +108,17 @@ def is_hosted(system: "AttachedSystem") -> bool:
 
 
 def owners_of(system: "AttachedSystem") -> Sequence[HostRecord]:
-    """The processes that are known to run the agents, the latest first; some may be gone."""
+    """Return the processes that are known to run the agents, the latest first; some may be gone."""
     return system._owners
 
 
 def is_idle(system: "ActorSystem", within: float) -> bool:
-    """Whether nobody needs this host for now: nothing is at work, and no timer is due within these seconds."""
+    """Return whether this host is not needed now: no work, and no timer within these seconds."""
     return system._is_idle(within)
 
 
 def last_activity(system: "System", records: Collection[AgentRecord]) -> dict[str, int]:
-    """When each of these agents wrote its latest message, or else was born; by uuid."""
+    """Return when each of these agents wrote its latest message, or else was born; by uuid."""
     times = system._store.read(lambda tx: latest_times(tx, [record.uuid for record in records]))
     return {record.uuid: times.get(record.uuid, record.created_at) for record in records}
 
@@ -129,12 +129,12 @@ def position_of(system: "System", agent: str) -> int:
 
 
 def glances_of(system: "System") -> list[Glance]:
-    """Every agent, as a row of the page needs it."""
+    """Return the rows of all agents for the observer page."""
     return system._store.read(moments.glances)
 
 
 def latest_marks_of(system: "System", agents: Sequence[str]) -> Mapping[str, LogMark]:
-    """The latest message of each of these agents; reads nothing for none."""
+    """Return the latest message of each of these agents, for the page. Reads nothing for no agents."""
     return system._store.read(lambda tx: moments.latest_marks(tx, agents)) if agents else {}
 
 
@@ -144,34 +144,34 @@ def scrollback_of(source: Readable, agent: str) -> Scrollback:
 
 
 def label_of(source: Readable, agent: str) -> str:
-    """The label of an agent, by uuid, which finds it; see `registry.shown_name_of`."""
+    """Return the label of an agent, by uuid, which finds it; see `registry.shown_name_of`."""
     return source._store.read(lambda tx: registry.shown_name_of(tx, agent))
 
 
 def named_agents(system: "System", text: str = "") -> dict[str, AgentRecord]:
-    """The living that a text finds, or were used last where there is none, by what people are shown for them."""
+    """Return the living agents that a text finds, by shown name; without a text, those used last."""
     return system._store.read(lambda tx: lists.labelled(tx, text))
 
 
 def census_of(system: "System") -> Census:
-    """How many agents there are, by status."""
+    """Return the numbers of agents by status."""
     return system._store.read(lists.census)
 
 
 def left_turns_of(system: "System", most: int) -> list[AgentRecord]:
-    """Agents with a turn that was cut off and with which nobody goes on, at most this many."""
+    """Return agents with cut-off turns that are not resumed, at most this many."""
     return system._store.read(lambda tx: lists.left_turns(tx, most))
 
 
 def undecided_skills_of(system: "System", agent: str) -> list[str]:
-    """The names of the skills on this disk that an agent, by uuid, has neither taken nor refused; see `unanswered`."""
+    """Return the names of the skills on this disk on which an agent, by uuid, has not decided; see `unanswered`."""
     from ikigai_actors.system.skills import unanswered  # which loads what commands that only look do without
 
     return unanswered(system.handle(agent).context().settings, system._workspace or Path.cwd())
 
 
 def hooks_of(system: "System") -> "tuple[Hook, ...]":
-    """The hooks of this process, in the order in which they are asked."""
+    """Return the hooks of this process, in the order in which they are asked."""
     return system._hooks
 
 
@@ -190,7 +190,7 @@ def undecided_kinds_of(system: "System", agent: str) -> list[str]:
 
 
 def newest_child_of(system: "System", agent: str) -> AgentRecord | None:
-    """The newest living child of an agent, by uuid; None without one."""
+    """Return the newest living child of an agent, by uuid; None without one."""
     return system._store.read(lambda tx: lists.newest_child(tx, agent))
 
 
@@ -200,12 +200,12 @@ def siblings_of(system: "System", record: AgentRecord) -> Siblings:
 
 
 def blob_bytes_of(system: "System", sha256: str) -> bytes | None:
-    """The bytes of a blob; None for one that is not there."""
+    """Return the bytes of a blob; None if there is none."""
     return system._store.read(lambda tx: read_blobs(tx, [sha256])).get(sha256)
 
 
 def signs_of(system: "System") -> Mapping[str, Sign]:
-    """The latest heartbeats of those that are in a turn, by uuid; of this process's own agents those of now."""
+    """Return the latest heartbeats of agents in a turn, by uuid; for agents of this process, the present ones."""
     return system._signs()
 
 
@@ -216,15 +216,15 @@ class SystemFigures(NamedTuple):
     hosts: list[HostRecord]
     """The hosts of the last hour."""
     asked: Mapping[tuple[str, str], int]
-    """When each call of an open turn asked, by agent and call."""
+    """The time when each call of an open turn asked for approval, by agent and call."""
     silent: dict[str, float]
     """For how many seconds each agent in a turn has given no heartbeat."""
     differences: tuple[ToolDifference, ...] = ()
-    """The tools that hosts which live do not have alike."""
+    """The tools in which living hosts differ."""
 
 
 def figures_of(system: "System", silent: float) -> SystemFigures:
-    """The figures of a system; of turns without a heartbeat those that have been so for ``silent`` seconds."""
+    """Return the figures of a system, with the turns that had no heartbeat for ``silent`` seconds."""
 
     def read(tx: Transaction) -> SystemFigures:
         hosts, differences = recent_hosts(tx), host_differences(tx)

@@ -32,7 +32,7 @@ __all__ = ["Row", "Store", "Transaction", "open_store"]
 
 
 def open_store(database: str | os.PathLike[str] | None = None) -> Store:
-    """Open a database. Makes the file of an SQLite database, but no tables: see `ensure_schema`.
+    """Open a database. Makes the file of an SQLite database if it is missing, but no tables: see `ensure_schema`.
 
     Args:
         database: a path or URL as in `ikigai_actors.store.location`; None means ``$IKIGAI_DATABASE_URL``, else the

@@ -18,19 +18,19 @@ from ikigai_actors.errors import LooksOnly
 
 
 class Asker(Protocol):
-    """A request."""
+    """A request to the system, for whose sender units are committed."""
 
     principal: str | None = None
-    """The id of the principal that asks; None where nobody is known."""
+    """The id of the principal that sent the request; None if unknown."""
 
     def check_write(self) -> None:
-        """Raise `LooksOnly` unless the request may change something."""
+        """Raise `LooksOnly` if the request may only read."""
 
     def around(self, unit: Any) -> Any:
-        """The `Unit` that is committed in place of this one. Raises as `check_write` does."""
+        """Return the `Unit` to commit in place of this one. Raises `LooksOnly` if the request may only read."""
 
     def committed(self, unit: Any, answer: Any) -> None:
-        """Hear what a unit that was given to `around` has answered."""
+        """Take the answer of a unit that was given to `around` and is committed now."""
 
 
 class _Looker(Asker):
@@ -54,7 +54,7 @@ _asker: ContextVar[Asker | None] = ContextVar("asker", default=None)
 
 @contextmanager
 def acting_for(asker: Asker | None) -> Iterator[None]:
-    """Within the block this thread works for a request; None is for nobody's."""
+    """Within the block, this thread works for the given request; None for no request."""
     token = _asker.set(asker)
     try:
         yield
@@ -63,12 +63,12 @@ def acting_for(asker: Asker | None) -> Iterator[None]:
 
 
 def current_asker() -> Asker | None:
-    """The request for which this thread works; None when it works for none."""
+    """Return the request for which this thread works; None if it works for none."""
     return _asker.get()
 
 
 def current_principal() -> str | None:
-    """The principal for which this thread works, by its id; None where nobody is known."""
+    """Return the id of the principal for which this thread works; None if unknown."""
     return None if (asker := _asker.get()) is None else asker.principal
 
 
@@ -79,7 +79,7 @@ def check_write() -> None:
 
 
 def for_asker(work: Callable[[], object]) -> Callable[[], object]:
-    """The work, done for the asker of now, whichever thread does it."""
+    """Return the same work as a function that runs for the present request, whichever thread calls it."""
     asker = _asker.get()
 
     def run() -> object:

@@ -17,16 +17,18 @@ Row = tuple[Any, ...]
 
 
 class Blocked(StoreUnavailable):
-    """Another transaction had a lock for longer than this one may wait: see `SchemaTransaction.limit_waits`."""
+    """A lock was not free within the time that this transaction may wait: see `SchemaTransaction.limit_waits`."""
 
 
 class Hint(NamedTuple):
-    """The agents that commits concern, by uuid; None for any agent."""
+    """The agents whose rows other processes may have changed, by uuid; None for any agent."""
 
     agents: frozenset[str] | None = None
     """The agents that may have changed."""
     for_hosts: frozenset[str] | None = None
-    """The agents among them for which a host may have work: clients have committed, or a host for another one."""
+    """The uuids of agents for which a host may have work, since a client or another host has committed; None for any
+    agent.
+    """
 
 
 class Watch(Protocol):
@@ -36,7 +38,7 @@ class Watch(Protocol):
         """Wait until something may have changed; False when the watch was closed, or after ``timeout`` seconds."""
 
     def heard(self) -> Hint:
-        """The reports since the last call. For the thread that waits.
+        """Return the agents reported since the last call. Call it on the waiting thread.
 
         Any agent by default: not every watch hears which agents have changed.
         """
@@ -57,18 +59,18 @@ class SchemaTransaction(Protocol):
     """The operations of a transaction on whole tables: for migrations, copies and checks. See `Transaction.schema`."""
 
     TUNING: tuple[str, ...] = ()
-    """Statements that suit the database's storage to the schema, once it is made. They change no contents."""
+    """SQL statements, run after the schema is made, that tune the storage of the database. They change no rows."""
 
     def execute(self, sql: str) -> list[Row]:
         """Run a statement given as text, without parameters."""
 
     def execute_all(self, statements: Sequence[str]) -> None:
-        """Run statements, one after the other."""
+        """Run SQL statements, in order."""
         for statement in statements:
             self.execute(statement)
 
     def limit_waits(self, milliseconds: int) -> None:
-        """Have each later statement fail with `Blocked` that waits for a lock for longer than this.
+        """Let each later statement fail with `Blocked` if it waits for a lock for more than this many milliseconds.
 
         By default this does nothing: nobody waits for who changes the tables of a file.
         """
@@ -78,7 +80,7 @@ class SchemaTransaction(Protocol):
         """The names of all tables that are there."""
 
     def columns(self, table: str) -> list[str]:
-        """The names of a table's columns, in alphabetical order."""
+        """Return the names of all existing tables."""
 
     def scan(self, table: str, columns: Sequence[str]) -> Iterator[list[Row]]:
         """Every row of a table, some at a time, in no order."""
@@ -99,7 +101,7 @@ class Transaction(Protocol):
 
     @property
     def schema(self) -> SchemaTransaction:
-        """The same transaction, for what is done to whole tables."""
+        """Return the same transaction with methods for whole tables."""
 
     @property
     def words(self) -> WordIndex:
@@ -107,10 +109,10 @@ class Transaction(Protocol):
 
     @property
     def heard(self) -> int:
-        """The latest stamp in the rows that it has read, in milliseconds since 1970; 0 for none."""
+        """Return the latest time stamp in the rows read so far, in milliseconds since 1970; 0 for none."""
 
     def run(self, query: str, **parameters: Any) -> list[Row]:
-        """Run the named statement; return its rows (none for a statement without rows).
+        """Run the named statement; return its rows (empty for a statement that returns none).
 
         One without rows may go to a server later, with the next one that has rows, or with COMMIT. Then it fails there.
 
@@ -120,13 +122,15 @@ class Transaction(Protocol):
         """
 
     def ask(self, query: str, **parameters: Any) -> Callable[[], list[Row]]:
-        """Run the named statement; return what gives its rows. What is asked before an answer is read goes together.
+        """Queue the named statement; return a function that returns its rows.
 
-        On a server that saves a round trip for each. Parameters are those of `run`.
+        Statements queued before the first result is read are sent together.
+
+        On a server this saves a round trip for each statement. Parameters are those of `run`.
         """
 
     def run_all(self, query: str, each: Sequence[dict[str, Any]]) -> None:
-        """Run the named statement with each of these parameters, all in one go. Rows that it gives are dropped."""
+        """Run the named statement once for each set of parameters, in one batch. Rows that it returns are dropped."""
 
     def require(self, query: str, otherwise: Callable[["Transaction"], Exception], **parameters: Any) -> None:
         """Run the named statement last of all, and commit only if it gives a row; once per transaction.
@@ -136,7 +140,7 @@ class Transaction(Protocol):
         """
 
     def defer(self, query: str, **parameters: Any) -> None:
-        """Run the named statement before COMMIT, together with its other deferred calls, in their order."""
+        """Run the named statement just before COMMIT, together with its other deferred calls, in order."""
 
     def append(self, rows: Sequence[Row], table: str = "messages") -> None:
         """Insert rows in bulk, before COMMIT and after the deferred statements.
@@ -148,7 +152,7 @@ class Transaction(Protocol):
 
     @property
     def locks_rows(self) -> bool:
-        """Whether others may write meanwhile, so that a row must be locked before what was read of it counts."""
+        """Return whether others may write meanwhile, so that rows must be locked before they are relied on."""
 
     def share_tree(self) -> None:
         """Lock the tree for a birth: what runs ``tree_change`` waits for the end of this transaction, births do not.
@@ -173,13 +177,13 @@ class Transaction(Protocol):
         """Hold the lock of a host for as long as this connection lives, so that others notice when its process ends."""
 
     def held(self, hosts: Sequence[str]) -> set[str]:
-        """Return which of these hosts live: a connection holds the lock of each.
+        """Return which of these hosts live, by id: for each of them a connection holds its lock.
 
         Where hosts have no locks, because the file has one, that is all of them.
         """
 
     def is_hosted(self) -> bool:
-        """Whether a process holds the lock by which a host owns the database.
+        """Return whether a process holds the lock by which a host owns the database.
 
         True where there is no such lock: a lease decides there, or no other process can open the database.
         """
@@ -196,15 +200,15 @@ class Store(Protocol):
     """An open database. Safe to share between threads; one transaction writes at a time."""
 
     location: str
-    """How a person names it: a path, or a URL without its password."""
+    """The place of the database as shown to people: a path, or a URL without its password."""
     leases: bool
-    """Whether hosts hold leases: processes of several machines come, and the time is the server's."""
+    """Whether hosts hold leases by the server's time, since processes of several machines may use the database."""
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """Run work that only reads, in one consistent snapshot; return what it returns."""
+        """Run ``work``, which only reads, in one consistent snapshot; return its result."""
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """Run work in one write transaction and commit it; return what it returns.
+        """Run ``work`` in one write transaction and commit; return its result.
 
         An exception from the work rolls back and passes through. Raises `StoreConflict`, `StoreUnavailable`,
         `StoreUnusable`, and `CommitUnknown` when COMMIT gave no good answer, though the database may have carried it
@@ -212,13 +216,17 @@ class Store(Protocol):
         """
 
     def listen(self, hear: Callable[[int], object]) -> None:
-        """Have a function called with the latest stamp that a transaction has read; it replaces the one before.
+        """Set the function that gets the latest time stamp (milliseconds since 1970) that a transaction has read.
 
-        It is called when the work of the transaction is done, before anybody gets what that returned.
+        It replaces an earlier function.
+
+        It is called when the work of the transaction is done, before its result is returned.
         """
 
     def checkpoint(self) -> None:
-        """Bring the database's file up to date, where commits go to a log beside it first. For the host alone.
+        """Move committed pages from the write-ahead log into the database's file, where there is a log.
+
+        For the host alone.
 
         Nothing depends on it for being right. A server does that by itself: by default this does nothing.
         """
@@ -248,7 +256,7 @@ class Store(Protocol):
         return
 
     def reserve(self) -> None:
-        """Take the connections that a process needs which is attached for long, where a pooler may lack them later.
+        """Open all connections that a long-lived client needs now, since a connection pooler may have none left later.
 
         By default this does nothing: a file has no such limit.
 
@@ -257,7 +265,7 @@ class Store(Protocol):
         return
 
     def lock(self) -> Callable[[], object]:
-        """Lock the database for a host, where that is a matter of locks; return what unlocks it.
+        """Lock the database for a host, if hosts of this database use locks; return a function that unlocks it.
 
         By default there is nothing to lock: hosts hold leases, or no other process can come.
 

@@ -22,10 +22,10 @@ _BITS = 128
 
 
 class TableSum:
-    """How many rows went by, and a sum of their hashes. Two tallies of the same rows in any order are equal."""
+    """The number of rows counted, and the sum of their hashes. Two sums of the same rows are equal in any order."""
 
     def __init__(self, passed: Callable[[int], object] = lambda rows: None) -> None:
-        """Begin with no rows; ``passed`` gets the number of rows that have just gone by."""
+        """Begin with no rows; ``passed`` is called with the number of rows just counted."""
         self._passed = passed
         self.rows = 0
         self._sum = 0
@@ -34,7 +34,7 @@ class TableSum:
         return isinstance(other, TableSum) and (self.rows, self._sum) == (other.rows, other._sum)
 
     def counting(self, batches: Iterable[list[Row]]) -> Iterator[list[Row]]:
-        """The same rows, counted as they go by."""
+        """Return the same batches of rows, and count their rows as they are consumed."""
         for rows in batches:
             for row in rows:
                 digest = blake2b(repr(row).encode(errors="surrogatepass"), digest_size=_BITS // 8).digest()
@@ -104,7 +104,7 @@ def _copy(
 
 
 def tables_in_order(names: Iterable[str]) -> list[str]:
-    """Tables in an order in which their rows can be written: those first to which others refer."""
+    """Return tables in an order in which their rows can be inserted: referenced tables first."""
     return sorted(names, key=lambda name: (name not in _FIRST, name))
 
 

@@ -20,7 +20,7 @@ from ikigai_actors.store.base import Store
 
 
 class DatabaseClock(Clock):
-    """A `Clock` whose calendar is that of a server. Until the first answer it believes the machine's."""
+    """A `Clock` whose wall-clock time is the server's. Until the server's first answer it uses the machine's."""
 
     def __init__(self, clock: Clock) -> None:
         """Begin with the time of this machine's clocks."""
@@ -35,7 +35,7 @@ class DatabaseClock(Clock):
         return self._clock.monotonic()
 
     def hear(self, asked: float, server_time: int) -> None:
-        """Take an answer of the server, which came just now.
+        """Take an answer of the server, which has just come.
 
         Args:
             asked: when the question was sent, by `monotonic`.
@@ -60,7 +60,7 @@ Beyond that somebody has set a clock back, and the calendar is believed: else ti
 
 
 class HybridClock(Clock):
-    """A `Clock` for what is stored. Its time never falls, and is never before a stamp that was read."""
+    """A `Clock` for stored times. Its time never falls, and is never earlier than a stored time that was read."""
 
     def __init__(self, clock: Clock) -> None:
         """Begin with the time of another clock."""
@@ -81,7 +81,7 @@ class HybridClock(Clock):
         return self.calendar.monotonic()
 
     def hear(self, stamp: int) -> None:
-        """Have no later stamp be earlier than this one, which the process has read."""
+        """Let no later time be earlier than this stamp, which the process has read (milliseconds since 1970)."""
         if stamp > self._latest:
             with self._lock:
                 if self._latest < stamp <= self.calendar.now_ms() + SET_BACK:
@@ -89,9 +89,9 @@ class HybridClock(Clock):
 
 
 def clock_of(store: Store, clock: Clock) -> HybridClock:
-    """The clock for times that are stored: on a server the server's, asked now, else this machine's.
+    """Return the clock for stored times: on a server the server's, asked now, else this machine's.
 
-    From now on it hears what the process reads from the store.
+    From now on the clock takes every time stamp that the process reads from the store.
 
     Raises:
         StoreError: the server does not answer.

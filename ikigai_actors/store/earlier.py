@@ -27,13 +27,13 @@ from ikigai_actors.store.sqlite.store import SQLiteStore
 
 
 def is_earlier(store: Store) -> bool:
-    """Whether a database has an earlier version than this program's, of which `as_of_today` makes a copy."""
+    """Return whether a database has an older schema version than this program's, so that `as_of_today` can copy it."""
     return OLDEST_READ <= schema_version(store) < newest()
 
 
 @contextmanager
 def as_of_today(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> Iterator[Store]:
-    """A copy of an earlier database in today's tables, for the length of a block.
+    """Yield a copy of an older database with the tables of this version, for the length of a block.
 
     A version that has migrations gets those. From before that, columns and tables that are new are as in a new
     database, and those that are gone are left out.

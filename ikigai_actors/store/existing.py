@@ -14,11 +14,11 @@ from ikigai_actors.store.slow_opening import says_if_slow
 
 
 def open_existing(database: str | os.PathLike[str] | None, check: Callable[[Store], object] = require_schema) -> Store:
-    """Open a database that is there. The caller closes it.
+    """Open an existing database. The caller closes it.
 
     Args:
         database: see `open_store`.
-        check: raises `StoreUnusable` for one that cannot be used; without another one, for an older one.
+        check: raises `StoreUnusable` for a database that cannot be used; by default for one with an older schema.
 
     Raises:
         StoreUnusable: there is no database, or no ikigai has run on it.
@@ -48,7 +48,7 @@ def open_existing(database: str | os.PathLike[str] | None, check: Callable[[Stor
 
 @contextmanager
 def existing(database: str | os.PathLike[str] | None) -> Iterator[Store]:
-    """A database that is there, for the length of a block. Raises what `open_existing` does."""
+    """Yield an existing database, opened for the length of a block. Raises the errors of `open_existing`."""
     store = open_existing(database)
     try:
         yield store
@@ -58,7 +58,7 @@ def existing(database: str | os.PathLike[str] | None) -> Iterator[Store]:
 
 @contextmanager
 def existing_to_read(database: str | os.PathLike[str] | None) -> Iterator[Store]:
-    """A database that is there, as `existing`; of an earlier one a copy, for the length of a block."""
+    """Yield an existing database as `existing` does; of one with an older schema, a converted copy."""
     store = open_existing(database, lambda store: None if is_earlier(store) else require_schema(store))
     with closing(store):
         if not is_earlier(store):

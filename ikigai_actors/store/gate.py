@@ -13,7 +13,7 @@ from ikigai_actors.store.forwarding import ForwardingStore
 
 
 class Gate(ForwardingStore):
-    """A store that checks before each call whether it may be used."""
+    """A store that checks before each call whether the call is allowed."""
 
     def __init__(self, store: Store, check: Callable[[], None]) -> None:
         """Put a check before a store; the check raises `SystemClosed` once the system is closed."""

@@ -74,7 +74,7 @@ IDLE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The unit is durable."""
+    """The unit was committed and is durable."""
 
     value: Any = None
 
@@ -97,7 +97,7 @@ CommitResult = Committed | Refused | Failed
 """The outcome of a unit."""
 
 Done = Callable[[CommitResult], None]
-"""Takes what happened to a unit."""
+"""A function that takes the outcome of a unit."""
 
 _Entry = tuple[Unit, Done]
 
@@ -124,15 +124,15 @@ class JournalStatistics:
     waiting: int
     """Callers outside the runtime that wait for room now."""
     waits: int
-    """How often such a caller had to wait."""
+    """How often such a caller had to wait for room in the queue."""
     units: int
-    """Units committed."""
+    """The number of committed units."""
     batches: int
-    """Transactions committed."""
+    """The number of committed transactions."""
     retries: int
     """Transactions tried again because the store was down."""
     trouble: str | None
-    """Why the store does not answer at the moment; None when it does."""
+    """Why the store does not answer at the moment; None if it does."""
 
 
 class Journal(Service, Writer):
@@ -253,7 +253,7 @@ class Journal(Service, Writer):
                 self._changed.notify_all()
 
     def statistics(self) -> JournalStatistics:
-        """Counters of the journal."""
+        """Return the counters of the journal."""
         return JournalStatistics(
             queued=len(self._entries),
             capacity=self._capacity,

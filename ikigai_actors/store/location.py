@@ -36,7 +36,7 @@ _NEARLY_URL = re.compile(
 
 
 class Location(NamedTuple):
-    """The place of a database; exactly one of path and url is set, or neither for a database in memory."""
+    """The place of a database: either ``path`` or ``url`` is set; neither for a database in memory."""
 
     shown: str
     """For people: a path, ``:memory:``, or the URL without its password."""
@@ -61,7 +61,9 @@ def locate(
     environ: Mapping[str, str] = os.environ,
     default_home: Callable[[], Path] = user_home,
 ) -> Location:
-    """Find out where the database is. Touches nothing, but makes the directory of the default file.
+    """Find out where the database is.
+
+    Touches nothing on the disk, except that it makes the directory of the default file.
 
     Args:
         database: as in this module's table.
@@ -91,7 +93,7 @@ def locate(
 
 
 def home(environ: Mapping[str, str] = os.environ, default_home: Callable[[], Path] = user_home) -> Path:
-    """The directory of the default file, and of what belongs to the user. It may be missing."""
+    """Return the directory of the default database file and of the user's other files. It may be missing."""
     return Path(environ.get("IKIGAI_HOME") or default_home()).expanduser()
 
 

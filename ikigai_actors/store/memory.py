@@ -11,7 +11,7 @@ from ikigai_actors.store.migrations import ensure_schema, migrate
 
 @cache
 def empty_image() -> bytes:
-    """A database with the schema and nothing in it."""
+    """Return the bytes of an empty SQLite database that has the schema."""
     from ikigai_actors.store.sqlite.store import SQLiteStore
 
     store = SQLiteStore(None, now_ms=lambda: 0)

@@ -36,7 +36,7 @@ from ikigai_actors.store.queries import split
 
 
 class Migration(NamedTuple):
-    """One step from a version to the next."""
+    """One step from a schema version to the next."""
 
     version: int
     """The version that the database has afterwards."""
@@ -56,13 +56,13 @@ MIGRATIONS: tuple[Migration, ...] = ()
 """All steps since version `FIRST`, in order."""
 
 NEEDED = ("agents", "hosts", "restarts", "schema_version", "shards", "signals", "tree")
-"""The tables that every program reads when it begins, some of them in part."""
+"""The tables that every program reads at its start, at least some columns of them."""
 
 MOST_CHECKED = 1_000
-"""The most rows of a table that a program checks when it begins."""
+"""Tables with more rows than this are not checked at the start of a program."""
 
 LOCK_WAIT = 50
-"""Milliseconds for which a step waits for a lock."""
+"""Milliseconds that a migration step waits for a lock."""
 
 _ATTEMPTS = 5
 
@@ -73,7 +73,7 @@ def newest(migrations: Sequence[Migration] = MIGRATIONS) -> int:
 
 
 def least_for(version: int, migrations: Sequence[Migration] = MIGRATIONS) -> int:
-    """The version that the hosts beside must know while a database of this version is brought to the newest one.
+    """Return the oldest version that the other hosts must know while a database of this version is migrated.
 
     0 when there is nothing to be done.
     """
@@ -87,7 +87,7 @@ def least_program(transaction: Transaction) -> int:
 
 
 def schema_version(store: Store) -> int:
-    """The version of the database's schema; 0 when it is empty.
+    """Return the version of the database's schema; 0 if the database is empty.
 
     Raises `StoreUnusable` when it has tables, and they are not ours.
     """
@@ -127,7 +127,7 @@ def create_schema(transaction: Transaction, location: str, migrations: Sequence[
 
 
 def usable_version(transaction: Transaction, location: str, migrations: Sequence[Migration] = MIGRATIONS) -> int:
-    """The version of the schema, which a program with these migrations can use, or bring to its newest; 0: empty.
+    """Return the schema version, if a program with these migrations can use or migrate it; 0 for an empty database.
 
     Raises `StoreUnusable` when it cannot, and `ProgramOutdated` when the database is too new for it.
     """
@@ -140,7 +140,7 @@ def usable_version(transaction: Transaction, location: str, migrations: Sequence
 
 
 def outdated(location: str, least: int, migrations: Sequence[Migration] = MIGRATIONS) -> ProgramOutdated:
-    """Why a program with these migrations cannot use a database any more, which asks for one that knows ``least``."""
+    """Return the error for a database that requires a schema version which this program does not know."""
     return ProgramOutdated(
         f"Database {location} needs an ikigai that knows version {least}, this ikigai knows {newest(migrations)}: "
         "upgrade ikigai."
@@ -148,7 +148,7 @@ def outdated(location: str, least: int, migrations: Sequence[Migration] = MIGRAT
 
 
 def require_schema(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Raise `StoreUnusable` unless the schema has all that this program needs: a client changes no schema."""
+    """Raise `StoreUnusable` unless the schema is new enough for this program. For clients, which change no schema."""
     require_ours(store)
     version, needed = store.read(lambda tx: usable_version(tx, store.location, migrations)), newest(migrations)
     if version < needed:
@@ -160,7 +160,7 @@ def require_schema(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -
 
 
 def require_ours(store: Store) -> int:
-    """The version of the schema. Raises `StoreUnusable` for a database without one, and for foreign tables."""
+    """Return the schema version. Raises `StoreUnusable` for a database without a schema or with foreign tables."""
     version = schema_version(store)
     if version == 0:
         raise StoreUnusable(
@@ -184,7 +184,7 @@ def check_types(store: Store) -> None:
 
 
 def mistyped_columns(transaction: Transaction, tables: Collection[str] = (), most: int | None = None) -> list[str]:
-    """Every column in which something is of another type than ``schema.sql`` says, of these tables or all.
+    """Return every column of these tables (empty for all) that holds a value of another type than ``schema.sql`` says.
 
     ``most``: the most rows of a table that is looked at; None looks at all.
     """
@@ -210,7 +210,7 @@ def migrate(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> int:
 
 
 def migrate_within(transaction: Transaction, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Bring a schema that `ensure_schema` accepts to the newest version, together with what else a transaction does.
+    """Migrate a schema that `ensure_schema` accepts to the newest version, inside a transaction that may do more.
 
     Raises `Blocked` when another transaction is in the way; then the whole transaction may be tried again.
     """

@@ -1,4 +1,4 @@
-"""A new file that is there as a whole, or not at all: written under another name beside its place, flushed, renamed."""
+"""Writes of new files that appear complete or not at all: written under another name, flushed, then renamed."""
 
 import contextlib
 import os
@@ -41,12 +41,12 @@ def new_file(target: Path, what: str) -> Iterator[IO[bytes]]:
 
 
 def partial_path(target: Path) -> Path:
-    """The name under which a file is written until it is whole."""
+    """Return the name under which a file is written until it is complete."""
     return target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
 
 
 def refuse_to_overwrite(target: Path, what: str) -> None:
-    """Raise `BadInput` when there is something at the place of a new file; ``what`` as for `new_file`."""
+    """Raise `BadInput` if a file exists at the target; ``what`` names the new file, as ``an export``."""
     if os.path.lexists(target):
         raise BadInput(f"There is something at {target} already, and {what} overwrites nothing. Name another file.")
 

@@ -16,21 +16,19 @@ from ikigai_actors.actors.clock import Clock
 from ikigai_actors.store.base import Hint, Watch
 
 HEARTBEAT = 2.0
-"""Seconds between two looks at whether the host still lives: a process that is killed commits nothing."""
+"""Seconds between two checks whether the host still lives: a killed process commits nothing, so no hint comes."""
 
 REST = 20
-"""How many times as long as a look at all has taken the next one is put off, at least."""
+"""The next regular poll of all agents comes at least this many times later than the last one took."""
 
 PAUSE = 3
-"""How many times as long as a look at all has taken the next one is put off that a hint asks for: with 100,000 agents
-it takes a while.
-"""
+"""The next poll of all agents that a hint asks for comes this many times later than the last one took."""
 
 NOBODY = frozenset[str]()
 
 
 class PollSchedule:
-    """The agents that one thread polls, and when it does."""
+    """Decides which agents one thread polls, and when."""
 
     def __init__(self, watch: Watch, clock: Clock) -> None:
         """Make the schedule of the thread that waits with a watch; the clock measures how long a look takes."""
@@ -43,9 +41,9 @@ class PollSchedule:
         """Whether a hint has named nobody since the latest look at all began."""
 
     def wait(self, timeout: float | None = HEARTBEAT) -> Hint:
-        """Wait until something may be new, or for this many seconds, None forever.
+        """Wait at most ``timeout`` seconds (None: without limit) until something may be new; return the agents to poll.
 
-        Returns the agents to look at, by uuid; None for all; also after the watch was closed.
+        Their uuids; None for all. Also returns when the watch was closed.
         """
         now = self._clock.monotonic()
         if timeout is not None:
@@ -61,7 +59,7 @@ class PollSchedule:
         return hint._replace(agents=None)
 
     def meanwhile(self) -> Hint:
-        """The agents, by uuid, that hints have named since a look at all has begun. Does not wait."""
+        """Return the agents, by uuid, that hints have named since a poll of all agents began. Does not wait."""
         return self._heard(0)
 
     def _heard(self, timeout: float | None) -> Hint:
@@ -73,12 +71,12 @@ class PollSchedule:
         return Hint(NOBODY if agents is None else agents, for_hosts)
 
     def done(self, agents: frozenset[str] | None) -> None:
-        """Note that these agents were looked at."""
+        """Note that these agents were polled."""
         if agents is None:
             now = self._clock.monotonic()
             self._due = now + max(HEARTBEAT, REST * (now - self._began))
             self._may = now + PAUSE * (now - self._began)
 
     def failed(self) -> None:
-        """Note that the look failed: the next one is at all."""
+        """Note that the poll failed: the next one polls all agents."""
         self._due = self._began

@@ -69,9 +69,9 @@ class Statement(NamedTuple):
     lists: frozenset[str]
     """The parameters that are lists."""
     gives_rows: bool
-    """Whether it gives rows, or may."""
+    """Whether the statement returns rows, or may."""
     walks_down: bool
-    """Whether it goes down the tree of agents, level by level."""
+    """Whether the statement walks down the tree of agents, level by level."""
 
 
 def parse(text: str) -> dict[str, str]:
@@ -99,7 +99,7 @@ def queries() -> Mapping[str, str]:
 
 
 def query(name: str) -> str:
-    """The statement of this name, untranslated; raises `KeyError`, naming it, when there is none."""
+    """Return the untranslated statement of this name; raises `KeyError`, naming it, if there is none."""
     try:
         return queries()[name]
     except KeyError:
@@ -108,13 +108,13 @@ def query(name: str) -> str:
 
 @cache
 def for_sqlite(name: str) -> Statement:
-    """The named statement for sqlite3; raises `KeyError` when there is none."""
+    """Return the named statement for sqlite3; raises `KeyError` if there is none."""
     return to_sqlite(query(name))
 
 
 @cache
 def for_postgres(name: str) -> Statement:
-    """The named statement for psycopg; raises `KeyError` when there is none."""
+    """Return the named statement for psycopg; raises `KeyError` if there is none."""
     return to_postgres(query(name))
 
 
@@ -156,13 +156,13 @@ def to_postgres(sql: str) -> Statement:
 
 
 def as_arrays(statement: Statement, parameters: dict[str, Any]) -> dict[str, Any]:
-    """The parameters, lists as PostgreSQL writes arrays: psycopg would look at the type of each element, 3 µs each."""
+    """Return the parameters with lists converted to PostgreSQL array literals: psycopg's own conversion is slower."""
     lists = {name: as_array(parameters[name]) for name in statement.lists if parameters.get(name) is not None}
     return {**parameters, **lists} if lists else parameters
 
 
 def as_array(values: Iterable[str | int | bytes | None]) -> str:
-    """Values of one column as PostgreSQL writes an array."""
+    """Return the values of one column as a PostgreSQL array literal."""
     return "{" + ",".join(map(_element, values)) + "}"
 
 
@@ -198,7 +198,7 @@ def _translate(sql: str, token: Callable[[re.Match[str]], str], between: Callabl
 
 @cache
 def split(script: str) -> tuple[str, ...]:
-    """Cut a script into its statements, without comments. A semicolon in a comment or a literal ends nothing."""
+    """Return the statements of a script, without comments. A semicolon in a comment or a literal ends no statement."""
     statements, parts, position = [], [], 0
     for match in _TOKEN.finditer(script):
         parts.append(script[position : match.start()])

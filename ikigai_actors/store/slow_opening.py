@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from ikigai_actors.store.location import locate
 
 SLOW_OPENING = 5.0
-"""Seconds after which it is said that opening a database takes long."""
+"""Seconds after which a warning is logged that opening a database takes long."""
 
 
 @contextmanager

@@ -56,17 +56,17 @@ class Cursor(Protocol):
     """The rows of a statement, fetched piece by piece."""
 
     def fetchmany(self, size: int, /) -> list[Row]:
-        """The next rows; none at the end."""
+        """Return the next rows; empty at the end."""
 
     def close(self) -> object:
-        """Give the cursor back."""
+        """Close the cursor."""
 
 
 STAMPS = frozenset({"applied_at", "changed_at", "created_at", "ended_at", "imported_at", "read_at", "removed_at"})
-"""The columns that say when something was done."""
+"""The names of columns that hold the time of an event, in milliseconds since 1970."""
 
 HEARD = "heard"
-"""The name of a last column that is a stamp, and is not given to who reads the rows."""
+"""The name of a last column that holds a time stamp and is not returned to the caller."""
 
 
 class BaseTransaction(Transaction, SchemaTransaction, ABC):
@@ -144,7 +144,7 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
         return False
 
     def share_tree(self) -> None:
-        """Do nothing: one transaction writes at a time."""
+        """Do nothing: only one transaction writes at a time."""
 
     def end_stalled(self, host: str, before: int) -> None:
         """Do nothing: a file lock is free once its owner is dead, and so are its transactions."""
@@ -182,7 +182,7 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
         self._guard(self._load, table, columns, batches)
 
     def flush(self) -> None:
-        """Run the deferred statements, append, and run what is required.
+        """Run the deferred statements, append the rows, and run the required statement.
 
         Raises the error that ended the transaction before, if one did.
         """
@@ -219,10 +219,10 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
 
     @abstractmethod
     def ours(self, error: Exception) -> StoreError:
-        """Our error for one of the driver's."""
+        """Return the `StoreError` for an error of the driver."""
 
     def cause(self, error: Exception) -> Exception | None:
-        """The driver's error as the cause of ours, or None when its text must not be shown."""
+        """Return the driver's error as the cause of ours; None if its text must not be shown."""
         return error
 
     @abstractmethod

@@ -20,7 +20,7 @@ from ikigai_actors.store.base import Row, Store, Transaction
 
 
 class Locked(NamedTuple):
-    """An agent's row, as it was when it was locked."""
+    """The row of an agent at the moment when it was locked."""
 
     uuid: str
     status: str
@@ -36,23 +36,23 @@ class Locked(NamedTuple):
     held_risk_usd: int = 0
     held_host: str | None = None
     turn: int = 0
-    """The message that opened the turn in progress; 0 when idle."""
+    """The id of the message that opened the turn in progress; 0 if the agent is idle."""
     head_hash: bytes | None = None
-    """The hash of the latest message in its log; None without one, and where no unit appends to it."""
+    """The hash of the latest message in the agent's log; None if there is none, or if no unit appends to the log."""
 
 
 class Part(Protocol):
-    """The shared state of the units of a transaction, beside the rows of agents."""
+    """State that the units of one transaction share, besides the rows of agents."""
 
     def settle(self, tx: Transaction) -> None:
-        """Write what has changed, before COMMIT."""
+        """Write all changes, before COMMIT."""
 
 
 P = TypeVar("P", bound=Part)
 
 
 class RunAlone(Exception):
-    """A unit has written nothing, and must be run again as another one, in a transaction of its own."""
+    """Raised by a unit that has written nothing and must run again, changed, in a transaction of its own."""
 
     def __init__(self, unit: "Unit") -> None:
         super().__init__(unit)
@@ -73,7 +73,7 @@ class LockedRows(dict[str, Locked]):
         """Whether somebody outside may have to hear of something: see `ikigai_actors.records.outbox.events`."""
 
     def lock(self, tx: Transaction, uuids: Iterable[str]) -> None:
-        """Lock further rows, all in one statement. For a unit that has a transaction of its own."""
+        """Lock further rows, in one statement. For a unit that runs alone in its transaction."""
         if wanted := sorted(set(uuids) - self.keys()):
             self.update((row[0], Locked(*row)) for row in tx.run("lock_agents", uuids=wanted, writers=[]))
 
@@ -98,14 +98,17 @@ class LockedRows(dict[str, Locked]):
         return row
 
     def living(self, uuid: str, what: str = ". See who lives") -> Locked:
-        """The row of a living agent. Raises `AgentNotFound`, or `AgentDead` with ``what`` the dead do not do."""
+        """Return the row of a living agent.
+
+        Raises `AgentNotFound`, or `AgentDead` with ``what`` at the end of its message.
+        """
         row = self.existing(uuid)
         if row.status == "dead":
             raise AgentDead(f"Agent {uuid} is dead{what}.", uuid)
         return row
 
     def count(self, uuid: str, *, mailed: int = 0, unread: int = 0) -> Locked:
-        """Add to the counts of an agent's mailbox; return its row with the new counts."""
+        """Add to the counts of an agent's mailbox; return the row with the new counts."""
         row = self[uuid]
         if uuid not in self._before:
             self._before[uuid] = row
@@ -113,7 +116,7 @@ class LockedRows(dict[str, Locked]):
         return row
 
     def part(self, kind: type[P], make: Callable[[], P]) -> P:
-        """A part of this transaction, made when a unit needs it first."""
+        """Return a part of this transaction; it is made at the first call."""
         if (part := self._parts.get(kind)) is None:
             part = self._parts[kind] = make()
         assert isinstance(part, kind)
@@ -135,45 +138,47 @@ class TreeLock(IntEnum):
     """The lock of a unit on the tree, before any agent's row."""
 
     NONE = 0
-    """Nothing: what it writes moves nobody in the tree."""
+    """No lock: the unit moves no agent in the tree."""
     SHARED = 1
-    """The tree is kept as it is, but for births: those of several hosts do not wait for one another."""
+    """A shared lock: births may go on, all other changes of the tree wait."""
     WHOLE = 2
-    """Nobody else changes the tree: the one row of ``tree`` is counted up; ``schema.sql`` says who needs that."""
+    """An exclusive lock: the one row of ``tree`` is updated; ``schema.sql`` says which changes need it."""
 
 
 class Unit:
-    """Writes that belong together. A subclass overrides `write`, and the defaults that do not fit it."""
+    """Writes that are committed together. A subclass overrides `write`, and the defaults that do not fit."""
 
     __slots__ = ()
 
     alone = False
-    """Whether it has a transaction of its own: true of what changes the tree, but for births and names."""
+    """Whether the unit needs a transaction of its own, as all changes of the tree do except births and names."""
     tree = TreeLock.NONE
     """The lock on the tree."""
     concerns_others = False
-    """Whether its answer says what it did to agents other than its own: then the journal's observer gets it."""
+    """Whether the answer says what the unit did to agents other than its own; then the journal passes it to
+    ``on_commit``.
+    """
     concerns_hosts = False
-    """Whether other hosts are notified at once, even if no agent of theirs is touched."""
+    """Whether other hosts are notified at once, even if none of their agents is touched."""
     locks: tuple[str, ...] = ()
-    """The attributes that hold the agents whose rows are locked, each a uuid or None."""
+    """The names of the attributes that hold the agents whose rows are locked, each a uuid or None."""
 
     @property
     def touches(self) -> tuple[str, ...]:
-        """Uuids of the agents whose rows are locked before it runs."""
+        """Return the uuids of the agents whose rows are locked before the unit runs."""
         return tuple(uuid for name in self.locks if (uuid := getattr(self, name)) is not None)
 
     @property
     def writer(self) -> str | None:
-        """The uuid of the agent to whose log it appends."""
+        """Return the uuid of the agent to whose log the unit appends; None if it appends to none."""
         return None
 
     def look_ahead(self, tx: Transaction, locked: LockedRows, agents: Collection[str]) -> None:
-        """Ask for what comes in the same trip as the rows of these agents (`Transaction.ask`); nothing by default."""
+        """Ask for data in the same round trip as the rows of these agents (`Transaction.ask`); nothing by default."""
         return
 
     def write(self, tx: Transaction, locked: LockedRows) -> Any:
-        """Check, then write; return the answer. Raises an `IkigaiError` to refuse, `RunAlone` to be run otherwise."""
+        """Check, then write; return the answer. Raises an `IkigaiError` to refuse, `RunAlone` to run again changed."""
         raise NotImplementedError  # no ABC: see `Addressed`
 
 
@@ -186,12 +191,12 @@ class Addressed(Unit):
     __slots__ = ()
 
     def look_up(self, tx: Transaction) -> None:
-        """Find the uuids that `touches` returns. Raises only a `StoreError`: `write` refuses a name that nobody has."""
+        """Find the uuids that `touches` returns. Raises only a `StoreError`: `write` refuses an unknown name."""
         raise NotImplementedError  # no ABC: see above
 
 
 class Around(Addressed):
-    """A unit that does what another unit does, its *act*, and more in the same transaction."""
+    """A unit that runs another unit, its *act*, and does more in the same transaction."""
 
     __slots__ = ("_act", "alone", "concerns_hosts", "concerns_others", "tree")
 
@@ -201,7 +206,7 @@ class Around(Addressed):
         self.concerns_others, self.concerns_hosts = act.concerns_others, act.concerns_hosts
 
     def around(self, act: Unit) -> Self:
-        """The same around another unit."""
+        """Return the same unit around another act."""
         again = copy(self)
         Around.__init__(again, act)
         return again
@@ -223,7 +228,7 @@ class Around(Addressed):
 
 
 def lock(tx: Transaction, units: Sequence[Unit]) -> LockedRows:
-    """Lock what units need, in the order that all writers keep: the tree, then the agents' rows."""
+    """Lock the rows that units need, in the order that all writers keep: first the tree, then the agents' rows."""
     kept = max([unit.tree for unit in units], default=TreeLock.NONE)
     if kept is TreeLock.WHOLE:
         tx.run("tree_change")
@@ -245,12 +250,12 @@ def lock(tx: Transaction, units: Sequence[Unit]) -> LockedRows:
 
 
 def concerned(units: Iterable[Unit], locked: LockedRows) -> set[str] | None:
-    """The agents, by uuid, that units have changed, for others to hear; None for any agent."""
+    """Return the uuids of the agents that units have changed, for notifications; None for any agent."""
     return None if any(unit.alone for unit in units) else locked.others | locked.keys()
 
 
 def write_alone(store: Store, unit: Unit) -> Any:
-    """Commit one unit, and return its answer. For a process that is no host, and so has no journal.
+    """Commit one unit, and return its answer. For a process without a journal, which is no host.
 
     Raises the unit's refusal, what `Store.write` raises, and `LooksOnly` where the asker may only look.
     """

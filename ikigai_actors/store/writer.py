@@ -22,8 +22,8 @@ class Writer(Protocol):
         """Commit a unit; never waits for that.
 
         Args:
-            make: turns the unit's answer into the value of the future; None leaves it as it is.
-            timeout: seconds that the future is waited for; None waits forever.
+            make: turns the unit's answer into the value of the future; None uses the answer itself.
+            timeout: seconds for which the future can be waited for; None waits without limit.
             waits: whether the caller blocks until it is done: then a journal waits for room in its queue first, and a
                 thread that must not block is refused.
 
@@ -55,8 +55,8 @@ class DirectWriter(Writer):
         """Put the parts together.
 
         Args:
-            write: commits, and returns the answer of the unit, or raises its refusal or the failure.
-            post: does something beside the event loop of the caller; an exception settles the future.
+            write: commits a unit and returns its answer, or raises its refusal or failure.
+            post: runs a function beside the event loop of the caller; an exception settles the future.
         """
         self._write, self._post = write, post
 

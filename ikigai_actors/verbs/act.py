@@ -1,4 +1,4 @@
-"""An act: what a program asks of agents by a request, as a typed function. It is declared once.
+"""Acts: typed functions for requests of programs. Each is declared once.
 
     @act("kill", "End an agent", verb="kill", gives=list[str], hints=ENDS)
     def kill(reach: Access, agent: NamedAgent, cascade: bool = False, reason: str = "") -> list[str]:
@@ -8,11 +8,12 @@ Args:
             cascade: Whether all below it die, too.
         '''
 
-From this follow the tool of MCP with both of its schemas, and the request of the observer's page; ACP and AG-UI call
-the function. The words of the docstring are for models; those for people are the docstring of the `Verb` that the act
-names, and the table says what right that needs.
+From this follow the MCP tool with its two schemas, and the request of the observer page; ACP and AG-UI call the
+function. The docstring is for models. The text for people is the docstring of the `Verb` that the act names, and the
+table of verbs has the right that it needs.
 
-No act knows of keys: `Act.call` puts the key into the reach, whose `once` heeds it. So an act commits one unit at most.
+Acts do not handle keys: `Act.call` puts the key into the reach, whose `once` uses it. So an act commits at most one
+unit.
 """
 
 import inspect
@@ -35,10 +36,10 @@ Schema = Mapping[str, Any]
 ONLY_READS = {"readOnlyHint": True, "idempotentHint": True}
 REPEATABLE = {"readOnlyHint": False, "idempotentHint": True, "destructiveHint": False}
 ENDS = {"readOnlyHint": False, "idempotentHint": True, "destructiveHint": True}
-"""Hints for clients: an act that changes nothing, one that may be repeated, and one that ends something."""
+"""Hints for clients about an act: it changes nothing, may be repeated, or ends something."""
 
 FOR_MODELS = "for_models"
-"""In the schema of an argument: what a model sees in place of the type, of which the rest is for people."""
+"""The key in an argument's schema that replaces its type for models. The rest is for people."""
 
 _UNIONS = ("anyOf", "enum", "type")
 _KEY: Schema = {
@@ -59,14 +60,14 @@ class Act:
     title: str
     work: Callable[..., Any]
     verb: str
-    """The verb of the table that does the same for people."""
+    """The verb for people that does the same."""
     gives: object
     """The type of its answer."""
     keyed: bool
-    """Whether a call may have a key, under which it is done once."""
+    """Whether a call may have a key, for which it is carried out once."""
     hints: Mapping[str, bool] = field(default_factory=dict)
     required: Sequence[str] = ()
-    """The arguments that a model must give, beside those without a default."""
+    """The arguments that a model must pass, in addition to those without a default."""
 
     @property
     def needs(self) -> Right:
@@ -75,7 +76,7 @@ class Act:
 
     @property
     def reads(self) -> bool:
-        """Whether it changes nothing."""
+        """Return whether the act changes nothing."""
         return self.hints.get("readOnlyHint", False)
 
     @cached_property
@@ -103,7 +104,7 @@ class Act:
 
     @cached_property
     def schema_for_models(self) -> Schema:
-        """The schema as models see it: what is for people alone is left out."""
+        """Return the schema for models, without parts that are for people."""
         properties = {
             name: {key: value for key, value in schema.items() if key not in _UNIONS} | schema[FOR_MODELS]
             if FOR_MODELS in schema
@@ -147,7 +148,7 @@ class Act:
         return arguments
 
     def call(self, reach: Access, supplied: object, *, by_model: bool = False) -> Any:
-        """Do it, once if there is a key among the arguments. Raises `BadInput`, and what the act raises."""
+        """Carry out the act, once if there is a key among the arguments. Raises `BadInput`, and what the act raises."""
         arguments = self._checked(supplied, self.schema_for_models if by_model else self.schema)
         key = arguments.pop("key", None)
         return self.work(reach if key is None else reach.under(KeyedCall(key, self.name, arguments)), **arguments)
@@ -163,7 +164,7 @@ def act(
     hints: Mapping[str, bool] = REPEATABLE,
     required: Sequence[str] = (),
 ) -> Callable[[Callable[..., Any]], Act]:
-    """Declare an act by a function, which takes what is reached and then the arguments; see `Act`."""
+    """Declare an act by a function, whose first parameter is the reach; see `Act`."""
     return lambda work: Act(name, title, work, verb, gives, keyed, hints, required)
 
 

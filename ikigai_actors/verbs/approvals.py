@@ -1,7 +1,7 @@
 """Verbs about calls that wait for approval.
 
-A shell numbers them, so a person can type ``/approve 2``. A script names the agent, and the call by the full name that
-``approvals`` lists: a decision is about the call that was listed, and about no other that waits meanwhile.
+A shell numbers the calls, so a person can type ``/approve 2``. A script names the agent, and the call by the full name
+that ``approvals`` lists. So the decision cannot hit another call that waits later.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The types of the commands' arguments: each says what the Tab key offers for it.
+"""The types of the commands' arguments, which say what the Tab key offers.
 
     @click.argument("agent", metavar="ID", type=AGENT)
 
@@ -21,22 +21,22 @@ _LOOKED_AT = 100
 """Of how many agents the models are offered."""
 
 UNQUOTED = "words"
-"""The type of a completion that is several words of a line as they are, without quotes."""
+"""The type of a completion that consists of several words without quotes."""
 
 
 class Offering(StringParamType):
-    """A text. Some texts are offered for it at the Tab key; any other may be given as well."""
+    """A text. The Tab key offers some texts; any other may be passed as well."""
 
     def __init__(self, offered: Callable[["AgentRef"], Iterable[str]]) -> None:
-        """Make a type; ``offered`` gives the texts to a person who is at an agent, and reads the database."""
+        """Make a type; ``offered`` returns the texts for a person at an agent, and reads the database."""
         self._offered = offered
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The offered texts that begin so. The context's object is the current agent."""
+        """Return the offered texts that begin with this. The context's object is the current agent."""
         return [CompletionItem(text) for text in self.offered(ctx) if text.startswith(incomplete)]
 
     def offered(self, ctx: click.Context) -> list[str]:
-        """All texts that are offered."""
+        """Return all offered texts."""
         from ikigai_actors.system.handles.ref import AgentRef
 
         agent = ctx.find_object(AgentRef)
@@ -44,10 +44,10 @@ class Offering(StringParamType):
 
 
 class OfferingAgents(Offering):
-    """An agent: those are offered whose label begins so."""
+    """An agent. The Tab key offers agents whose label begins with the text."""
 
     def __init__(self, others: Iterable[str] = ()) -> None:
-        """Make a type; ``others`` are offered, too."""
+        """Make a type; ``others`` are offered in addition."""
         self._others = tuple(others)
         super().__init__(lambda current: [*_agents(current, ""), *self._others])
 
@@ -60,7 +60,7 @@ class OfferingAgents(Offering):
 
 
 class OfferingWords(Offering):
-    """A text that is given as the rest of the line, without quotes, by a parameter that takes any number of words."""
+    """A text that is the rest of the line, without quotes, for a parameter that takes any number of words."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         before = "".join(f"{word} " for word in ctx.params.get(param.name or "") or ())
@@ -69,7 +69,7 @@ class OfferingWords(Offering):
 
 
 class OfferingValues(OfferingWords):
-    """The value of a setting that the parameter before it names."""
+    """The value of a setting, which the parameter before it names."""
 
     def offered(self, ctx: click.Context) -> list[str]:
         from ikigai_actors.system.handles.ref import AgentRef
@@ -88,11 +88,11 @@ class CommandName(StringParamType):
 
 
 RECORDER = click.Choice(("auto", "claude-code", "codex", "pi", "otel", "langfuse", "openai"))
-"""The formats of a file that is imported: those of `ikigai_actors.recordings`, which is slow to import."""
+"""The formats of imported files: those of `ikigai_actors.recordings`, which is slow to import."""
 
 
 SESSIONS = click.Choice(("claude-code", "codex", "pi"))
-"""The sessions of other programs that agents can be exported as."""
+"""The session formats of other programs to which agents can be exported."""
 
 
 def in_either_case(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -163,13 +163,13 @@ def _models(current: "AgentRef") -> list[str]:
 
 
 TEXT = Offering(lambda _: ())
-"""A text of the person's own."""
+"""Any text, for which nothing is offered."""
 AGENT = OfferingAgents()
-"""An agent: the names of the living, and the two words of those without one."""
+"""An agent: offers the names of the living, and the two words of those without a name."""
 SENDER = OfferingAgents(["person"])
 """The sender of mail: an agent, or a person."""
 HOST = Offering(_hosts)
-"""A host that shares the agents: the names of those that live."""
+"""A host that shares the agents: offers the names of the living hosts."""
 MARK_LABEL = OfferingWords(_marks)
 """A mark of the current agent."""
 TOOL = Offering(_tools)
@@ -181,7 +181,7 @@ SETTING = Offering(_settings)
 VALUE = OfferingValues(lambda _: ())
 """The value of a setting."""
 MODEL = Offering(_models)
-"""A model, as ``provider:model``."""
+"""A model, ``provider:model``."""
 POSITION = click.IntRange(min=0)
 """The position of a message."""
 COMMAND = CommandName()
@@ -189,6 +189,6 @@ COMMAND = CommandName()
 
 
 def keyed(work: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a verb the key under which it is done once."""
+    """Give a verb an option for the key with which it is carried out once."""
     description = "Names this call: done once, however often a script repeats it."
     return click.option("--key", cls=LocalOption, metavar="KEY", type=TEXT, help=description)(work)

@@ -1,4 +1,4 @@
-"""Verbs about branches of a history: prompts and forks, where two histories part, merges."""
+"""Verbs about branches of a history: prompts, forks, diffs and merges."""
 
 from typing import TYPE_CHECKING
 

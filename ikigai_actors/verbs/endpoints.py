@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ikigai_actors.verbs.place import Place
 
 SCHEME_CHOICE = click.Choice(["standard", "github", "stripe", "slack", "hmac", "bearer"])
-"""How senders sign: the schemes of `ikigai_actors.records.arrivals.signatures`."""
+"""The signature schemes of senders: those of `ikigai_actors.records.arrivals.signatures`."""
 
 WAY_CHOICE = click.Choice(["prompt", "mail", "fork"])
 """The acts that a delivery can become."""

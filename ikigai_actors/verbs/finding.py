@@ -26,7 +26,7 @@ _AROUND = 40
 
 
 class TextHit(TypedDict):
-    """A message that has the text."""
+    """A message that contains the text."""
 
     id: int
     kind: str

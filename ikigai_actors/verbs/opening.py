@@ -1,4 +1,4 @@
-"""The words with which people open agents: the options of the command line, as arguments of `ActorSystem.open`."""
+"""The options with which people open agents on the command line, as arguments of `ActorSystem.open`."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +18,7 @@ _OURS = {"database", "join", "name", "on_renewal", "on_wait", "parts"}
 """The options that an app does not decide."""
 
 OF_A_WORKSPACE = ("fence", "network", "read", "write", "on_fork", "keep_turns")
-"""The options that say what bash may reach, and what a fork does to files."""
+"""The options about the reach of bash, and about files of forks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,10 @@ class Options:
     log: str | None = None
 
     def words(self) -> list[str]:
-        """The options as words of a command line for a host, without the database: a password in it would be seen."""
+        """Return the options as arguments of a host's command line, without the database.
+
+        Its password would be visible in the list of processes.
+        """
         shown: list[str] = []
         for each in fields(self):
             value = getattr(self, each.name)
@@ -59,12 +62,12 @@ class Options:
         return shown
 
     def arguments(self, interactive: bool) -> dict[str, Any]:
-        """The arguments of `ActorSystem.open` beside the database: those of the app, if there is one.
+        """Return the arguments of `ActorSystem.open` without the database, including those of the app.
 
         Raises `BadInput`.
 
         Args:
-            interactive: whether a person decides on calls that ask, where the app does not say.
+            interactive: whether a person decides on calls that need approval, if the app does not say.
         """
         if self.app is not None:
             return {"approvals": self.approvals(interactive), **self.of_app(self.app)}
@@ -80,7 +83,7 @@ class Options:
         }
 
     def of_app(self, app: str) -> dict[str, Any]:
-        """The arguments that an app gives. Raises `BadInput`, also for an option beside it that the app decides."""
+        """Return the arguments that an app gives. Raises `BadInput`, also for a conflicting option."""
         decided = "provider", "provider_url", "config", "model", "settings", "budget", "workspace", "mcp", "yes"
         for name in (*decided, *OF_A_WORKSPACE):
             if getattr(self, name):
@@ -95,7 +98,7 @@ class Options:
         return None if self.budget is None else parse_budget(self.budget)
 
     def tools(self) -> "list[Toolset]":
-        """The tools of agents beside those that they always have. Raises `BadInput`."""
+        """Return the tools of agents in addition to the built-in ones. Raises `BadInput`."""
         from ikigai_actors.tools.mcp.server import mcp_servers
 
         options = {name: value for name in OF_A_WORKSPACE if (value := getattr(self, name))}
@@ -111,9 +114,9 @@ class Options:
         return [Workspace(self.workspace, **options), *servers]
 
     def chosen(self) -> "tuple[str | None, dict[str, Provider]]":
-        """The default for agents whose settings name no model, as ``provider:model``, and the providers that are named.
+        """Return the default model, ``provider:model``, and the named providers.
 
-        Those are named by their addresses, or one by its class. Raises `BadInput`.
+        Providers are named by their addresses, or one by its class. Raises `BadInput`.
         """
         providers, provider = self._addressed(), self.provider
         if provider is not None and ":" in provider and not self._knows(provider.partition(":")[0], providers):
@@ -164,29 +167,29 @@ class Options:
         return made
 
     def approvals(self, interactive: bool) -> str:
-        """How calls that ask are decided: by the person at the terminal; from a pipe nobody can."""
+        """Return who decides on calls that need approval: the person at the terminal; from a pipe nobody can."""
         if self.yes:
             return "allow"
         return "ask" if interactive else "deny"
 
     def default_settings(self) -> dict[str, Any]:
-        """The settings for the models of agents that have not set them. Raises `BadInput`."""
+        """Return the default settings for agents that have not set them. Raises `BadInput`."""
         from ikigai_actors.records.messages.settings import check_defaults
 
         return check_defaults(written_settings(self.settings, "--set NAME=VALUE", "--set max_tokens=4000"))
 
 
 def written_settings(texts: Iterable[str], form: str, example: str, read: Callable[[str], str] = str) -> dict[str, Any]:
-    """Settings that a person has written as NAME=VALUE.
+    """Parse settings that a person has written as NAME=VALUE.
 
     Args:
-        texts: one for each.
-        form: what the error says was expected.
-        example: what the error shows.
-        read: makes the value of what was written.
+        texts: the texts, one for each setting.
+        form: the expected form, for the error.
+        example: an example, for the error.
+        read: converts the written value.
 
     Raises:
-        BadInput: a text has no value, or one that the setting cannot have.
+        BadInput: a text has no value, or an invalid one.
     """
     from ikigai_actors.records.messages.settings import parse_setting
 
@@ -200,14 +203,14 @@ def written_settings(texts: Iterable[str], form: str, example: str, read: Callab
 
 
 def named_object(reference: str, option: str, kind: str, example: str = "app") -> Any:
-    """The object of MODULE:NAME. Raises `BadInput` that names the option, the kind that it takes, and an example."""
+    """Return the object at MODULE:NAME. Raises `BadInput` with the option, the expected kind, and an example."""
     from ikigai_actors.providers.named import imported
 
     return imported(reference, option, kind, example)
 
 
 def app_arguments(app: str) -> dict[str, Any]:
-    """Call the user's function. Raises `BadInput` for what cannot be used, with the cause of it."""
+    """Call the user's app function. Raises `BadInput` with the cause if it cannot be used."""
     from ikigai_actors.reach.apps import with_build
     from ikigai_actors.system.system import ActorSystem
 

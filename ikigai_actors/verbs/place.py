@@ -1,4 +1,4 @@
-"""The place where a verb runs, as far as it needs one.
+"""The interface of a place where a verb runs: a shell, a script, or a tool call.
 
 A `Place` is whatever all verbs may use: line mode (``line/session.py``), the application (``app/place.py``), one
 command of a script (``cli/one_command.py``) and tools (`tools`) are places. The first two are a `ShellPlace`, with a
@@ -21,40 +21,42 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 THEME_WORDS = ("dark", "light", "own", "auto")
-"""The colours of the whole screen: ours for a dark or a light ground, the terminal's own, or those of ours that fit."""
+"""The colour themes of the whole screen: for a dark or a light ground, the terminal's own colours, or chosen
+automatically.
+"""
 
 LEAVING_TAKES = 2.0
-"""The most seconds that a shell takes at its end to do what was typed before."""
+"""The most seconds that a shell takes at its end for commands that were typed before."""
 
 
 class Printer(Protocol):
     """Prints the results of a command."""
 
     in_words: bool = False
-    """Whether a tree or two columns are put in words, for a person who may hear them: line mode at a terminal."""
+    """Whether trees and columns are described in words, for screen readers: line mode at a terminal."""
 
     def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
-        """Print a line of its own, or several."""
+        """Print one line or several."""
 
     def block(self, text: str) -> None:
-        """Print a text that a model or another person may have written."""
+        """Print a stored text that is the whole output; in a script's pipe, byte for byte."""
 
     def whole(self, text: str) -> None:
-        """Print a text of somebody's that is all that is asked for: into a pipe of a script byte for byte."""
+        """Print the reason of a failure."""
 
     def error(self, text: str) -> None:
-        """Print why something failed."""
+        """Return the width of a line, in columns."""
 
     @property
     def columns(self) -> int:
-        """How wide a line may be."""
+        """The place where a verb runs."""
 
 
 class Place(Protocol):
-    """Where a verb runs, as far as every verb needs it."""
+    """The open system."""
 
     system: "System"
-    """The open system."""
+    """Prints the results."""
     screen: Printer
     """Prints the results."""
     has_input: bool = False
@@ -62,7 +64,7 @@ class Place(Protocol):
 
     @property
     def principal(self) -> "Principal":
-        """The one who asks: by default the user of this machine."""
+        """The principal that asks: by default the user of this machine."""
         from ikigai_actors.system.approvals import person
         from ikigai_actors.verbs.principal import local
 
@@ -74,31 +76,31 @@ class Place(Protocol):
         return self.system.root
 
     def reaches(self, uuid: str) -> bool:
-        """Whether an agent, by uuid, is in reach of the principal: every one is by default."""
+        """Return whether the principal may reach an agent, by uuid; by default it may."""
         return True
 
     def spelled(self, verb: str, agent: "AgentRef", rest: str = "") -> str:
-        """How a person calls a verb for an agent here: ``/history 5``, or ``ikigai history buyer 5``."""
+        """Return how a person calls a verb for an agent here: ``/history 5``, or ``ikigai history buyer 5``."""
 
     def wait_for(self, work: Callable[[], T]) -> T:
-        """Do something that waits for its commit, and return its result."""
+        """Do work that waits for its commit, and return its result."""
 
     def outcome(self, ask: "Callable[[], Future[T]]") -> T:
-        """Ask the process that runs the agents for something, wait for it, and return its answer."""
+        """Send a request to the process that runs the agents, wait for it, and return its answer."""
 
     def change(
         self, agent: "AgentRef", what: str, ask: "Callable[[], Future[T]]", text: str | Callable[[T], str]
     ) -> T | None:
-        """Let an agent change something of its own. A busy agent does so after its turn.
+        """Let an agent change its own state. A busy agent does so after its turn.
 
         Args:
-            agent: who changes.
-            what: names the change, while it waits.
-            ask: asks for the change.
-            text: is printed when the change is committed; a function makes it of what the future gives.
+            agent: the agent.
+            what: a name for the change while it waits.
+            ask: sends the request, and returns a future.
+            text: the text that is printed when the change is committed; a function makes it from the result.
 
         Returns:
-            What the future gives; None where the place does not wait for it.
+            The result of the future; None if the place does not wait for it.
         """
 
     def make_child(
@@ -110,26 +112,26 @@ class Place(Protocol):
             prompt: the child's first prompt; None for none.
             name: the child's name.
             how: further options of `AgentRef.fork`.
-            follow: whether a person goes to the child; None takes the usual.
+            follow: whether the person goes to the child; None takes the default.
 
         Returns:
-            The child, and its answer where that was waited for, as JSON; None where the place does not wait.
+            The child, and its answer if the place waits for it, as JSON data; None if the place does not wait.
         """
 
     def resume_turn(self, agent: "AgentRef") -> bool | None:
-        """Go on with the latest turn, when it was cut off or an error ended it.
+        """Resume the latest turn, if it was cut off or an error ended it.
 
         Returns:
-            Whether there was such a turn; None where the place does not wait for that.
+            Whether there was such a turn; None if the place does not wait.
         """
 
     def leave_the_dead(self) -> None:
-        """If a person is at an agent that is dead, go to the nearest living one above it, and say so."""
+        """If the person's current agent is dead, go to the nearest living one above it, and report that."""
 
 
 @runtime_checkable
 class ShellPlace(Place, Protocol):
-    """Where a person, or a pipe, gives commands: a place with a current agent."""
+    """A place where a person, or a pipe, gives commands, with a current agent."""
 
     current: "AgentRef"
     """The agent that commands are about."""
@@ -144,35 +146,35 @@ class ShellPlace(Place, Protocol):
         """Make an agent the current one."""
 
     def decide(self, number: int | None, approved: bool, *, always: str = "", reason: str = "") -> None:
-        """Approve or deny a call that waits.
+        """Approve or deny a waiting call.
 
         Args:
-            number: the call's number in `questions`; None is the first of the current agent, or the only one.
+            number: the number of the call in `questions`; None for the first of the current agent, or the only one.
             approved: whether it may run.
-            always: which later calls run unasked: one of `PendingCall.always`; empty for none.
-            reason: why it is denied, for the model.
+            always: the later calls that run without asking, one of `PendingCall.always`; empty for none.
+            reason: the reason for a denial, for the model.
 
         Raises:
-            BadInput: there is no such call, or it is not clear which is meant.
+            BadInput: there is no such call, or it is ambiguous.
         """
 
     def prompt_later(self, agent: "AgentRef", text: str) -> None:
-        """Prompt an agent, after its turn if it is in one."""
+        """Prompt an agent; a busy agent answers after its turn."""
 
     def copy(self, text: str) -> None:
-        """Put a text into the clipboard of the person's terminal. Raises `BadInput` where there is no terminal."""
+        """Copy a text to the clipboard of the terminal. Raises `BadInput` without a terminal."""
 
     def give_text(self, text: str) -> None:
-        """Give the person a text that was written elsewhere, to send it; where there is no prompt for it, send it."""
+        """Put a text that was written elsewhere into the person's prompt; if there is no prompt, send it."""
 
     def choose_theme(self, name: str) -> None:
-        """Draw in other colours from now on: one of `THEME_WORDS`. Raises `BadInput` where no screen has colours."""
+        """Use other colours from now on, one of `THEME_WORDS`. Raises `BadInput` if no screen has colours."""
 
     def find(self, text: str) -> bool:
-        """Mark a text in the talk in sight; return False where no screen shows the talk."""
+        """Mark a text in the shown transcript; return False if no transcript is shown."""
 
     def put_back(self, text: str) -> None:
-        """Give a text that was taken back to the person."""
+        """Return a withdrawn text to the person."""
 
     def edit(self, text: str) -> str | None:
         """Let the person change a text in an editor; return None when it is unchanged."""
@@ -183,31 +185,31 @@ class ShellPlace(Place, Protocol):
 
 @runtime_checkable
 class ScriptPlace(Place, Protocol):
-    """Where a script or a program gives one command."""
+    """A place where a script or a program gives one command."""
 
     def uploaded(self, sha256: str) -> "Attachment":
-        """A file that the principal has uploaded. Raises `BadInput` for any other one."""
+        """Return a file that the principal has uploaded. Raises `BadInput` for any other."""
 
     def leave_prompt(
         self, agent: "AgentRef", text: str, attach: "Sequence[Attachable]", key: str | None = None
     ) -> object:
-        """Store a prompt, with these files, as paths too; once under its key.
+        """Store a prompt with attachments, once for its key.
 
         Returns:
-            Its number, and its answer where that was waited for, as JSON.
+            Its number, and its answer if it was waited for, as JSON data.
         """
 
     def leave_word(self, agent: "AgentRef", text: str, *, now: bool, key: str | None = None) -> object:
-        """Store a word into the turn that an agent is in, once under its key; return its number, as JSON."""
+        """Store a steering message for an agent, once for its key; return its number, as JSON data."""
 
 
 def last_active(system: "System") -> "AgentRecord":
-    """The agent that a person looked at last, if it lives; else agent 0."""
+    """Return the agent that a person looked at last, if it is alive; else agent 0."""
     from ikigai_actors.records.agents.registry import seen_last
 
     return system._store.read(seen_last) or system.root.record
 
 
 def note_visit(agent: "AgentRef") -> None:
-    """Remember that a person looked at an agent: a shell begins there next time."""
+    """Record that a person looked at an agent: the next shell begins there."""
     agent.system._touch(agent)

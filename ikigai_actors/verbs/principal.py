@@ -1,10 +1,10 @@
-"""A principal: the person or program that asks for something, and what it may do.
+"""Principals: the person or program that asks for something, and its rights.
 
     anna = Principal("anna", "Anna", frozenset({"approve", "lead"}), under=uuid)
     check_right(anna, Right.PROMPT, "fork")     # a right has those before it; raises `NotAllowed` without it
 
-The rights are those of `Right`. Any other word among the roles gives no right: questions are addressed by it.
-``under`` is the uuid of the topmost agent in reach; None is everything. The command line is `local`.
+The rights are those of `Right`. Other roles give no rights, but questions can be addressed to them. ``under`` is the
+uuid of the topmost agent in reach; None is all agents. The command line is `local`.
 """
 
 from collections.abc import Iterator
@@ -23,48 +23,48 @@ _LONGEST = 200
 """Characters of a text that may be a token."""
 
 RIGHTS = {right.name.lower(): right for right in Right}
-"""The roles that are rights, by their words."""
+"""The roles that are rights, by name."""
 
 
 class Principal(NamedTuple):
     """A person or program that asks."""
 
     id: str
-    """Written beside all that the principal does."""
+    """The id, which is recorded with everything that the principal does."""
     name: str
     """The name that people read."""
     roles: frozenset[str]
     under: str | None = None
-    """The topmost agent in reach, by uuid; None for all agents."""
+    """The uuid of the topmost agent in reach; None for all agents."""
 
     @property
     def right(self) -> Right | None:
-        """The widest right among the roles; None for none."""
+        """Return the highest right among the roles; None for none."""
         return max((right for word, right in RIGHTS.items() if word in self.roles), default=None)
 
     @property
     def only_looks(self) -> bool:
-        """Whether nothing that this principal asks for may change something."""
+        """Return whether this principal may change nothing."""
         return self.right in (None, Right.LOOK)
 
 
 def local(who: str) -> Principal:
-    """The principal of this machine's own user: everything is allowed."""
+    """Return the principal of this machine's user, who has all rights."""
     return Principal(who, who, frozenset({"operate"}))
 
 
 def has_right(principal: Principal, needs: Right) -> bool:
-    """Whether a principal has a right, or one that includes it."""
+    """Return whether a principal has a right, or a higher one."""
     return principal.right is not None and principal.right >= needs
 
 
 def words_of_roles(principal: Principal) -> frozenset[str]:
-    """The roles of a principal, each right with those before it."""
+    """Return the roles of a principal, including the lower rights of each right."""
     return principal.roles | {word for word, right in RIGHTS.items() if has_right(principal, right)}
 
 
 def check_right(principal: Principal, needs: Right, what: str) -> None:
-    """Raise `NotAllowed` unless a principal has the right to do what is named."""
+    """Raise `NotAllowed` unless a principal has the right for what is named."""
     if not has_right(principal, needs):
         roles = ", ".join(sorted(principal.roles)) or "none"
         raise NotAllowed(f"{what} needs the role {needs.name.lower()}; {principal.id} has {roles}.")
@@ -74,10 +74,9 @@ def check_right(principal: Principal, needs: Right, what: str) -> None:
 def acting_as(
     principal: Principal | None, access: "Access", *, reads: bool = False, call: "KeyedCall | None" = None
 ) -> Iterator[None]:
-    """Within the block this thread commits for a principal; None is the user of this machine.
+    """Let this thread commit for a principal within the block; None is the user of this machine.
 
-    Nothing is committed for one that may only look, and nothing by an act that reads. ``call``: the first unit claims
-    its key.
+    A principal that may only look, and an act that only reads, can commit nothing.
     """
     from ikigai_actors.reach.asked import AskedRequest
     from ikigai_actors.store.asker import LOOKER, acting_for
@@ -91,7 +90,7 @@ def acting_as(
 
 
 def principal_of_token(system: "System", secret: str, under: str | None = None) -> Principal | None:
-    """The principal of a token that is in force; None for another text. Reads the database each time.
+    """Return the principal of a valid token; None for other text. Reads the database each time.
 
     ``under`` is the topmost agent, by uuid, for tokens that reach all agents.
     """

@@ -1,4 +1,4 @@
-"""Verbs about questions: what waits for a person, and the answers."""
+"""Verbs about questions, which wait for a person, and their answers."""
 
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -104,17 +104,17 @@ questions = VerbGroup(
 
 
 class InboxLine(NamedTuple):
-    """A question, as a list of an inbox shows it."""
+    """A question in the list of an inbox."""
 
     id: str
     who: str
     """The agent that asks, by name."""
     first: str
-    """The question on one line."""
+    """The beginning of the question, on one line."""
     whole: str
-    """The question with all that it says: of a call, its arguments; else its form."""
+    """The whole question: for a call, with its arguments; else with its form."""
     takes_text: bool
-    """Whether it is answered by a text, and not by yes or no alone."""
+    """Whether the answer is a text, rather than yes or no."""
     digest: str
 
 
@@ -135,7 +135,7 @@ def inbox_lines(system: "System") -> list[InboxLine]:
 
 
 def answer_line_of(system: "System", line: InboxLine, text: str, *, deny: bool) -> str:
-    """Answer a question as it was shown; return what became of it. Raises `BadInput`."""
+    """Answer a question as it was shown; return the result in words. Raises `BadInput`."""
     answer = _answer_typed(system.questions.get(line.id), text, deny=deny)
     first = system.questions.answer(line.id, answer, by="local", digest=line.digest)
     after = system.questions.get(line.id)

@@ -7,7 +7,7 @@ class Callers(Flag):
     """Callers that may use a verb."""
 
     PEOPLE = auto()
-    """By a slash command."""
+    """People, by a slash command."""
     SCRIPTS = auto()
     """By a subcommand of ``ikigai``."""
     PROTOCOLS = auto()
@@ -16,12 +16,12 @@ class Callers(Flag):
 
 
 class Right(IntEnum):
-    """A right of a person or a program that asks for something. Each has those before it."""
+    """A right of a person or a program. Each includes the lower ones."""
 
     LOOK = 0
     PROMPT = 1
-    """Have agents work, and talk to them."""
+    """To prompt agents, and to send them messages."""
     APPROVE = 2
     """Decide on calls of their models."""
     OPERATE = 3
-    """Set what they may do and spend, and end them."""
+    """To set what agents may do and spend, and to end them."""

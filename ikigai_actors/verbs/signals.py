@@ -1,4 +1,4 @@
-"""Signals, as every verb, act and front end sends them.
+"""Signals, as all verbs, acts and front ends send them.
 
 The process that runs an agent ends its turn by itself, so INT goes by the handle; every other signal is one unit.
 """
@@ -19,15 +19,15 @@ class SignalEffect(NamedTuple):
     """The effect of a signal."""
 
     effect: bool
-    """Whether it changed anything."""
+    """Whether the signal changed anything."""
     dead: tuple[str, ...] = ()
-    """The agents that died of it, by uuid, leaves first."""
+    """The uuids of the agents that died of it, leaves first."""
 
 
 def send_signal(
     agent: "AgentRef", sent: Signal, *, cascade: bool = False, reason: str = "", grace: float = TERM_SECONDS
 ) -> SignalEffect:
-    """Send a signal, and wait for its commit; arguments and errors as of `AgentRef.signal`."""
+    """Send a signal, and wait for its commit. Arguments and errors are those of `AgentRef.signal`."""
     if sent is Signal.INT:
         return SignalEffect(agent.signal(sent, cascade=cascade, reason=reason))
 

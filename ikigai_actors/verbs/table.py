@@ -1,4 +1,4 @@
-"""Every verb: where it is declared, what it does in a line, who may call it, and by what right. Imports no verb.
+"""The table of verbs: where each is declared, its summary, its callers, and the right that it needs. Imports no verb.
 
 The table is `declared`, which follows from the declarations: the line is the first sentence of the verb's docstring,
 and ``usage`` is what follows the word in a script. For more, load the verb.
@@ -24,9 +24,11 @@ class VerbLine(NamedTuple):
     line: str
     callers: Callers = Callers.ALL
     needs: Right = Right.OPERATE
-    """The right to change something by it. `Right.LOOK` alone is shown what there is, and changes nothing."""
+    """The right that is needed to change something with it. With `Right.LOOK` alone it can only read."""
     for_models: bool = False
-    """Whether `ikigai mcp` offers it to models as it is: it says what it `gives`. Other words for models are an act."""
+    """Whether `ikigai mcp` offers it to models as it is, because its `gives` is set. Other texts for models need an
+    act.
+    """
 
 
 TABLE = {
@@ -36,12 +38,12 @@ TABLE = {
 
 
 def names(callers: Callers) -> list[str]:
-    """The words that these may call, in alphabetical order."""
+    """Return the words that these callers may use, in alphabetical order."""
     return sorted(name for name, entry in TABLE.items() if entry.callers & callers)
 
 
 def load(name: str) -> "Verb | VerbGroup":
-    """Import the verb of a word, which the table has."""
+    """Import the verb with this word, which must be in the table."""
     from ikigai_actors.verbs.verb import Verb, VerbGroup
 
     module = import_module(f"ikigai_actors.{TABLE[name].module}")

@@ -1,4 +1,4 @@
-"""Verbs about timers: of one agent in a shell, of one or all for scripts."""
+"""Verbs about timers: of one agent in a shell, of one or all agents for scripts."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack

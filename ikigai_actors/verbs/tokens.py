@@ -1,4 +1,4 @@
-"""Verbs about the tokens by which programs and people come in through ``ikigai api``."""
+"""Verbs about the tokens by which programs and people get access to ``ikigai api``."""
 
 from typing import TYPE_CHECKING
 

@@ -1,11 +1,11 @@
-"""Verbs as tools of a protocol: a description with a JSON schema, and what a verb prints, kept.
+"""Verbs as tools of a protocol: the JSON schema of each, and its captured output.
 
     tool_of(load("kill"))                           # {"name": "kill", "description": …, "input_schema": …}
     place = CalledPlace(access, anna)
     call(place, load("kill"), {"agent": "buyer"})   # ToolAnswer(text="buyer is dead", value={"agent_uuid": …, …})
 
-Nothing here knows a protocol. Arguments come as JSON, are checked by the verb's own click parameters, and what is wrong
-with them is a `BadInput`.
+This module is independent of protocols. Arguments are JSON data, and the verb's own click parameters check them; faults
+raise `BadInput`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -48,7 +48,7 @@ class ToolAnswer(NamedTuple):
     text: str
     """The lines that the verb printed."""
     value: object
-    """The value that it returned."""
+    """The value that the verb returned."""
 
 
 class KeptLines(Printer):
@@ -89,10 +89,10 @@ def tool_of(verb: Verb) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class VerbTool:
-    """A verb as a tool of MCP, beside the acts: it is listed and called as an `Act` is."""
+    """A verb as an MCP tool, which is listed and called as an `Act` is."""
 
     word: str
-    """As the table has it."""
+    """The word of the verb in the table."""
 
     @property
     def name(self) -> str:
@@ -106,7 +106,7 @@ class VerbTool:
 
     @property
     def reads(self) -> bool:
-        """Whether it changes nothing."""
+        """Return whether the verb changes nothing."""
         return self.needs is Right.LOOK
 
     def listed(self) -> dict[str, Any]:
@@ -128,7 +128,7 @@ class VerbTool:
         }
 
     def call(self, reach: "Access", arguments: object, *, by_model: bool = True) -> dict[str, Any]:
-        """Call it: its lines, and its value. Raises `BadInput`, and what the verb raises."""
+        """Call the verb; return its lines and its value. Raises `BadInput`, and what the verb raises."""
         verb = load(self.word)
         assert isinstance(verb, Verb)
         if not isinstance(arguments, Mapping):
@@ -138,21 +138,21 @@ class VerbTool:
 
 
 def tools_for_models() -> dict[str, VerbTool]:
-    """The verbs that models are offered as they are, by the names of their tools."""
+    """Return the verbs that are offered to models as they are, by the names of their tools."""
     tools = (VerbTool(word) for word, line in TABLE.items() if line.for_models)
     return {tool.name: tool for tool in tools}
 
 
 class CalledPlace(Unattended):
-    """The place of a verb that a protocol calls: what it prints is kept, and agents out of reach are not there."""
+    """The place of a verb that a protocol calls: output is captured, and agents out of reach do not exist."""
 
     def __init__(self, access: "Access", principal: "Principal | None" = None, *, looks: bool = False) -> None:
-        """Make it.
+        """Make the place.
 
         Args:
-            access: reaches the agents.
+            access: the agents in reach.
             principal: the caller; None for the user of this machine.
-            looks: whether the verb may commit nothing, as for a principal who may only look.
+            looks: whether the verb may commit nothing, as for a principal that may only look.
         """
         self.kept = KeptLines()
         super().__init__(access.system, self.kept)

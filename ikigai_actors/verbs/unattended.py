@@ -1,6 +1,7 @@
-"""A place where nobody stays: a script or a program gives one command, and waits for what it asks for.
+"""A place without a person: a script or a program gives one command, and waits for its result.
 
-What the process that runs the agents has not done in time is taken back: it is not done later either.
+If the process that runs the agents does not carry out a command in time, the command is withdrawn, so it does not
+happen later.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,10 +26,10 @@ _TAKEN_BACK_WITHIN = 5.0
 
 
 class Unattended(ScriptPlace):
-    """The place of one command."""
+    """The place of one command of a script."""
 
     def __init__(self, system: "System", screen: Printer, timeout: float | None = None) -> None:
-        """Make it; ``timeout`` is how many seconds it waits for the process that runs the agents."""
+        """Make the place; ``timeout`` is the seconds to wait for the process that runs the agents."""
         self.system, self.screen, self._timeout = system, screen, timeout
 
     def spelled(self, verb: str, agent: "AgentRef", rest: str = "") -> str:
@@ -92,7 +93,7 @@ class Unattended(ScriptPlace):
         return resumed
 
     def leave_the_dead(self) -> None:
-        """Nobody is here."""
+        """Do nothing, because there is no person."""
 
     def _client(self) -> "Client":
         from ikigai_actors.system.remote.client import Client

@@ -1,4 +1,4 @@
-"""A verb: what a person, a script or a program has an agent do. It is declared once.
+"""Verbs: what a person, a script or a program can do with agents. Each is declared once.
 
     @verb("kill", slash="[ID]")
     @click.option("--cascade", is_flag=True, help="All its descendants too, at once.")
@@ -38,7 +38,7 @@ import click
 from ikigai_actors.verbs.rights import Callers, Right
 
 ACTED_ON = "acted_on"
-"""The parameter that names the agent, as click passes it."""
+"""The name of the parameter for the agent, as click passes it."""
 
 ACTS = "The agent that acts; else a person outside of any agent."
 """The help of an option that names the agent."""
@@ -57,20 +57,20 @@ class ScriptOption(click.Option):
 
 
 class LocalOption(click.Option):
-    """An option that opens a file of this machine, or names a call of a script. No tool of a protocol has it."""
+    """An option that opens a file of this machine, or is only for scripts. Tools of protocols do not have it."""
 
 
 class Naming(NamedTuple):
-    """How a command names the agent that its verb is about."""
+    """How a command names the agent of its verb."""
 
     text: str
-    """``AGENT`` is an argument, ``[AGENT]`` one that may be left out, ``--as`` an option; empty when it names none."""
+    """``AGENT``: an argument; ``[AGENT]``: an optional argument; ``--as``: an option; empty: none."""
     last: bool = False
     """Whether the argument comes after all others."""
 
     @classmethod
     def of(cls, text: str) -> "Naming":
-        """Read a declaration: ``… AGENT`` comes after the other arguments."""
+        """Parse a declaration. In ``… AGENT`` the argument comes after the others."""
         return cls(text.removeprefix("… "), text.startswith("… "))
 
     @property
@@ -86,7 +86,7 @@ class Naming(NamedTuple):
     def among(
         self, others: Sequence[click.Parameter], kind: "click.ParamType[object] | None", description: str
     ) -> list[click.Parameter]:
-        """The parameters of a command: the others, and the one that names the agent.
+        """Return the parameters of a command: the others, and the one that names the agent.
 
         Args:
             others: the parameters that the verb declares.
@@ -111,25 +111,25 @@ class Verb:
     slash: Naming
     script: Naming
     waits: bool
-    """Whether the process that runs the agent must answer, which a script may wait for no longer than it says."""
+    """Whether the process that runs the agent must answer. A script may limit the wait."""
     timeout: float | None
-    """How long a script waits for that when it does not say; None has no end."""
+    """The seconds that a script waits for it by default; None waits forever."""
     opens_turn: bool
-    """Whether a turn follows, whose end a script may wait for."""
+    """Whether a turn follows, for whose end a script may wait."""
     is_free: bool
-    """Whether a word that looks like an option is a value."""
+    """Whether words that look like options are values."""
     everywhere: bool
-    """Whether it shows or changes what belongs to no agent alone, so that the reach must be all agents."""
+    """Whether it reads or changes data that belong to no single agent, so the caller must reach all agents."""
     needs: Right
-    """The right to change something by it, as `VerbLine.needs` says."""
+    """The right that is needed to change something with it, as `VerbLine.needs`."""
     callers: Callers
     """The callers that may use it."""
     gives: object
-    """The type of its value, where `ikigai mcp` offers it to models; else None."""
+    """The type of its value, if `ikigai mcp` offers it to models; else None."""
 
     @property
     def help(self) -> str:
-        """The docstring."""
+        """The help text: the docstring."""
         return inspect.cleandoc(self.work.__doc__ or "")
 
     @property
@@ -146,7 +146,7 @@ class Verb:
         return [param for param in self.params if not isinstance(param, ShellOption | ShellArgument)]
 
     def params_of_tool(self) -> list[click.Parameter]:
-        """The parameters that a caller from outside of this machine gives: those of a script that open no file."""
+        """Return the parameters for callers from outside of this machine: those of a script that open no file."""
         return [param for param in self.params_of_script() if not isinstance(param, LocalOption)]
 
 
@@ -160,7 +160,7 @@ class VerbGroup:
     usual: Verb
     """The verb that a shell runs without a second word."""
     needs: Right = Right.OPERATE
-    """The right that all of them need: see `VerbLine.needs`."""
+    """The right that all of them need; see `VerbLine.needs`."""
     callers: Callers = Callers.ALL
     """The callers that may use them."""
 

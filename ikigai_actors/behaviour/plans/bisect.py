@@ -16,7 +16,7 @@ from ikigai_actors.behaviour.plans.plan import Continuation, Trial, TrialPlan, V
 from ikigai_actors.errors import BadInput
 
 _FALSE, _TRUE = (1, 9), (9, 1)
-"""The beta distributions of calling a good place bad, and a bad place bad."""
+"""The parameters of the beta distributions for calling a good place bad, and a bad place bad."""
 
 MOST_WEIGHT = 1e100
 """The least weight of a hypothesis: sums of a million of them are numbers."""
@@ -31,13 +31,13 @@ def is_weight(value: object) -> bool:
 
 
 class Posterior:
-    """How probable each hypothesis is, after some verdicts."""
+    """The probability of each hypothesis after some verdicts."""
 
     def __init__(self, places: int, prior: Sequence[float] | None = None) -> None:
         """Begin without verdicts.
 
         Args:
-            places: how many there are, at least 1.
+            places: the number of places, at least 1.
             prior: weights of the hypotheses, ``places + 1`` of them; None for equal ones.
 
         Raises:
@@ -54,14 +54,14 @@ class Posterior:
         self._weigh()
 
     def tell(self, place: int, bad: bool) -> None:
-        """Take a verdict on a place, from 0 on. Raises `BadInput` when there is no such place."""
+        """Take a verdict on a place, counted from 0. Raises `BadInput` if there is no such place."""
         check_count(place, "place", most=self._n - 1)
         (self._bad if bad else self._good)[place] += 1
         self._weigh()
 
     @property
     def probabilities(self) -> list[float]:
-        """The weight of each hypothesis, ``places + 1`` of them; their sum is 1."""
+        """Return the probability of each of the ``places + 1`` hypotheses; their sum is 1."""
         return list(self._weights)
 
     @property
@@ -71,7 +71,10 @@ class Posterior:
         return k, self._weights[k]
 
     def next_probe(self, without: frozenset[int] = frozenset()) -> int | None:
-        """The place whose verdict is expected to say most; None when all are excluded."""
+        """Return the place whose verdict is expected to reduce the uncertainty most.
+
+        None if all places are excluded.
+        """
         bad, good = (
             self._expected(self._true, self._false),
             self._expected([1 - rate for rate in self._true], [1 - rate for rate in self._false]),
@@ -123,7 +126,7 @@ def _log_beta(a: int, b: int) -> float:
 
 
 class Bisection(TrialPlan):
-    """The plan: probe until one hypothesis is sure enough, or until there are this many verdicts."""
+    """A plan that probes until one hypothesis is sure enough, or until the largest number of verdicts is reached."""
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from ikigai_actors.arguments import check_count
 from ikigai_actors.behaviour.plans.plan import Continuation, Trial, TrialPlan, Verdict
 
 CASES_AT_ONCE: Final = 16
-"""Cases whose first samples come before their second ones."""
+"""The number of cases whose first samples are made before any second sample."""
 
 
 class Each(TrialPlan):
@@ -33,10 +33,11 @@ class Each(TrialPlan):
         """Make the plan.
 
         Args:
-            prompts: what each case is begun with.
-            samples: how often a case is tried in each arm.
-            arms: what is compared.
-            after: for each case the earlier one from which it goes on; None for where it was recorded. Empty for none.
+            prompts: the prompt of each case.
+            samples: the number of trials of each case in each arm.
+            arms: the names of the variants to compare.
+            after: for each case the earlier case whose end it continues; None to begin at the recorded position. Empty
+                if no case continues another.
         """
         check_count(samples, "samples", least=1)
         before = list(after) or [None] * len(prompts)

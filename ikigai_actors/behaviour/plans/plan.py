@@ -10,16 +10,16 @@ from ikigai_actors.errors import BadInput
 
 
 class Go(Enum):
-    """No prompt: the trial goes on with what its history ends with."""
+    """In place of a prompt: the trial goes on from the end of its history without a new prompt."""
 
     GO = "go"
 
 
 GO: Final = Go.GO
-"""In place of a prompt: the same position is answered once more."""
+"""In place of a prompt: asks again for an answer at the same position."""
 
 Continuation = str | Go
-"""The prompt that a trial goes on with."""
+"""A prompt with which a trial goes on, or `GO`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,10 @@ class Verdict:
     """A judge's opinion of a trial."""
 
     score: float | None
-    """The higher, the better; None when it cannot be judged."""
+    """The higher, the better; None if the trial cannot be judged."""
     why: str = ""
     over: bool = False
-    """Whether nothing goes on from here: the puzzle is solved, or lost."""
+    """Whether no trial may continue this one, since the task is solved or lost."""
 
     def __post_init__(self) -> None:
         if self.score is not None:
@@ -44,11 +44,11 @@ UNJUDGED = Verdict(None)
 
 
 def verdict_of(value: object, who: str = "a judge") -> Verdict:
-    """The verdict that a judge returned: a number, True or False, a `Verdict`, or None for what it cannot judge.
+    """Return the `Verdict` for a judge's result: a number, True or False, a `Verdict`, or None for not judged.
 
     Args:
         value: what was returned.
-        who: the judge, for the error.
+        who: what to call the judge in the error.
 
     Raises:
         BadInput: it is anything else.
@@ -76,28 +76,28 @@ class Trial:
     """One trial that a plan asks for."""
 
     number: int
-    """From 1, in the order in which they are asked for."""
+    """The number, from 1, in the order in which the plan asks for trials."""
     prompt: Continuation
     of: int = 0
-    """The trial from whose end it goes on; 0 for where the experiment begins."""
+    """The number of the trial whose end this one continues; 0 for the start of the experiment."""
     place: int = 0
-    """For plans that begin at several places: which one."""
+    """The number of the place where the trial begins, for plans with several places."""
     arm: str = ""
-    """For plans that compare: what is different in this trial."""
+    """The name of the variant that the trial uses, for plans that compare variants."""
 
 
 class TrialPlan(Protocol):
     """Decides which trials are made."""
 
     most: int
-    """How many trials it asks for at most."""
+    """The largest number of trials of this plan."""
 
     @property
     def is_over(self) -> bool:
-        """Whether no further trial will be asked for, whatever the verdicts of those in flight are."""
+        """Return whether the plan will ask for no further trial, whatever the pending verdicts are."""
 
     def ask(self) -> Trial | None:
-        """The next trial; None when there is none without a further verdict."""
+        """Return the next trial; None if the plan needs a further verdict first, or is over."""
 
     def tell(self, number: int, verdict: Verdict) -> None:
         """Take the verdict of a trial. Verdicts come in the order of the numbers."""

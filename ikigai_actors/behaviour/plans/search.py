@@ -14,15 +14,15 @@ from ikigai_actors.behaviour.plans.plan import Continuation, Trial, TrialPlan, V
 from ikigai_actors.errors import BadInput
 
 OptionsOf = Callable[[int], Sequence[Continuation]]
-"""The options of a node, by its number; 0 is the root. Asked for once for each node that is gone on from."""
+"""Returns the options of a node, by its number; 0 is the root. Called once for each node that is continued."""
 
 Draw = Callable[[int], int]
-"""Draws a number from 0 on, below another one."""
+"""Returns a random whole number from 0 to below its argument."""
 
 
 @dataclass(frozen=True, slots=True)
 class BestOf:
-    """Continuations of one position, each by the next of the options."""
+    """A plan that continues one position several times, each time with the next of the options."""
 
     trials: int
 
@@ -61,9 +61,9 @@ class MCTS:
     """
 
     trials: int
-    """How many are made at most."""
+    """The largest number of trials."""
     explore: float = 1.4
-    """How much a rarely visited node is preferred."""
+    """The weight of rarely visited nodes; higher means more exploration."""
     enough: float = math.inf
     """A score that ends the search."""
 

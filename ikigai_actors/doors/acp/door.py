@@ -1,4 +1,4 @@
-"""One client of ACP: hands its requests, and the events of its agents, to sessions, prompts, permissions and view."""
+"""One client of ACP: passes its requests, and the events of its agents, to sessions, prompts, permissions and view."""
 
 import asyncio
 from collections.abc import Callable
@@ -51,15 +51,15 @@ CAPABILITIES = AgentCapabilities(
 
 
 class AcpDoor:
-    """Answers one ACP client, and shows it the agents of its sessions."""
+    """Answers the requests of one ACP client, and shows it the agents of its sessions."""
 
     def __init__(self, access: Access, workspace: str | None, waiting: Callable[[], int] = lambda: 0) -> None:
-        """Put the parts together; `begin` gives it its client.
+        """Make the door; `begin` connects the client.
 
         Args:
-            access: what the client reaches.
-            workspace: the directory of the agents' tools, if it is known.
-            waiting: how many bytes the client has not read yet.
+            access: the agents that the client may reach.
+            workspace: the directory of the agents' tools; None if unknown.
+            waiting: returns how many bytes the client has not read yet.
         """
         self._access, self._workspace, self._waiting = access, workspace, waiting
         self._pool = ThreadPoolExecutor(8, thread_name_prefix="ikigai-door")
@@ -68,7 +68,7 @@ class AcpDoor:
         self._asking = set[asyncio.Task[None]]()
 
     def begin(self, connection: RpcConnection) -> None:
-        """Serve this client; subscribe as soon as there is a database."""
+        """Serve this client. The events of agents are subscribed to as soon as the database is there."""
         access = self._access
         self._view = ClientView(access, connection.notify, self._waiting)
         self._sessions = Sessions(access, self._workspace, self._view)
@@ -102,14 +102,14 @@ class AcpDoor:
         return dumped(result)
 
     def notified(self, request: RpcRequest) -> None:
-        """Take a notification."""
+        """Handle a notification."""
         if request.method == "session/cancel":
             with suppress(BadInput):  # a notification has no answer
                 cancelled = checked(CancelNotification, request.params)
                 self._loop.create_task(self._prompts.cancel(cancelled.session_id))
 
     def give_up(self, request: RpcRequest) -> GivenUp:
-        """End a prompt as ``session/cancel`` does, which answers it; refuse to go on with any other request."""
+        """End a prompt as ``session/cancel`` does, which answers it. For any other request, return the refusal."""
         if request.method != "session/prompt":
             return GivenUp.REFUSED
         self._loop.create_task(self._prompts.give_up(request.id))

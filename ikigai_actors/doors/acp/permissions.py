@@ -38,7 +38,7 @@ OPTIONS = (
     PermissionOption(option_id=ALWAYS, name="Always for this agent and below", kind="allow_always"),
     PermissionOption(option_id="reject_once", name="Deny", kind="reject_once"),
 )
-"""How a call may be decided."""
+"""The options that a client is offered for a call."""
 
 _OTHER_WAYS = "Approve or deny it by `ikigai approve` and `ikigai deny`, in the shell, or by a rule."
 _PATIENCE = 0.5
@@ -49,12 +49,12 @@ QuestionKey = tuple[str, str]
 
 
 class Permissions:
-    """The questions to one client."""
+    """The questions to one client about calls."""
 
     def __init__(
         self, access: Access, view: ClientView, pool: Executor, ask_client: Callable[[str, Params], Awaitable[Any]]
     ) -> None:
-        """Ask about calls of the agents that the view shows; what waits for the database runs in the pool."""
+        """Ask about calls of the agents that the view shows. Calls that wait for the database run in the pool."""
         self._access, self._view, self._pool, self._ask_client = access, view, pool, ask_client
         self._loop = asyncio.get_running_loop()
         self.asked: dict[QuestionKey, asyncio.Task[None]] = {}
@@ -62,7 +62,10 @@ class Permissions:
         self._looking = asyncio.Lock()
 
     async def ask_what_is_open(self) -> None:
-        """Ask the client about each call that waits below its sessions, once; take back what was decided elsewhere."""
+        """Ask the client about each waiting call below its sessions, once.
+
+        Withdraw the questions that were decided elsewhere.
+        """
         async with self._looking:  # so that no older look decides after a later one
             found = await self._loop.run_in_executor(self._pool, self._questions)
             for key in [key for key in self.asked if key not in found]:

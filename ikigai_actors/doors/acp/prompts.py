@@ -1,6 +1,6 @@
 """The prompts of a client that are not answered yet.
 
-A prompt is answered when the rows say that its turn is over and all its messages were shown: so no text comes after the
+A prompt is answered when, by the rows, its turn is over and all its messages were shown. So no text comes after the
 answer, and none is missing.
 """
 
@@ -36,14 +36,14 @@ STOP_REASONS: Mapping[str, StopReason] = {
     "refusal": "refusal",
     MOST_REQUESTS: "max_turn_requests",
 }
-"""Why a turn has ended, as the protocol says it; any other reason is ``end_or_take_back``."""
+"""The protocol's names for the reasons why a turn ended. Any other reason is ``end_turn``."""
 
 
 class Prompts:
-    """The prompts that one client waits for."""
+    """The unanswered prompts of one client."""
 
     def __init__(self, access: Access, view: ClientView, pool: Executor) -> None:
-        """Answer after what the view shows; what waits for the database runs in the pool."""
+        """Answer prompts after the view has shown their messages. Calls that wait for the database run in the pool."""
         self._access, self._view, self._pool = access, view, pool
         self._loop = asyncio.get_running_loop()
         self._connection = secrets.token_hex(16)
@@ -64,7 +64,7 @@ class Prompts:
                     await self._loop.run_in_executor(self._pool, self._look)
 
     async def answer(self, number: RequestId | None, asked: PromptRequest, ready: asyncio.Event) -> PromptResponse:
-        """Keep a prompt once the door is ready, and wait for the end of its turn.
+        """Store a prompt once the door is ready, and wait for the end of its turn.
 
         The request is registered before anything is awaited: a cancel that comes right after it finds it.
         """
@@ -104,7 +104,7 @@ class Prompts:
             self.answer_ended()
 
     def answer_ended(self, agent: str | None = None) -> None:
-        """Answer each prompt, of one agent or all, that has ended and that the client was shown whole.
+        """Answer the prompts, of one agent or all, that have ended and whose messages the client was shown completely.
 
         The caller holds the view's lock.
         """
@@ -140,7 +140,7 @@ class Prompts:
             future.set_exception(end)
 
     async def cancel(self, session: str) -> None:
-        """End the turn of a session's agent, and take back its prompts that came before and still wait.
+        """End the turn of a session's agent, and withdraw its earlier prompts that still wait.
 
         The tasks of one client begin in the order of its lines, so those that came before are registered now.
         """
@@ -154,7 +154,7 @@ class Prompts:
                 await self._interrupt(uuid, turn)
 
     async def give_up(self, number: RequestId | None) -> None:
-        """End the turn of one prompt, or take the prompt back."""
+        """End the turn of a prompt, or withdraw the prompt if it still waits."""
         prompt = self._kept.get(number)
         with suppress(IkigaiError):
             handle = None if prompt is None else await _outcome(prompt[1])

@@ -1,4 +1,4 @@
-"""Which session the traffic of an agent goes to. Pure.
+"""Decides to which session the messages of an agent are sent. Pure.
 
     tree.route("b")             # the session, and what is announced before
 
@@ -20,18 +20,18 @@ class Announcement(NamedTuple):
 
 
 class Route(NamedTuple):
-    """Where the traffic of an agent goes."""
+    """The session to which an agent's messages are sent."""
 
     session: str
     first: tuple[Announcement, ...] = ()
-    """The sessions that are announced before."""
+    """The sessions that must be announced to the client first."""
 
 
 class SessionTree:
     """Which sessions a client knows."""
 
     def __init__(self, supervisor: Callable[[str], str | None], *, subagents: bool = False) -> None:
-        """Begin with none; ``supervisor`` gives the uuid of an agent's supervisor."""
+        """Begin without sessions; ``supervisor`` returns the uuid of an agent's supervisor."""
         self._supervisor, self.subagents = supervisor, subagents
         self.open: set[str] = set()
         """The sessions that the client has opened."""
@@ -39,7 +39,7 @@ class SessionTree:
         """The sessions that were announced, each with the session that named it."""
 
     def route(self, agent: str) -> Route | None:
-        """Where the traffic of an agent goes; None when no session above it is open."""
+        """Return the session for an agent's messages; None when no session above the agent is open."""
         line, known = [agent], {*self.open, *self.announced}
         while line[-1] not in known:
             if (above := self._supervisor(line[-1])) is None or above in line:
@@ -51,11 +51,11 @@ class SessionTree:
         return Route(agent, tuple(reversed(pairs)))
 
     def announce(self, route: Route) -> None:
-        """Note that what a route names was announced."""
+        """Note that the sessions of a route were announced."""
         self.announced.update((one.child, one.parent) for one in route.first)
 
     def forget(self, session: str) -> None:
-        """A session is closed: what was announced below it is announced again when it is opened again."""
+        """Close a session. The sessions below it are announced again when it is opened again."""
         self.open.discard(session)
         gone = {session}
         while found := {child for child, parent in self.announced.items() if parent in gone} - gone:

@@ -1,4 +1,4 @@
-"""The methods of a client for sessions, each of which is an agent of the tree."""
+"""The requests of a client about sessions. Each session is an agent of the tree."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -55,10 +55,10 @@ ConfigOptions = list[SessionConfigOptionSelect | SessionConfigOptionBoolean]
 
 
 class Sessions:
-    """The sessions of one client. Its methods wait for the database, so no event loop calls them."""
+    """The sessions of one client. The methods wait for the database, so do not call them on an event loop."""
 
     def __init__(self, access: Access, workspace: str | None, view: ClientView) -> None:
-        """Make the sessions of a client. The tools of agents work in this directory; None if it is not known."""
+        """Make the sessions of a client. ``workspace`` is the directory of the agents' tools; None if unknown."""
         self._access, self._workspace, self._view = access, workspace, view
 
     def new(self, asked: NewSessionRequest) -> NewSessionResponse:
@@ -107,7 +107,7 @@ class Sessions:
         return ListSessionsResponse(sessions=sessions, next_cursor=more)
 
     def close(self, asked: CloseSessionRequest) -> CloseSessionResponse:
-        """Show a session no more; its agent lives on, and its turn was ended as by a cancel."""
+        """Stop showing a session. Its agent lives on, and its turn was ended as by a cancel."""
         self._view.close(asked.session_id)
         return CloseSessionResponse()
 

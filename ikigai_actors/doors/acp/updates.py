@@ -1,4 +1,4 @@
-"""The updates that an ACP client is shown of the messages of agents. Pure.
+"""Converts messages of agents to updates for an ACP client. Pure.
 
 updates_of(message, live)   # what was not streamed of it already
 """
@@ -40,29 +40,29 @@ def thought_chunk(text: str, message_id: str, meta: dict[str, Any] | None = None
 
 
 def message_id(message: Message) -> str:
-    """The id of a message, the same whenever it is shown whole."""
+    """Return the id of a message, which is the same each time the message is shown completely."""
     return f"{message.agent_uuid}:{message.id}"
 
 
 class Live(NamedTuple):
-    """The part of a reply on its way that a client was shown."""
+    """The part of a reply in progress that a client was shown."""
 
     id: str
-    """Under which message id."""
+    """The message id under which it was shown."""
     text: str = ""
     is_whole: bool = True
-    """Whether nothing was left out of it."""
+    """Whether all pieces of it were shown."""
 
 
 def updates_of(
     message: Message, live: Live | None = None, *, replayed: bool = False, compaction: bool = False
 ) -> Iterator[Update]:
-    """The updates that a client is shown of a message.
+    """Return the updates for a message.
 
     Args:
-        live: what it was shown of the reply while that was on its way.
-        replayed: whether the session is loaded: what the user has said is new to the client then.
-        compaction: whether the client knows summaries.
+        live: the part of the reply that the client was shown while it was in progress; None for nothing.
+        replayed: whether the session is being loaded, so prompts of the user are new to the client.
+        compaction: whether the client supports summaries.
     """
     text = message.content
     match message.kind:
@@ -106,7 +106,7 @@ def _progress(message: Message, status: ToolCallStatus, **more: Any) -> Update:
 
 
 def sent_mail(message: Message, reply: Message | None) -> tuple[str, str] | None:
-    """The recipient and the text of a mail. None if the message is not the result of a call that sent one.
+    """Return the recipient and the text of a mail. None if the message is not the result of a call that sent mail.
 
     Args:
         reply: the latest reply of the agent, which has the call.
@@ -120,12 +120,12 @@ def sent_mail(message: Message, reply: Message | None) -> tuple[str, str] | None
 
 
 def mail_update(message: Message, recipient: str | None, body: str) -> Update:
-    """The update of the session of an agent for a mail that it has sent.
+    """Return the update of an agent's session for a mail that the agent has sent.
 
     Args:
-        message: the result of its call.
-        recipient: the session of the other agent; None where the client does not know it.
-        body: the text.
+        message: the result of the agent's call.
+        recipient: the session of the recipient; None if the client does not know it.
+        body: the text of the mail.
     """
     named = {"recipientSessionId": recipient} if recipient is not None else {}
     content = [{"type": "text", "text": body}]
@@ -134,5 +134,5 @@ def mail_update(message: Message, recipient: str | None, body: str) -> Update:
 
 
 def subagent_update(child: str, **fields: Any) -> Update:
-    """The update of a supervisor's session for a child session; what is left out stays as it was."""
+    """Return the update of a supervisor's session for a child session. Fields that are left out do not change."""
     return {"sessionUpdate": "subagent_update", "sessionId": child, **fields}

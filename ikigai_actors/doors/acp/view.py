@@ -1,4 +1,4 @@
-"""The updates that a client was shown of agents, and is shown next.
+"""The updates that a client was shown of agents, and those that it must be shown next.
 
 One lock orders it. The subscription's thread shows what agents commit and stream; a load shows a history under the same
 lock, and what it has shown does not come again.
@@ -35,14 +35,16 @@ from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.verbs.text.budgets import dollars
 
 MOST_WAITING = 8 * 1024 * 1024
-"""Bytes that a client has not read, beyond which pieces of replies are left out: it gets them with the message."""
+"""The most unread bytes of a client. Beyond that, pieces of replies are left out, and it gets the message at the
+end.
+"""
 
 
 class ClientView:
-    """The view of one client of the agents of its sessions."""
+    """Shows one client the agents of its sessions."""
 
     def __init__(self, access: Access, notify: Callable[[str, Params], object], waiting: Callable[[], int]) -> None:
-        """Show it by notifications; ``waiting`` says how many bytes the client has not read yet."""
+        """Show the agents by notifications; ``waiting`` returns how many bytes the client has not read yet."""
         self._access, self._notify, self._waiting = access, notify, waiting
         self.lock = threading.Lock()
         """Held by who calls `hear`, `show` or `route`, or reads `heard`."""
@@ -60,7 +62,7 @@ class ClientView:
         self._replies: dict[str, Message] = {}
 
     def adapt(self, *, subagents: bool, compaction: bool, forms: bool) -> None:
-        """Show it as a client can read it: one that knows subagents, summaries or forms, or does not."""
+        """Adapt the updates to a client, which may support subagents or summaries."""
         with self.lock:
             self.shows_forms = forms
             self._tree.subagents, self._compaction = subagents, compaction
@@ -87,7 +89,7 @@ class ClientView:
             self._tree.forget(uuid)
 
     def hear(self, event: Event) -> None:
-        """Show an event of the agents, where it concerns an open session."""
+        """Show an event of an agent, if it concerns an open session."""
         match event:
             case Streamed():
                 self._stream(event)
@@ -163,7 +165,7 @@ class ClientView:
             self.show(uuid, [thought_chunk("The reply was cut off, and begins again.", f"{uuid}:cut", meta)])
 
     def route(self, uuid: str) -> Route | None:
-        """Where the traffic of an agent goes, after what has to be announced before."""
+        """Return the session for an agent's messages, after announcing the sessions that must come first."""
         route = self._tree.route(uuid)
         if route is None:
             return None

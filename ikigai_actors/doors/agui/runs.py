@@ -65,7 +65,7 @@ LONGEST_POSITION = 16
 
 
 def end_of(seen: SeenTurn, asks: Sequence[ShownQuestion], run: RunAgentInput) -> BaseEvent | None:
-    """The event that ends a run; None while it goes on."""
+    """Return the event that ends a run; None while it goes on."""
     if isinstance(seen.end, Reply):
         return _finished(run, RunFinishedSuccessOutcome())
     if isinstance(seen.end, TurnInterrupted):
@@ -103,24 +103,24 @@ def _interrupt(question: ShownQuestion) -> Interrupt:
 
 
 class BegunRun(NamedTuple):
-    """A run that was asked for."""
+    """A run that was requested."""
 
     handle: TurnHandle
     asked: RunAgentInput
     after: int = 0
-    """The message after which it begins; 0 for the one that opens the turn."""
+    """The message after which the events begin; 0 for the message that opens the turn."""
 
 
 class WebRuns:
-    """Serves AG-UI."""
+    """Serves AG-UI over HTTP."""
 
     def __init__(self, access: Access, news: NewsFeed, principal: Principal | None = None) -> None:
-        """Serve one client, or all who may do everything.
+        """Serve one principal, or all clients with full rights.
 
         Args:
-            access: the agents in reach.
-            news: hears what agents do.
-            principal: who asks; None for the user of this machine, who may do everything.
+            access: the agents that may be reached.
+            news: the feed of events of agents.
+            principal: the principal that asks; None for the user of this machine, who has all rights.
         """
         self._access, self._news, self._principal = access, news, principal
 

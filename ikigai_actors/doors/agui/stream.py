@@ -25,7 +25,7 @@ _ENCODER = EventEncoder()
 
 
 class AgentStream:
-    """The events of one agent that a client receives, in order."""
+    """The events of one agent that a client is sent, in order."""
 
     def __init__(
         self, stream: SentEventStream, news: NewsWatch, scrollback: Scrollback, transcript: WebTranscript
@@ -36,7 +36,7 @@ class AgentStream:
     async def after(
         cls, place: int, access: Access, stream: SentEventStream, news: NewsWatch, **more: Any
     ) -> "AgentStream":
-        """Begin after a message of the followed agent; ``more`` goes to its transcript. Raises `IkigaiError`."""
+        """Begin after a message of the agent; ``more`` are arguments for its transcript. Raises `IkigaiError`."""
         scrollback = await asyncio.to_thread(scrollback_of, access.client, str(news.agent))
         boundary = await asyncio.to_thread(latest_of, scrollback, place, lambda one: one.ends_pieces)
         reply = await asyncio.to_thread(
@@ -46,19 +46,19 @@ class AgentStream:
 
     @property
     def place(self) -> int:
-        """The latest message that was sent."""
+        """The position of the latest message that was sent."""
         return self._transcript.place
 
     def news(self) -> ReplyHeard:
-        """The news."""
+        """The latest state of the agent's reply in progress."""
         return self._news.since(self._transcript.seen)
 
     async def wait(self) -> None:
-        """Return when something has come, or after a second."""
+        """Return when an event has come, or after a second."""
         await self._news.news(LOOK_AGAIN)
 
     async def send_messages(self, until: int) -> None:
-        """Send the messages up to one. Raises `IkigaiError` and `ConnectionError`."""
+        """Send the messages up to a position. Raises `IkigaiError` and `ConnectionError`."""
         while (place := self._transcript.place) < until:
             end = min(until, place + _PAGE)
             for message in await asyncio.to_thread(self._scrollback.between, place, end):
@@ -70,7 +70,7 @@ class AgentStream:
             self._transcript.place = end
 
     async def send_reply(self, news: ReplyHeard) -> None:
-        """Send what is new of the reply on its way. Raises `ConnectionError`."""
+        """Send the new part of the reply in progress. Raises `ConnectionError`."""
         for event in () if news.goes_on else self._transcript.cut():
             await send_event(self._stream, event)
         for event in () if news.piece is None else self._transcript.piece(self._scrollback.uuid, news.piece):
@@ -78,12 +78,12 @@ class AgentStream:
 
 
 async def send_event(stream: SentEventStream, event: BaseEvent, line: str = "") -> None:
-    """Send an event, after another line of it. Raises `ConnectionError`."""
+    """Send an event, with another line before it. Raises `ConnectionError`."""
     await stream.write(line + _ENCODER.encode(event))
 
 
 def latest_of(scrollback: Scrollback, place: int, wanted: Callable[[Message], bool]) -> int:
-    """The latest message up to a place that is wanted; 0 for none. Raises `IkigaiError`."""
+    """Return the latest matching message up to a position; 0 for none. Raises `IkigaiError`."""
     for end in range(place, 0, -_PAGE):
         for message in reversed(scrollback.between(max(0, end - _PAGE), end)):
             if wanted(message):

@@ -1,4 +1,4 @@
-"""The view that a client of AG-UI has of an agent, and the events that bring it further. Pure.
+"""The messages of an agent that a client of AG-UI has, and the events that it needs next. Pure.
 
     transcript = WebTranscript(place=17, boundary=17, reply=0)
     transcript.piece(uuid, piece)       # a reply on its way: START and CONTENT
@@ -33,16 +33,16 @@ from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.text import storable
 
 CUT_NOTICE = "\n\n[The reply was cut off, and begins again.]"
-"""The end of a reply that comes to nothing, for who reads it."""
+"""The text that ends a reply that was cut off, for a person."""
 
 
 class ClientMessages(NamedTuple):
-    """The messages that a client has already, as its request has them."""
+    """The messages that a client has already, according to its request."""
 
     texts: Mapping[str, str] = NO_DATA
     """The text of each, by id."""
     calls: Collection[str] = ()
-    """The ids of calls."""
+    """The ids of the calls that it has."""
 
     @classmethod
     def of(cls, messages: Iterable[WebMessage]) -> "ClientMessages":
@@ -53,7 +53,7 @@ class ClientMessages(NamedTuple):
 
 
 class WebTranscript:
-    """The view of one client. Its methods give the events that are new to it, and count them as sent."""
+    """The messages that one client has. The methods return the events that are new to it, and count them as sent."""
 
     def __init__(
         self, place: int, boundary: int, reply: int, has: ClientMessages | None = None, *, prompts: bool = False
@@ -62,10 +62,10 @@ class WebTranscript:
 
         Args:
             place: the message after which it begins.
-            boundary: the latest one up to there that ends a reply, or comes before one.
-            reply: the latest one up to there that is a reply.
-            has: the messages that the client has.
-            prompts: whether it gets what the user says; else it has said that itself.
+            boundary: the latest message up to ``place`` that ends a reply, or comes before one.
+            reply: the latest reply up to ``place``.
+            has: the messages that the client has; None for none.
+            prompts: whether it gets the prompts of the user. Otherwise it has them already.
         """
         self.place = place
         """The latest message that the client has."""
@@ -77,7 +77,7 @@ class WebTranscript:
         self._open = ""  # the id of the message that has begun and not ended
 
     def piece(self, agent: str, piece: UnseenPiece) -> Iterator[BaseEvent]:
-        """Take what is new of the reply on its way."""
+        """Return the events for a new piece of a reply in progress."""
         text, is_next = storable(piece.text), piece.number == self.seen[0]
         self.seen = (piece.number, piece.at + len(piece.text))
         if is_next and self._open:
@@ -88,7 +88,7 @@ class WebTranscript:
                 yield from self._begin(self._free(self._name(agent), text), text)
 
     def cut(self) -> Iterator[BaseEvent]:
-        """End a reply that came to nothing."""
+        """Return the events that end a reply which was cut off."""
         if self._open:
             yield from self._add(CUT_NOTICE)
             yield self._end()

@@ -16,7 +16,7 @@
     limits               how much one principal, or one address, may ask for
     serving              until a signal comes
 
-It works through the rows of an attached system alone. So any number of such processes run beside any number of hosts,
-and one that is killed takes nothing with it that was answered. What it asks of rows is in `ikigai_actors.reach`: keys,
+It uses only the rows of an attached system. So any number of such processes can run beside any number of hosts, and
+killing one loses nothing that was acknowledged. The reading and writing of rows is in `ikigai_actors.reach`: keys,
 requests, pages, news.
 """

@@ -1,4 +1,4 @@
-"""Answers of the API that are no more than JSON."""
+"""JSON answers of the API."""
 
 from ikigai_actors.doors.api.problems import ApiProblem
 from ikigai_actors.http_server.answers import answer
@@ -16,5 +16,5 @@ API_RULES = (
 
 
 async def answer_problem(out: SendEvent, problem: ApiProblem) -> None:
-    """Send a refusal."""
+    """Send a refusal as the answer."""
     await answer(out, problem.status, problem.as_json(), problem.headers, PROBLEM)

@@ -2,8 +2,8 @@
 
     app.mount("/agents", api(system, principal_of))
 
-``principal_of`` gives the `Principal` of a request, or None for nobody; it may wait for a database. Work that waits
-for one runs on threads; a wait for an agent is a coroutine, and costs none.
+``principal_of`` returns the `Principal` of a request, or None if there is none; it may read a database. Work that waits
+for a database runs on threads; a wait for an agent is a coroutine, and needs no thread.
 """
 
 import asyncio
@@ -62,25 +62,25 @@ PrincipalOf = Callable[[ApiRequest], Principal | Awaitable[Principal | None] | N
 logger = logging.getLogger(__name__)
 
 QUIET_STREAM = 15.0
-"""Seconds without news after which a stream says that it is there."""
+"""The seconds without events after which a stream sends a keep-alive."""
 
 LOOKS_EVERY = 1.0
-"""Seconds after which a waiting request looks again, also without news."""
+"""The seconds after which a waiting request checks again, even without news."""
 
 MOST_WAITED = 60.0
-"""Seconds for which a request waits for other agents."""
+"""The most seconds for which a request waits for agents."""
 
 STREAM_PAGE = 20
 """Messages that a stream reads at once."""
 
 HELD_LOOK = 5.0
-"""Seconds after which a server looks again whether an endpoint holds what can be taken."""
+"""The seconds after which a server checks again whether endpoints hold deliveries that can be processed."""
 
 API_THREADS = 16
 """Requests that work for a database at once."""
 
 MOST_QUEUED = 200
-"""Requests that wait for one of these threads."""
+"""The most requests that wait for one of these threads."""
 
 MOST_STREAMS = 20
 """Streams that a principal has open."""
@@ -93,7 +93,7 @@ class _Later(Exception):
 
 
 class ApiPlace(CalledPlace):
-    """The place of a request: it does not wait for a busy agent, and takes nothing back."""
+    """The place of a request: it does not wait for a busy agent, and does not withdraw commands."""
 
     def outcome(self, ask: "Callable[[], Future[T]]") -> T:
         from ikigai_actors.actors.futures import TimedOut
@@ -115,11 +115,11 @@ class Api:
         keys: Sequence[str] = (),
         allow_private: Iterable[str] | None = None,
     ) -> None:
-        """Make it.
+        """Make the application.
 
         Args:
             system: an attached system; the caller closes it, after the application.
-            principal_of: gives the principal of a request; None for nobody.
+            principal_of: returns the principal of a request; None if there is none.
             url: the address of the application for its clients; empty for the path where it is mounted.
             keys: references to operator's keys: links to questions that one of them has signed are taken, and the
                 first one seals accounts.
@@ -148,11 +148,11 @@ class Api:
             await out({"type": "websocket.close", "code": 1008})
 
     def drain(self) -> None:
-        """Say that this server is about to end: streams end, and waits answer with what they have."""
+        """Begin to shut down: streams end, and waiting requests answer with their present results."""
         self.news.release_all()
 
     def close(self) -> None:
-        """Give back what it has; for no event loop."""
+        """Release all resources. Blocks, so do not call it on an event loop."""
         self.news.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
@@ -669,8 +669,8 @@ def api(
 
     Args:
         system: an attached system; close it after the application has ended.
-        principal_of: gives the principal of a request, or None for nobody; a function or a coroutine. It may read a
-            database: a function runs on a thread.
+        principal_of: returns the principal of a request, or None if there is none; a function or a coroutine. It may
+            read a database: a function runs on a thread.
         url: the address of the application for its clients; empty for the path where it is mounted.
         keys: references to operator's keys, as ``env:NAME``: links to questions that one of them has signed are
             taken, and the first one seals accounts at remote MCP servers.

@@ -1,11 +1,10 @@
 """The stream of all agents in reach: ``GET /v1/events``.
 
-    event: message      a message of a log, with its agent
-    event: died         an agent has ended
-    id: …               now and then: where the feed is; a client that connects again sends it as Last-Event-ID
+    event: message      a message of a log, with its agent event: died         an agent has ended id: …
+    from time to time: the position of the feed; a client that connects again sends it as Last-Event-ID
 
-Between two ids a client may get events again that it had: at least once, in the order of each agent's log. Nothing is
-kept for a slow client but what is ready to be sent, and no thread waits for it.
+After a reconnect a client may get events again that came after the latest id: delivery is at least once, in the order
+of each agent's log. For a slow client only the next events are kept, and no thread waits for it.
 """
 
 import asyncio
@@ -22,10 +21,10 @@ from ikigai_actors.records.agents.registry import Died
 OnThread = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 PLACED_EVERY = 100
-"""Events after which a stream says where it is."""
+"""The most events after which a stream sends its position."""
 
 PLACED_AFTER = 1.0
-"""Seconds after which it says so."""
+"""The most seconds after which a stream sends its position."""
 
 
 async def stream_feed(
@@ -35,14 +34,14 @@ async def stream_feed(
     on_thread: OnThread,
     quiet: float,
 ) -> None:
-    """Stream a feed until the client goes or the server ends.
+    """Stream a feed until the client disconnects or the server shuts down.
 
     Args:
         feed: the feed; it is closed at the end.
-        stream: where it goes; not begun yet.
-        ending: set when the server ends.
-        on_thread: does what waits for a database.
-        quiet: seconds without news after which the stream says that it is there.
+        stream: the stream to the client; not begun yet.
+        ending: is set when the server shuts down.
+        on_thread: runs work that waits for a database.
+        quiet: the seconds without events after which the stream sends a keep-alive.
     """
     over = asyncio.ensure_future(ending.wait())
     unplaced, placed = 0, monotonic()

@@ -31,7 +31,7 @@ class ApiFiles(NamedTuple):
     access: Access
     principal: Principal
     on_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
-    """Does what waits for a database."""
+    """Runs work that waits for a database on a thread."""
 
     async def upload(self, request: ApiRequest, out: SendEvent) -> None:
         """Keep the body. Raises `IkigaiError`, `ApiProblem` and `RequestRefused`."""

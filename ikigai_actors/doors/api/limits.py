@@ -1,4 +1,4 @@
-"""Limits of what one principal, or one address, may ask for in a while. Pure: times are given.
+"""Limits of the requests of one principal, or of one address. Pure: times are arguments.
 
 rates = RequestRates(a_second=20, at_once=100)
 rates.count("anna", now)         # False where it must wait
@@ -11,14 +11,14 @@ _MOST_KNOWN = 10_000
 
 
 class RequestRates:
-    """How often each asker may come: a number of times at once, and then as often as the rate says."""
+    """A rate limit for each client: a number of requests at once, and then the rate."""
 
     def __init__(self, a_second: float, at_once: float) -> None:
         self._a_second, self._at_once = a_second, at_once
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def count(self, asker: str, now: float) -> bool:
-        """Count a request; return whether it may be answered. One that may not be is not counted."""
+        """Count a request, if it is allowed; return whether it is. A refused request is not counted."""
         left = self._now_left(asker, now)
         allowed = left >= 1
         self._left[asker] = (left - 1 if allowed else left, now)
@@ -28,7 +28,7 @@ class RequestRates:
         return allowed
 
     def has_room(self, asker: str, now: float) -> bool:
-        """Whether a request would be answered. Counts nothing."""
+        """Return whether a request would be allowed. Counts nothing."""
         return self._now_left(asker, now) >= 1
 
     def _now_left(self, asker: str, now: float) -> float:
@@ -37,14 +37,14 @@ class RequestRates:
 
 
 class OpenPlaces:
-    """How many each asker may have open at the same time."""
+    """A limit of the connections that each client may have open at the same time."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._open: dict[str, int] = {}
 
     def enter(self, asker: str) -> bool:
-        """Open one more; False where there is no room."""
+        """Open one more; return False if the limit is reached."""
         taken = self._open.get(asker, 0)
         if taken >= self._most:
             return False

@@ -1,7 +1,4 @@
-"""The page of OpenAPI 3.1: every operation, and what the application adds to them.
-
-It follows from the table of verbs. A copy is checked in (``docs/integrate/openapi.json``); a release only adds to it.
-"""
+"""The OpenAPI 3.1 document: every operation of the verbs, and further routes of the application."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -52,7 +49,7 @@ _LAST: _Schema = {
 
 
 def openapi_page(server: str) -> dict[str, Any]:
-    """The page; ``server`` is the address of the application for its clients."""
+    """Return the document; ``server`` is the address of the application for its clients."""
     paths: dict[str, dict[str, Any]] = dict(_lists())
     for operation in operations().values():
         paths[operation.path] = _verb(operation)

@@ -1,8 +1,7 @@
 """The operations: each verb of the table that protocols may call, as a path.
 
-    POST /v1/agents/{agent}/kill        a verb about an agent
-    POST /v1/doc/write                  any other one
-    GET  the same                       refused where it would change something; arguments in the query
+    POST /v1/agents/{agent}/kill        a verb about an agent POST /v1/doc/write                  any other one GET  the
+    same                       only for verbs that change nothing; arguments in the query
 
 The arguments are those of the verb's tool, but for the agent that the path names. So a new verb costs nothing here.
 """
@@ -25,23 +24,23 @@ class Operation(NamedTuple):
     """A verb as an operation."""
 
     words: str
-    """The words of the verb, with slashes: ``doc/write``."""
+    """The words of the verb, separated by slashes: ``doc/write``."""
     verb: Verb
     schema: Mapping[str, Any]
     """The JSON schema of the arguments, without the agent that the path names."""
     of_agent: bool
     """Whether the path names an agent."""
     needs: Right
-    """The right that a principal must have who changes something by it."""
+    """The right that a principal needs to change something with it."""
 
     @property
     def path(self) -> str:
-        """The path, as OpenAPI has it."""
+        """Return the path, in OpenAPI's form."""
         return f"/v1/agents/{{agent}}/{self.words}" if self.of_agent else f"/v1/{self.words}"
 
     @property
     def id(self) -> str:
-        """The name of the operation in clients that are generated."""
+        """Return the name of the operation in generated clients."""
         return self.words.replace("/", "_").replace("-", "_")
 
     def parsed(self, query: Mapping[str, str]) -> dict[str, Any]:
@@ -67,7 +66,7 @@ class Operation(NamedTuple):
 
 @lru_cache(maxsize=1)
 def operations() -> Mapping[str, Operation]:
-    """Every operation, by its words. Imports every verb."""
+    """Return every operation, by its words. Imports every verb."""
     return {one.words: one for one in _operations()}
 
 

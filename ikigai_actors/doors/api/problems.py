@@ -2,7 +2,7 @@
 
     {"type": "urn:ikigai:problem:not-found", "title": "Not found", "status": 404, "detail": "…"}
 
-A client decides by ``type`` or ``status``; ``detail`` is for people. Nothing that was refused has changed anything.
+A client decides by ``type`` or ``status``; ``detail`` is for people. A refused request has changed nothing.
 """
 
 from collections.abc import Mapping
@@ -59,7 +59,7 @@ _CODES: tuple[tuple[type[errors.IkigaiError], str], ...] = (
 
 
 class ApiProblem(Exception):
-    """A refusal."""
+    """A refusal of a request, with its code and status."""
 
     def __init__(self, code: str, detail: str, headers: Mapping[str, str] | None = None, **more: Any) -> None:
         super().__init__(detail)

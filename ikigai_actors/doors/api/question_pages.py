@@ -31,16 +31,19 @@ PAGE_HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'; form-action 'self'; base-uri 'none'; "
     f"style-src 'sha256-{base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}'",
 }
-"""The headers of a page, beside those of every answer."""
+"""The headers of a page, in addition to those of every answer."""
 
 MEDIA_HTML = "text/html; charset=utf-8"
 
 LARGEST_FORM = 256 * 1024
-"""The most bytes of a form that is sent."""
+"""The most bytes of a submitted form."""
 
 
 def question_page(question: LinkedForm, wrong: str = "") -> bytes:
-    """The page that asks. It changes nothing until somebody sends its form. ``wrong``: why the form was refused."""
+    """Return the page that asks a question. It changes nothing until its form is sent.
+
+    ``wrong``: why the form was refused.
+    """
     shown, waiting = question.shown, question.shown.waiting
     refused = f'<p class="wrong" role="alert">{escape(wrong)}</p>' if wrong else ""
     arguments = f"<pre>{escape(shown.arguments)}</pre>" if shown.is_call else ""
@@ -59,7 +62,7 @@ def question_page(question: LinkedForm, wrong: str = "") -> bytes:
 
 
 def notice_page(text: str) -> bytes:
-    """A page that says something, and asks nothing."""
+    """Return a page with a notice and no form."""
     return _page("A question of an agent", f"<h1>{escape(text)}</h1>")
 
 

@@ -1,4 +1,4 @@
-"""A request to the API, and what it may say."""
+"""Requests to the API: body, key and checks."""
 
 import json
 from typing import Any
@@ -11,11 +11,11 @@ _DEEPEST = 100
 
 
 class ApiRequest(HttpRequest):
-    """One request."""
+    """One request to the API."""
 
     @property
     def key(self) -> str | None:
-        """The key under which the client repeats the request; None for none."""
+        """The idempotency key of the request; None for none."""
         return self.headers.get("idempotency-key")
 
     @property
@@ -28,7 +28,7 @@ class ApiRequest(HttpRequest):
         return 0.0
 
     async def json(self) -> dict[str, Any]:
-        """The body, a JSON object; an empty body is an empty one. Raises `ApiProblem` and `RequestRefused`."""
+        """Return the body, a JSON object; ``{}`` for an empty body. Raises `ApiProblem` and `RequestRefused`."""
         body = await self.body(MOST_BODY)
         # curl -d says that it sends a form; a browser of another site could send one as well, but no token with it
         if body and self.media not in ("", "application/json", "application/x-www-form-urlencoded"):
@@ -37,7 +37,7 @@ class ApiRequest(HttpRequest):
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """The JSON object of a body, which any database can hold. Raises `ApiProblem`."""
+    """Return the JSON object of a body, if every database can store it. Raises `ApiProblem`."""
     try:
         value = json.loads(body or b"{}", parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -49,7 +49,7 @@ def json_object(body: bytes) -> dict[str, Any]:
 
 
 def check_storable(value: Any, depth: int = 0) -> None:
-    """Refuse what no database holds: a NUL, half of a surrogate pair, a number of more than 64 bits.
+    """Refuse values that databases cannot store: a NUL, half of a surrogate pair, a number of more than 64 bits.
 
     Raises `ApiProblem`.
     """

@@ -1,4 +1,4 @@
-"""Serving the API until a signal comes. Then /readyz answers 503, streams say bye, and waits answer what they have."""
+"""Serves the API until a signal comes. Then /readyz answers 503, streams end, and waiting requests are answered."""
 
 import asyncio
 import ipaddress
@@ -15,24 +15,24 @@ from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.verbs.principal import principal_of_token
 
 DRAIN_SECONDS = 10.0
-"""Seconds that requests under way have when the server ends."""
+"""The seconds that requests in progress have when the server shuts down."""
 
 MOST_CONNECTIONS = 1_000
 
 
 class ApiOptions(NamedTuple):
-    """How ``ikigai api`` serves."""
+    """The options of ``ikigai api``."""
 
     database: str | None
-    """The place of the database."""
+    """The path or URL of the database; None for the default."""
     listen: str
-    """``HOST:PORT``."""
+    """The address to listen on, ``HOST:PORT``."""
     url: str = ""
     """The address for clients."""
     root: str = ""
     """The path that a proxy cuts off."""
     trusted: Sequence[str] = ()
-    """Networks of proxies."""
+    """The networks of trusted proxies."""
     under: str | None = None
     """The topmost agent that can be reached; None for all."""
     keys: Sequence[str] = ()
@@ -44,12 +44,12 @@ class ApiOptions(NamedTuple):
 def serve_api(options: ApiOptions, show: Callable[[str], object], tell: Callable[[str], object]) -> int:
     """Serve until SIGTERM, SIGINT or SIGHUP; return the exit status.
 
-    Raises `BadInput` for an address that cannot be had, or that other machines reach without a proxy.
+    Raises `BadInput` for an address that cannot be used, or that other machines can reach without a proxy.
 
     Args:
-        options: how.
+        options: the options.
         show: prints the address.
-        tell: gives the person a notice.
+        tell: shows the person a notice.
     """
     host, port = _checked(options)
     with AttachedSystem.open(options.database) as system:

@@ -68,7 +68,7 @@ from ikigai_actors.store.migrations import (
 logger = logging.getLogger(__name__)
 
 LEASE = 10.0
-"""Seconds for which a host is believed on PostgreSQL."""
+"""Seconds that a PostgreSQL host counts as living after it renewed its lease."""
 
 
 LOST = 3
@@ -164,7 +164,7 @@ class Host(Service):
 
     @property
     def lease(self) -> float:
-        """Seconds for which it is believed after a renewal; 0 where there is no lease."""
+        """Return the seconds that this host counts as living after a renewal; 0 if it has no lease."""
         return self._lease or 0.0
 
     def keep(
@@ -172,7 +172,7 @@ class Host(Service):
         on_end: Callable[[IkigaiError], None] = lambda error: None,
         on_trouble: Callable[[str | None], None] = lambda reason: None,
     ) -> None:
-        """Renew the lease from now on, where there is one.
+        """Start to renew the lease regularly, if hosts of this database have leases.
 
         May be called again, with others to notify. If the host has ended before, that is reported at once.
 
@@ -236,7 +236,7 @@ class Host(Service):
             self.on_outdated(outdated(self._store.location, least, self._migrations))
 
     def begin(self) -> None:
-        """Become the owner of the database, or one of its owners; bring the schema to the newest version.
+        """Become the owner, or one of the owners, of the database; migrate the schema to the newest version.
 
         Raises:
             StoreInUse: another host owns it, or has a share, and this one does not join; the message names it.
@@ -364,10 +364,11 @@ class Host(Service):
         self.describe(tx)
 
     def claim(self, waited: float = 0.0) -> None:
-        """Take shards that nobody has, up to this host's share of them, or all. Raises `Fenced`, `StoreError`.
+        """Take shards without a host, up to this host's share of them, or all. Raises `Fenced`, `StoreError`.
 
         Args:
-            waited: seconds for which this host has seen some that nobody has; after `placement.UNCLAIMED` it takes all.
+            waited: seconds for which this host has seen shards without a host; after `placement.UNCLAIMED` it takes
+                all.
         """
         self._store.write(lambda tx: self._claim(tx, waited))
 
@@ -378,7 +379,7 @@ class Host(Service):
         claim(tx, self.id, waited)
 
     def release(self) -> None:
-        """Give the database up: a second call does nothing."""
+        """Give up the ownership of the database; a second call does nothing."""
         self.close()
         self._watch.close()
         with contextlib.suppress(IkigaiError):  # the next owner ends the row in any case
@@ -386,7 +387,7 @@ class Host(Service):
         self._resources.close()
 
     def holds(self, release: Callable[[], object]) -> None:
-        """Register a function that gives something back when the database is released."""
+        """Register a function to be called when the database is released."""
         self._resources.callback(release)
 
     def _end_by(self, error: IkigaiError) -> None:
@@ -504,7 +505,7 @@ def new_host(
 
 
 def take_database(host: Host) -> Host:
-    """Let a new host begin. Raises what `Host.begin` does; then nothing is left of it."""
+    """Let a new host begin. Raises the errors of `Host.begin`, after releasing the host."""
     try:
         host.begin()
     except BaseException:

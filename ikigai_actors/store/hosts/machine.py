@@ -7,7 +7,7 @@ from pathlib import Path
 
 @cache
 def this_machine() -> str:
-    """The boot of this machine's kernel, and the namespace in which its process ids count; empty where it has none."""
+    """Return an identity of this boot of the machine and of its process-id namespace; empty if unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"
@@ -16,7 +16,7 @@ def this_machine() -> str:
 
 
 def has_ended(pid: int, machine: str) -> bool:
-    """Whether a process has ended that ran on this machine, by what `this_machine` gave it; False for any other."""
+    """Return whether a process of this machine has ended; False for a process of another machine."""
     if not machine or machine != this_machine():
         return False
     try:

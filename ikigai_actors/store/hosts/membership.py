@@ -23,13 +23,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 LOOK = 1.0
-"""Seconds between two looks at the other hosts."""
+"""Seconds between two checks of the other hosts."""
 
 UNHELD = 2.0
-"""Seconds for which the lock of a host must have been free: it could have renewed its lease twice (`rhythm`)."""
+"""Seconds that a host's lock must have been free before the host counts as dead; enough for two renewals (`rhythm`)."""
 
 GAP = 5.0
-"""Seconds between two looks after which what was seen before is forgotten."""
+"""If two checks lie further apart than this many seconds, earlier observations are forgotten."""
 
 
 def rhythm(lease: float) -> float:
@@ -38,16 +38,16 @@ def rhythm(lease: float) -> float:
 
 
 class Sighting(NamedTuple):
-    """A host as one look found it."""
+    """The state of another host at one check."""
 
     host: str
     beat: int
     lease: float
-    """Seconds for which it is believed after a beat."""
+    """Seconds that the host counts as living after a heartbeat."""
     held: bool
-    """Whether a session holds its lock."""
+    """Whether a database session holds the host's lock."""
     gone: bool = False
-    """Whether its process is known to have ended: it ran on the machine of the one who looks."""
+    """Whether the host's process is known to have ended, which can be checked on the same machine only."""
 
 
 class _Seen(NamedTuple):
@@ -69,7 +69,7 @@ class Membership:
         """Judge the hosts that have not ended.
 
         Args:
-            now: when this look began, in seconds of a monotonic clock.
+            now: the monotonic time at which this check began, in seconds.
             sightings: the other hosts, as they were found.
 
         Returns:

@@ -11,17 +11,20 @@ logger = logging.getLogger(__name__)
 
 
 class Peers:
-    """The other hosts. For one thread."""
+    """Checks the other hosts and ends dead ones. For one thread."""
 
     def __init__(self, store: Store, host: str, clock: Clock) -> None:
-        """Know nothing yet of the others than this host, which looks by a connection of its own."""
+        """Prepare the checks by this host, which use a connection of their own.
+
+        Nothing is known of the other hosts yet.
+        """
         self._store, self._host, self._clock = store, host, clock
         self._membership = KNOWS_NOBODY
         self._held = False  # this host's own lock, at the latest look
         self._names: dict[str, str] = {}
 
     def end_dead(self) -> bool:
-        """Look at the others once, and end the dead; return whether there were any.
+        """Check the other hosts once, and end the dead ones; return whether there were any.
 
         Raises `StoreError`; then all that was seen is forgotten.
         """

@@ -19,24 +19,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 MOVED_AT_ONCE = 4
-"""The part of the difference in agents that moves at once: one in this many."""
+"""The divisor of the difference in agents that moves at once: 4 means a quarter."""
 
 
 FEW_TURNS = 8
-"""Fewer turns than that are no load: an agent that moves has its request to the model cut, and asked again."""
+"""Below this number of turns a host counts as idle for placement: moving an agent in a turn repeats its request to the
+model.
+"""
 
 
 UNCLAIMED = 3.0
-"""Seconds for which shards that nobody has wait for the hosts whose share they are."""
+"""Seconds that shards without a host wait for the hosts whose share they are."""
 
 
 class Living(NamedTuple):
     """The living agents of a shard."""
 
     agents: int
-    """How many there are."""
+    """The number of living agents."""
     working: int = 0
-    """How many of them are in a turn."""
+    """The number of these agents that are in a turn."""
 
 
 class SharingHost(NamedTuple):
@@ -44,28 +46,28 @@ class SharingHost(NamedTuple):
 
     host: str
     shards: int
-    """How many shards it has."""
+    """The number of shards of this host."""
     agents: int = 0
-    """How many living agents, as it has told itself."""
+    """The number of living agents of this host, as last reported by it."""
     working: int = 0
-    """How many of these are in a turn."""
+    """The number of these agents that are in a turn."""
     draining: bool = False
 
 
 class Gift(NamedTuple):
-    """A shard that is given to another host."""
+    """A shard to be given to another host."""
 
     shard: int
     to: str
 
 
 def room(me: str, members: Sequence[SharingHost], shards: int, waited: float = 0.0) -> int:
-    """How many more shards a host should take when nobody has them.
+    """Return how many more shards without a host this host should take.
 
     Args:
         members: all living hosts, itself among them.
         shards: how many shards there are.
-        waited: seconds for which this host has seen some that nobody has.
+        waited: seconds for which this host has seen shards without a host.
     """
     takers = [member for member in members if not member.draining]
     own = next((taker for taker in takers if taker.host == me), None)
@@ -75,7 +77,7 @@ def room(me: str, members: Sequence[SharingHost], shards: int, waited: float = 0
 
 
 def may_give(me: str, members: Sequence[SharingHost]) -> bool:
-    """Whether a host may have anything to give: only then it is worth to count the agents of its shards."""
+    """Return whether a host may have shards to give away; only then the agents of its shards must be counted."""
     own, others = _divide(me, members)
     if own is None or not others:
         return False
@@ -85,13 +87,13 @@ def may_give(me: str, members: Sequence[SharingHost]) -> bool:
 
 
 def is_stuck(me: str, members: Sequence[SharingHost]) -> bool:
-    """Whether a host drains, and nobody is left who could take what it still has."""
+    """Return whether a host drains while no other host is left to take its shards."""
     own, others = _divide(me, members)
     return own is not None and own.draining and own.shards > 0 and not others
 
 
 def gifts(me: str, members: Sequence[SharingHost], agents: Mapping[int, Living], move: bool) -> list[Gift]:
-    """The shards that a host should give away now.
+    """Return the shards that a host should give away now.
 
     Args:
         members: all living hosts, itself among them.

@@ -22,38 +22,42 @@ class HostRecord:
 
     id: str
     name: str | None
-    """By which it is known to those with which it shares the agents; None for one that shares them with nobody."""
+    """The name of a host that shares the agents with other hosts; None for a host that shares them with none."""
     hostname: str
     pid: int
     started_at: int
     ended_at: int | None = None
-    """When it gave the database up, or was ended by another host; None while it lives."""
+    """When the host gave the database up, or was ended by another host; None while it lives. Milliseconds since
+    1970.
+    """
     shards: int = 0
-    """Sets of agents that it has, or had at its end and nobody has taken since; counted by `recent_hosts` only."""
+    """The number of its shards; for an ended host, those that nobody has taken since. Set by `recent_hosts` only."""
     agents: int = 0
-    """Living agents in these. `open_hosts` reads how many it ran when it last told, if it shares them."""
+    """The number of living agents in these shards. From `open_hosts`: the number that the host last reported."""
     working: int = 0
-    """The agents of them that are in a turn; counted by `recent_hosts` only."""
+    """The number of these agents that are in a turn; set by `recent_hosts` only."""
     age: int | None = None
-    """Milliseconds since it has renewed its lease, by the clock of the database; None where hosts have no leases."""
+    """Milliseconds since the host renewed its lease, by the database's clock; None if hosts have no leases."""
     draining: bool = False
-    """Whether it gives its agents away, and gets no others."""
+    """Whether the host gives its agents away and gets no others."""
     silent: bool = False
-    """Whether it sends no heartbeat: its process has ended, or its lease has run out. Told by `recent_hosts`."""
+    """Whether the host sends no heartbeat, since its process has ended or its lease has expired. Set by
+    `recent_hosts`.
+    """
     lease_until: int = 0
-    """When its lease runs out; 0 where hosts have no leases."""
+    """When the host's lease expires, in milliseconds since 1970; 0 if hosts have no leases."""
     now: int = 0
-    """When the row was read."""
+    """When the row was read, in milliseconds since 1970."""
     waits: str = ""
     """The waits of its agents for one another; see `ikigai_actors.records.hosts.host_waits`."""
     machine: str = ""
-    """The boot and the namespace in which its pid counts; see `this_machine`. Read by `open_hosts` only."""
+    """The boot and process-id namespace of the host's machine; see `this_machine`. Set by `open_hosts` only."""
     build: str = ""
-    """The build of the app's code that it runs; empty where that is not known. Read by `recent_hosts` only."""
+    """The build of the app's code that the host runs; empty if unknown. Set by `recent_hosts` only."""
 
     @property
     def state(self) -> str:
-        """In a word: ``runs``, ``drains``, ``silent`` or ``ended``."""
+        """Return the state of the host as one word: ``runs``, ``drains``, ``silent`` or ``ended``."""
         if self.ended_at is not None:
             return "ended"
         if self.silent:
@@ -67,7 +71,10 @@ class HostRecord:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it has a lease, but its process has ended. Only a process on this machine can be checked."""
+        """Return whether the host has a lease though its process has ended.
+
+        False for a process of another machine, which cannot be checked.
+        """
         return bool(self.lease_until) and has_ended(self.pid, self.machine)
 
     def __str__(self) -> str:
@@ -76,18 +83,18 @@ class HostRecord:
 
     @property
     def called(self) -> str:
-        """How a person knows it."""
+        """Return the name of the host for people."""
         name = "" if self.name is None else f"{self.name} on "
         return f"host {name}{self.hostname}, pid {self.pid}"
 
 
 def owners(tx: Transaction) -> tuple[HostRecord, ...]:
-    """The hosts that run the agents, according to the rows; the latest first."""
+    """Return the hosts that run the agents according to the rows, latest first."""
     return ask_owners(tx)()
 
 
 def ask_owners(tx: Transaction) -> Callable[[], tuple[HostRecord, ...]]:
-    """Ask for the hosts that run the agents, in one round trip with other questions (see `Transaction.ask`).
+    """Ask for the hosts that run the agents, together with other questions (see `Transaction.ask`).
 
     Returns:
         A function that gives the answer, as `owners` does.
@@ -102,11 +109,11 @@ def ask_owners(tx: Transaction) -> Callable[[], tuple[HostRecord, ...]]:
 
 
 RETURNS = 10_000
-"""Milliseconds for which hosts are expected to go on by themselves after all have gone silent or have ended."""
+"""Milliseconds that hosts are expected to come back by themselves after all hosts went silent or ended."""
 
 
 def expected_hosts(tx: Transaction) -> tuple[HostRecord, ...]:
-    """The hosts that may go on by themselves, where nobody runs the agents at the moment.
+    """Return the hosts that may come back by themselves, while no host runs the agents.
 
     The lease of one runs out while its server is away, or while it is held up. One that shares the agents is started
     again where it ends, by whatever watches over it.
@@ -116,32 +123,32 @@ def expected_hosts(tx: Transaction) -> tuple[HostRecord, ...]:
 
 
 def owner(tx: Transaction) -> HostRecord | None:
-    """The host that runs the agents according to the rows, the latest of several; None when there is none."""
+    """Return the latest host that runs the agents according to the rows; None if there is none."""
     return next(iter(owners(tx)), None)
 
 
 def open_hosts(tx: Transaction) -> tuple[HostRecord, ...]:
-    """The hosts that have neither closed nor been ended by another one; the latest first."""
+    """Return the hosts that have neither closed nor been ended by another host, latest first."""
     return tuple(_record(*row) for row in tx.run("running_hosts"))
 
 
 def open_hosts_of_any_version(tx: Transaction) -> list[HostRecord]:
-    """The same with a schema of any version, from which less is read."""
+    """Return the open hosts with a schema of any version; fewer fields are read."""
     return [_record(*row) for row in tx.run("open_hosts")]
 
 
 def older_hosts(tx: Transaction, least: int) -> list[HostRecord]:
-    """The hosts among them whose program knows no version of the schema as new as this one."""
+    """Return the open hosts whose program does not know schema version ``least``."""
     return [_record(*row) for row in tx.run("older_hosts", least=least)]
 
 
 def unshared_host(tx: Transaction) -> HostRecord | None:
-    """The host that shares the agents with nobody, if there is one."""
+    """Return the open host that shares the agents with no other; None if there is none."""
     return next((_record(*row) for row in tx.run("unshared_hosts")), None)
 
 
 def recent_hosts(tx: Transaction) -> list[HostRecord]:
-    """The hosts that live, and those that have ended within the last hour; in the order of their start."""
+    """Return the living hosts, and those that ended within the last hour, in the order of their start."""
     rows = tx.run("recent_hosts", within=RECENT)
     held = tx.held([row[0] for row in rows]) if tx.is_hosted() else set[str]()
     return [
@@ -203,17 +210,17 @@ class Vacant(NamedTuple):
 
 
 def vacant(tx: Transaction) -> Vacant:
-    """The shards that nobody has, and the living agents in them."""
+    """Return the shards without a host, and the number of living agents in them."""
     [row] = tx.run("without_host")
     return Vacant(*row)
 
 
 def in_use(location: str, owners: Sequence[HostRecord]) -> StoreInUse:
-    """Why this process cannot be the host.
+    """Return the error that says why this process cannot become the host.
 
     Args:
         location: the database, as a person names it.
-        owners: its hosts, the latest first; none when they are not known.
+        owners: the present hosts, latest first; empty if unknown.
     """
     who, wait = "another process", ""
     if owners:
@@ -228,7 +235,10 @@ def in_use(location: str, owners: Sequence[HostRecord]) -> StoreInUse:
 
 
 def why_ended(tx: Transaction, host: str, then: str = "") -> Fenced:
-    """Why a host does not own what it had: another one has ended its row. ``then`` is said after that."""
+    """Return the error that says why this host lost the database: another host ended its row.
+
+    ``then`` is added to the message.
+    """
     name = next((row[3] for row in tx.run("hosts") if row[0] == host), None)
     if name is None:
         return Fenced(f"Another host has taken this database over, since the lease was not renewed in time.{then}")
@@ -242,12 +252,12 @@ def why_ended(tx: Transaction, host: str, then: str = "") -> Fenced:
 
 
 def host_names(hosts: Sequence[HostRecord]) -> Mapping[str, str]:
-    """The names of hosts by id, where agents may live on one or another: empty for less than two hosts."""
+    """Return the names of hosts by id; empty if there are fewer than two hosts."""
     return {host.id: host.name or host.id[:6] for host in hosts} if len(hosts) > 1 else {}
 
 
 def went_back(location: str, known: str) -> Fenced:
-    """Why a host ends whose database does not know any more what the host has written.
+    """Return the error for a host whose commits are gone, since an older copy replaced its database.
 
     Args:
         location: the database, as a person names it.

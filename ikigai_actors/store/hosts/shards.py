@@ -16,20 +16,22 @@ from ikigai_actors.store.unit import LockedRows, Unit
 
 
 class Shares(NamedTuple):
-    """Which host has which shards, as one of them sees it."""
+    """The shards and their hosts, as seen by one host."""
 
     members: list[SharingHost]
     """The living hosts that share the agents."""
     own: dict[int, int]
-    """The shards of the host that looks, each with its epoch, which grows whenever the shard gets another owner."""
+    """The shards of the asking host, with the epoch of each: a number that grows whenever the shard changes its
+    host.
+    """
     vacant: int
-    """How many shards nobody has."""
+    """The number of shards without a host."""
     shards: int
-    """How many there are."""
+    """The number of all shards."""
 
 
 def shares(tx: Transaction, host: str) -> Shares:
-    """Which host has which shards, as one of them sees it."""
+    """Return the distribution of shards over hosts, as seen by one host."""
     vacant, members, own = tx.ask("vacant_shards"), tx.ask("members"), tx.ask("shards_of", host=host)
     [(free, shards)] = vacant()
     sharing = [
@@ -39,28 +41,28 @@ def shares(tx: Transaction, host: str) -> Shares:
 
 
 def claim(tx: Transaction, host: str, waited: float) -> None:
-    """Take shards that nobody has, as `room` says. The row of the tree is locked, and the host lives."""
+    """Take shards without a host, as many as `room` says. The row of the tree is locked, and the host lives."""
     shared = shares(tx, host)
     if most := min(shared.vacant, room(host, shared.members, shared.shards, waited)):
         tx.run("claim_some_shards", host=host, most=most)
 
 
 def living_in(tx: Transaction, shards: Collection[int]) -> dict[int, Living]:
-    """The agents that live in each of these shards, counted."""
+    """Return for each of these shards how many agents live in it, and how many of them are in a turn."""
     rows = tx.run("living_in", shards=[str(shard) for shard in shards])
     counted = {shard: Living(agents, working) for shard, agents, working in rows}
     return {shard: counted.get(shard, Living(0)) for shard in shards}
 
 
 def agents_in(tx: Transaction, shards: Collection[int], agents: Collection[str]) -> list[str]:
-    """The agents of these, by uuid, that live in some shards."""
+    """Return the uuids of those of these agents that live in the given shards."""
     rows = tx.run("agents_in", shards=[str(shard) for shard in shards], uuids=list(agents))
     return [uuid for (uuid,) in rows]
 
 
 @dataclass(frozen=True, slots=True)
 class Drain(Unit):
-    """Let a host give all its shards away, and get none from now on.
+    """Make a host give all its shards away, and get none from now on.
 
     Raises `NoHost` when no other host could take them, or this one does not live.
     """
@@ -83,9 +85,9 @@ class GivenAgents(NamedTuple):
     """The agents of shards that were given to another host."""
 
     living: int
-    """How many there are."""
+    """The number of living agents that were given."""
     agents: list[str]
-    """The uuids of those that had actors."""
+    """The uuids of the given agents that had actors."""
 
 
 @dataclass(frozen=True, slots=True)

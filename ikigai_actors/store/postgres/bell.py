@@ -16,21 +16,21 @@ from ikigai_actors.store.postgres.hints import NOTIFY, Hints, secret_of
 from ikigai_actors.store.postgres.trips import Connection
 
 TOGETHER = 0.005
-"""Seconds within which several rings become one."""
+"""Seconds within which several notifications are merged into one."""
 
 
 class Bell(Service):
-    """Rings on a thread of its own, which begins with the first ring. At its end it rings what is left."""
+    """A thread that sends notifications; it starts with the first one. Closing sends those that are left."""
 
     def __init__(self, connect: Callable[[], Connection], hints: Hints) -> None:
-        """Make a bell; ``connect`` raises `StoreError`, or `SystemClosed` when there are to be no more connections."""
+        """Prepare the bell; ``connect`` raises `StoreError`, or `SystemClosed` if no more connections may be made."""
         super().__init__("ikigai-bell")
         self._connect, self._hints = connect, hints
         self._rings: dict[str, set[str] | None] = {}  # by audience: the agents that it concerns, None for any
         self._connection: Connection | None = None
 
     def ring(self, audiences: Iterable[str], agents: Collection[str] | None) -> None:
-        """Ring for these audiences soon, and name the agents that it concerns, None for any. Never waits."""
+        """Notify these audiences soon about these agents, by uuid, None for any agent. Never waits."""
         with self._changed:
             for audience in audiences:
                 known = self._rings.setdefault(audience, set())

@@ -1,8 +1,4 @@
-"""The ends of a connection's use: its first statement, with a time limit; and a ROLLBACK that nobody waits for.
-
-The first statement gives our settings, and asks for the server process. A pooler lets everybody in, and keeps that one
-waiting while all its connections are taken: psycopg's own time limit is for what comes before, and its calls have none.
-"""
+"""The first statement of a connection, with a time limit, and a ROLLBACK whose answer is read later."""
 
 import selectors
 import time
@@ -27,20 +23,20 @@ host that rests says nothing, and who waits for a lock has its turn.
 _SINCE_17 = ("transaction_timeout",)
 
 UNANSWERED = "no answer to the first statement"
-"""How the error begins that says that nothing came in time."""
+"""The start of the error message for a server that did not answer in time."""
 
 
 class Greeting(NamedTuple):
     """The answer of a server to a new connection."""
 
     is_pooled: bool
-    """Whether it has another server process than it was promised, by a pooler."""
+    """Whether a pooler gave the connection another server process than the one it first named."""
     losing: str
-    """By which settings the server may lose what it has committed, in words; empty for none."""
+    """The settings by which the server may lose committed data, in words; empty for none."""
 
 
 def set_up(connection: Connection, patience: float) -> Greeting:
-    """Set a new connection up.
+    """Run the first statement of a new connection: settings, and questions about the server.
 
     Raises an error of psycopg, also when no answer came within this many seconds.
     """
@@ -60,7 +56,7 @@ def set_up(connection: Connection, patience: float) -> Greeting:
 
 
 def leave_unread(connection: Connection) -> None:
-    """End a transaction that has only read. Its ROLLBACK is sent, and not waited for: see `take_answer`."""
+    """End a transaction that has only read: send ROLLBACK without waiting; `take_answer` reads the answer."""
     line = connection.pgconn
     try:
         if line.transaction_status in (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR):
@@ -73,7 +69,7 @@ def leave_unread(connection: Connection) -> None:
 
 
 def take_answer(connection: Connection) -> None:
-    """Take the answer to a statement that was not waited for, before the next one. Closes a connection that broke."""
+    """Read the answer to a statement that was sent without waiting. Closes a connection that broke."""
     try:
         if connection.pgconn.transaction_status == pq.TransactionStatus.ACTIVE:
             _answers(connection.pgconn, None)

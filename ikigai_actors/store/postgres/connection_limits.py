@@ -1,4 +1,4 @@
-"""The connections that a program needs of a server: of its own, and for a host enough of them."""
+"""The connections that a program needs on a server, and the check that a host gets enough of them."""
 
 import logging
 from typing import NamedTuple
@@ -52,18 +52,18 @@ _LOOKS = 3
 
 
 class Limit(NamedTuple):
-    """A limit of connections."""
+    """A limit on connections."""
 
     whose: str
     most: int
     remedy: str
-    """How to raise it."""
+    """How an administrator raises the limit."""
     others: int
-    """How many connections of others take: each host all that it may need."""
+    """The number of connections that others take, counting for each host the most that it may need."""
 
 
 def limits(tx: Transaction) -> list[Limit]:
-    """The limits of connections that hold for this user. Raises `StoreError` on a server of another make."""
+    """Return the connection limits for this user. Raises `StoreError` on a server that is not PostgreSQL."""
     return [Limit(whose, most, remedy, int(others or 0)) for whose, most, remedy, others in tx.schema.execute(_LIMITS)]
 
 

@@ -7,7 +7,7 @@ MUST_BE_ON = ("fsync", "full_page_writes", "synchronous_commit")
 
 
 def losing(values: Sequence[str | None]) -> str:
-    """The warnings for a person about the values of `MUST_BE_ON`; nothing where what was committed survives."""
+    """Return warnings, in words, about the values of `MUST_BE_ON`; empty if committed data survives a crash."""
     off = [name for name, value in zip(MUST_BE_ON, values, strict=True) if value == "off"]
     if not off:
         return ""

@@ -18,7 +18,7 @@ class Again(StoreUnavailable):
 
 
 class ReadOnly(StoreUnavailable):
-    """The server takes no writes. During a failover another one does, and this connection may never reach it."""
+    """The server takes no writes, as during a failover to another server, which this connection may never reach."""
 
 
 _USER = "it does not let this user in. Check user and password"
@@ -82,7 +82,7 @@ _TEXTS: tuple[tuple[str, type[StoreError], str], ...] = (
 
 
 class PostgresErrors:
-    """The only place that distinguishes psycopg's errors. It knows the passwords that must not be shown."""
+    """Translates psycopg's errors; the only place that distinguishes them. Hides the passwords of the URL."""
 
     def __init__(self, url: str) -> None:
         self.shown = mask(url)
@@ -90,7 +90,7 @@ class PostgresErrors:
         self._secrets = secrets(url)
 
     def ours(self, error: Exception) -> StoreError:
-        """Our error for one of psycopg's."""
+        """Return the `StoreError` for an error of psycopg."""
         state = getattr(error, "sqlstate", None)
         if state is not None:
             rules, fits, subject = _STATES, re.match, f"{state} {error}"
@@ -112,7 +112,7 @@ class PostgresErrors:
         return error if self._hide(str(error)) == str(error) else None
 
     def error(self, kind: type[StoreError], meaning: str, error: Exception) -> StoreError:
-        """An error of ours that says what is wrong with this database, and quotes the driver."""
+        """Return an error of this package that says what is wrong with this database, and quotes the driver."""
         return kind(f"Database {self.shown}: {meaning}. ({type(error).__name__}: {self._hide(str(error).strip())})")
 
     def _hide(self, text: str) -> str:

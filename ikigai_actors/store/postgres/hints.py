@@ -25,14 +25,14 @@ SECRET = b"SELECT channel FROM schema_version WHERE one = 1"
 """Reads the secret of a database."""
 
 MOST_BYTES = 5_900
-"""Bytes of the uuids in a payload; the server takes less than 8,000, of what they are sealed as."""
+"""The most bytes of uuids in a payload, so that the sealed payload stays below the server's limit of 8,000."""
 
 _NONCE, _PROOF, _BLOCK = 8, 8, 64
 """Bytes by which two equal payloads differ, by which a payload is known as ours, and that are sealed together."""
 
 
 class Channels:
-    """The channels of one database."""
+    """The notification channels of one database."""
 
     def __init__(self, secret: str) -> None:
         self._key = _derived(secret, "key")
@@ -48,13 +48,16 @@ class Channels:
         return self._audiences[name]
 
     def payload(self, agents: Collection[str] | None) -> str:
-        """The sealed text that names agents; nobody for any agent, and when they are too many to be named."""
+        """Return the sealed payload that names these agents.
+
+        It names none if any agent is meant, or if they are too many.
+        """
         text = " ".join(sorted(agents or ())).encode()
         text, nonce = text if len(text) <= MOST_BYTES else b"", os.urandom(_NONCE)
         return base64.b64encode(nonce + self._proof(nonce, text) + self._mixed(nonce, text)).decode()
 
     def agents(self, payload: str) -> frozenset[str] | None:
-        """The agents that a payload names, none for any agent; None for one that is not ours."""
+        """Return the uuids that a payload names, empty for any agent; None for a payload not sealed with our key."""
         try:
             sealed = base64.b64decode(payload, validate=True)
         except (binascii.Error, ValueError):
@@ -79,19 +82,19 @@ def _derived(secret: str, use: str) -> bytes:
 
 
 class Hints:
-    """The channels of the database of one store, once a connection has asked for them."""
+    """The channels of one store's database, known after a connection has read the secret."""
 
     def __init__(self) -> None:
         self._channels: Channels | None = None
 
     def channels(self, ask: Callable[[], str]) -> Channels:
-        """The channels; ``ask`` gives the secret, if it is not known yet."""
+        """Return the channels; ``ask`` returns the secret, if it is not known yet."""
         if self._channels is None:
             return self.learn(ask())
         return self._channels
 
     def learn(self, secret: str) -> Channels:
-        """Take the secret, as a new connection has read it: another database may have taken the place of the first."""
+        """Take the secret that a new connection has read; it differs if another database replaced the first one."""
         self._channels = Channels(secret)
         return self._channels
 
@@ -103,6 +106,6 @@ def secret_of(connection: Connection) -> str:
 
 
 def together(hints: Iterable[frozenset[str]]) -> frozenset[str] | None:
-    """The agents that several hints name together; None for any agent."""
+    """Return the union of the agents that several hints name; None if one of them means any agent."""
     sets = [*hints]
     return frozenset().union(*sets) if all(sets) else None

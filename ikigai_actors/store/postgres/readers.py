@@ -16,17 +16,17 @@ from ikigai_actors.store.postgres.transaction import is_alive
 from ikigai_actors.store.postgres.trips import Connection
 
 MOST_READERS = 4
-"""Connections at once."""
+"""The most read connections open at once."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.5
 """Seconds between two attempts to connect; each pause is twice as long as the one before."""
 
 
 class Readers:
-    """Connections that are lent, one to each caller. Safe to share between threads."""
+    """A pool of read connections, each lent to one caller at a time. Safe to share between threads."""
 
     def __init__(self, connect: Callable[[], Connection], patience: float, location: str) -> None:
-        """Make none yet. A caller waits ``patience`` seconds for one."""
+        """Make an empty pool. A caller waits at most ``patience`` seconds for a connection."""
         self._connect, self._patience, self._location = connect, patience, location
         self._places = BoundedSemaphore(MOST_READERS)
         self._idle: list[Connection] = []
@@ -35,7 +35,7 @@ class Readers:
 
     @contextmanager
     def lent(self) -> Iterator[Connection]:
-        """A connection for the length of a block, which ends its transaction.
+        """Lend a connection for the length of a block, which ends its transaction.
 
         Raises `StoreUnavailable` when none could be had in time, and `StoreError` when this was closed.
         """
@@ -52,19 +52,22 @@ class Readers:
             self._places.release()
 
     def fill(self) -> None:
-        """Make all connections now. Raises what making one does."""
+        """Open all connections now. Raises the errors of opening a connection."""
         for _ in range(MOST_READERS - len(self._idle)):
             self._take_back(self._connect())
 
     def change(self, change: Callable[[Connection], object]) -> None:
-        """Let each idle connection changed; one that breaks is not lent again. Raises what ``change`` does."""
+        """Call ``change`` with each idle connection; a connection that breaks is not lent again.
+
+        Raises the errors of ``change``.
+        """
         with self._lock:
             for connection in self._idle:
                 take_answer(connection)
                 change(connection)
 
     def close(self) -> None:
-        """Close every connection, lent ones when they come back; a thread that waits for one gets the error."""
+        """Close every connection, lent ones when they come back; threads that wait for a connection get an error."""
         self._closed.set()
         with self._lock:
             idle, self._idle = self._idle, []

@@ -75,7 +75,7 @@ _IDENTITY = b"""
 
 
 def identity_of(url: str) -> str:
-    """The identity of a database, from itself: the same whatever host name, user or parameter its URL has.
+    """Return the identity that is stored in a database: equal for every host name, user or parameter in the URL.
 
     Raises:
         StoreError: it does not answer.
@@ -298,7 +298,7 @@ class _ServerStore(Store):
 
 
 class SeparateStore(_ServerStore):
-    """A store with one connection of its own, for reads and writes: no other transaction delays it.
+    """A store with one connection of its own, for reads and writes, so that other transactions do not delay it.
 
     It rings for nobody: a host commits elsewhere, and rings there.
     """

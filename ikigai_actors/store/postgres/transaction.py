@@ -24,14 +24,17 @@ from ikigai_actors.store.word_index import WordIndex
 
 
 def is_alive(connection: Connection) -> bool:
-    """Whether a transaction can begin. Asks the operating system, not the server, whether the server has hung up."""
+    """Return whether a transaction can begin.
+
+    Asks the operating system, not the server, whether the connection is open.
+    """
     if connection.info.transaction_status is not TransactionStatus.IDLE:  # closed, or a COMMIT was interrupted
         return False
     return not has_hung_up(connection)
 
 
 def has_hung_up(connection: Connection) -> bool:
-    """Whether the server has ended an open connection, on which nothing is under way."""
+    """Return whether the server has closed an idle connection."""
     with selectors.DefaultSelector() as selector:  # an idle server says nothing but its farewell
         selector.register(connection.fileno(), selectors.EVENT_READ)
         return bool(selector.select(0))
@@ -152,7 +155,7 @@ class PostgresTransaction(BaseTransaction):
         return self._errors.cause(error)
 
     def commit(self) -> None:
-        """Write what is deferred and appended, and commit, all in one trip.
+        """Send all deferred statements and appended rows, and commit, in one round trip.
 
         Raises:
             Unmet: what `require` was called with gave no row.
@@ -178,7 +181,7 @@ class PostgresTransaction(BaseTransaction):
             raise StoreError(f"Database {self._errors.shown}: it answered COMMIT with {commit.tag()}.")
 
     def send_rest(self) -> None:
-        """Send what is left of a transaction that only reads: the server refuses what writes."""
+        """Send the rest of a transaction that only reads; the server refuses statements that write."""
         self.flush()
         self._guard(self._trips.go)
 

@@ -36,7 +36,7 @@ class Gathered:
         return self._cursor is not None
 
     def send(self, connection: Connection) -> None:
-        """Send it, and outside of a pipeline wait for its end."""
+        """Send the statement; outside of a pipeline, wait until it is done."""
         self._cursor = connection.cursor()
         self.execute(self._cursor)
 
@@ -45,7 +45,7 @@ class Gathered:
         cursor.execute(self.sql, self.parameters, prepare=None if self.parameters is not None else False)
 
     def rows(self) -> list[Row]:
-        """The rows, after its trip; none for a statement without rows."""
+        """Return the rows, after the round trip; empty for a statement that returns none."""
         assert self._cursor is not None
         return self._cursor.fetchall() if self._cursor.description else []
 
@@ -55,13 +55,13 @@ class Gathered:
         return [column.name for column in self._cursor.description or ()]
 
     def tag(self) -> str | None:
-        """The report of the server on what it has done, after its trip."""
+        """Return the command tag that the server reported, after the round trip."""
         assert self._cursor is not None
         return self._cursor.statusmessage
 
 
 class GatheredMany(Gathered):
-    """A statement that is executed with each of several parameters, and gives no rows."""
+    """A statement that runs once for each of several parameter sets, and returns no rows."""
 
     def __init__(self, sql: bytes, many: Sequence[Mapping[str, Any] | Sequence[Any]]) -> None:
         super().__init__(sql)
@@ -72,7 +72,7 @@ class GatheredMany(Gathered):
 
 
 class Trips:
-    """The statements of a transaction, on their way to the server."""
+    """Collects the statements of a transaction, and sends them together."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -84,7 +84,7 @@ class Trips:
         return statement
 
     def go(self) -> None:
-        """Send what is gathered, and wait until the server has done it. Raises the first error."""
+        """Send the collected statements, and wait until the server has run them. Raises the first error."""
         gathered, self._gathered = self._gathered, []
         if len(gathered) == 1:
             gathered[0].send(self._connection)
@@ -92,7 +92,7 @@ class Trips:
             _go_together(self._connection, gathered)
 
     def rows(self, statement: Gathered) -> list[Row]:
-        """The rows of a gathered statement, which are fetched by a trip unless one has brought them."""
+        """Return the rows of a collected statement; sends the collected statements first, if they are not sent yet."""
         if not statement.is_sent:
             self.go()
         return statement.rows()

@@ -31,7 +31,7 @@ class ServerWatch(Watch):
         hints: Hints,
         audiences: tuple[str, ...],
     ) -> None:
-        """Make a watch; ``connect`` raises `StoreError`, or `SystemClosed` when there are to be no more connections."""
+        """Prepare a watch; ``connect`` raises `StoreError`, or `SystemClosed` if no more connections may be made."""
         self._connect, self._hints, self._audiences = connect, hints, audiences
         self._closed, self._rung = threading.Event(), threading.Event()
         self._waking, self._woken = socket.socketpair()  # a byte wakes who waits for the server

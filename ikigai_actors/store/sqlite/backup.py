@@ -1,8 +1,4 @@
-"""The backup of an SQLite database: a consistent copy in one file, made while a host goes on.
-
-The copy is written under another name beside the target, examined, flushed to the disk, and then renamed: so the target
-is there as a whole, or not at all. It has no log beside it until it is opened as a database.
-"""
+"""Backups of an SQLite database: a consistent copy in one file, made while a host goes on."""
 
 import contextlib
 import sqlite3

@@ -55,7 +55,7 @@ def log_path(path: Path) -> Path:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds the host's lock of a database. Takes that lock for a moment to find out."""
+    """Return whether a process holds the host's lock of a database. Takes that lock for a moment to find out."""
     try:
         descriptor = os.open(lock_path(path), os.O_RDONLY)
     except FileNotFoundError:
@@ -72,7 +72,10 @@ def is_locked(path: Path) -> bool:
 
 
 class Anchor:
-    """One process's hold on one file: a descriptor that outlives SQLite's, and the lock of a host."""
+    """One process's open descriptor of a database file, kept until SQLite's own are closed.
+
+    It also holds the host's lock.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptors = [descriptor]
@@ -80,7 +83,9 @@ class Anchor:
         self._locked = False
 
     def lock(self) -> Callable[[], None] | None:
-        """Lock the file for a host; return the function that unlocks it, None when another process has locked it.
+        """Lock the file for a host.
+
+        Return the function that unlocks it, or None if another process has locked the file.
 
         Raises `OSError` on a file system without locks. Does nothing where such a lock would stop SQLite.
         """
@@ -123,7 +128,7 @@ class Anchor:
             return False
 
     def header(self) -> bytes:
-        """The first bytes of the file; none when it cannot be read."""
+        """Return the first bytes of the file; empty if it cannot be read."""
         try:
             return os.pread(self._descriptors[0], HEADER, 0)
         except OSError:
@@ -166,7 +171,7 @@ class SQLiteFile:
     """The file of one store, for as long as it is open."""
 
     def __init__(self, path: Path) -> None:
-        """Make the file unless it is there, and hold it.
+        """Open the file, making it if it is missing, and keep it open.
 
         Raises `StoreUnavailable`, `StoreUnusable`, and `StoreInUse` when the host of the file opened it under another
         name.
@@ -203,15 +208,15 @@ class SQLiteFile:
                 raise StoreUnusable(self._gone(name))
 
     def header(self) -> bytes:
-        """The first bytes of the file, as they are in it and not in its log; none when it cannot be read."""
+        """Return the first bytes of the file itself, without changes in its log; empty if it cannot be read."""
         return b"" if self._anchor is None else self._anchor.header()
 
     def lock(self) -> Callable[[], None] | None:
-        """Lock the file for a host, as `Anchor.lock` does; without an anchor there is nothing to lock."""
+        """Lock the file for a host, as `Anchor.lock` does; does nothing for a file without an anchor."""
         return self._anchor.lock() if self._anchor is not None else lambda: None
 
     def close(self) -> None:
-        """Let the file go, after every connection to it was closed. A second call does nothing."""
+        """Close the file, after all connections to it were closed. A second call does nothing."""
         anchor, self._anchor = self._anchor, None
         if anchor is not None:
             anchor._release()
@@ -248,7 +253,7 @@ class SQLiteFile:
 
 
 def inode(path: str | Path) -> Inode | None:
-    """The identity of the file with this name; None when there is none."""
+    """Return the identity (device and inode) of the file with this name; None if there is none."""
     try:
         status = os.stat(path)  # noqa: PTH116 - before each transaction: half of what Path.stat takes
     except OSError:

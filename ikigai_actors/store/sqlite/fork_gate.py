@@ -10,11 +10,11 @@ import os
 import threading
 
 FORK_WAIT = 10.0
-"""Seconds that a fork waits for a long transaction, before it takes place in spite of it."""
+"""Seconds that a fork waits for a long transaction before it goes on anyway."""
 
 
 class ForkGate:
-    """Threads enter it as a context manager, as often as they like within one another."""
+    """A reentrant context manager for code inside SQLite, which a fork of the process waits for."""
 
     def __init__(self) -> None:
         self._own = threading.local()
@@ -22,7 +22,7 @@ class ForkGate:
 
     @property
     def forking(self) -> bool:
-        """Whether a thread forks, or waits until it may."""
+        """Return whether a thread forks, or waits to fork."""
         return self._forking
 
     def __enter__(self) -> None:
@@ -44,11 +44,14 @@ class ForkGate:
 
     @property
     def _depth(self) -> int:
-        """How often this thread is inside."""
+        """Keep other threads from entering, and wait until those inside have left.
+
+        For the thread that is about to fork.
+        """
         return getattr(self._own, "depth", 0)
 
     def close(self) -> None:
-        """Let nobody in, and wait until all others are outside. For the thread that is about to fork."""
+        """Let other threads enter again."""
         with self._changed:
             self._changed.wait_for(lambda: not self._forking)
             self._forking = True
@@ -61,7 +64,7 @@ class ForkGate:
             self._changed.notify_all()
 
     def begin_anew(self) -> None:
-        """Forget the threads that are not there. For the child: somebody may have held the condition's lock."""
+        """Forget the threads of the parent process, in the forked child."""
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._inside = int(bool(self._depth))
@@ -75,7 +78,7 @@ os.register_at_fork(before=FORK_GATE.close, after_in_parent=FORK_GATE.open, afte
 
 
 class GatedLock:
-    """A lock that a thread may take again, and that is held within the fork gate only."""
+    """A reentrant lock that is held only inside the fork gate."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()

@@ -15,7 +15,7 @@ from ikigai_actors.store.sqlite.file import ASKED, SQLiteFile, lock_path
 
 
 def lock_file(store: Store, file: SQLiteFile) -> Callable[[], object]:
-    """Lock the file itself; return what unlocks it. Raises `StoreInUse`, `StoreUnusable`."""
+    """Lock the file itself; return the function that unlocks it. Raises `StoreInUse`, `StoreUnusable`."""
     until = time.monotonic() + ASKED
     while True:
         try:
@@ -30,7 +30,7 @@ def lock_file(store: Store, file: SQLiteFile) -> Callable[[], object]:
 
 
 def lock_name(store: Store, file: SQLiteFile) -> Callable[[], object]:
-    """Lock the file's name; return what unlocks it. Raises `StoreInUse`, `StoreUnusable`.
+    """Lock the file's name; return the function that unlocks it. Raises `StoreInUse`, `StoreUnusable`.
 
     Other processes ask for this lock to know whether there is a host.
     """

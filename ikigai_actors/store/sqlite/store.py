@@ -198,7 +198,7 @@ class SQLiteStore(Store):
         self._hear = hear
 
     def image(self) -> bytes:
-        """All that is committed to a database in memory, for another one to begin with."""
+        """Return the bytes of all that is committed to a database in memory, to begin another one with."""
         with self._reader.lock:
             return self._reader.connection.serialize()
 
@@ -217,7 +217,10 @@ class SQLiteStore(Store):
             self._care(WriteAheadLog.move)
 
     def shrink(self, whole: bool = False) -> bool:
-        """Free the pages that hold nothing, `FREED` at a time. A file of an earlier program has to be rewritten."""
+        """Give free pages back to the disk, `FREED` at a time.
+
+        A file made by an older program must be rewritten first.
+        """
         if self._file is None:
             return True
         if whole:
@@ -288,7 +291,7 @@ class SQLiteStore(Store):
                 raise ours(error, self.location) from error
 
     def separate(self) -> Store:
-        """This store under another name: SQLite has one writer, so more connections would gain nothing."""
+        """Return this store under another name: SQLite has one writer, so more connections would gain nothing."""
         return BorrowedStore(self)
 
     def watch(self, *, hosts: bool = False) -> Watch:

@@ -45,7 +45,7 @@ _ERRORS: tuple[tuple[tuple[str, ...], type[StoreError], str], ...] = (
 
 
 def ours(error: Exception, location: str) -> StoreError:
-    """Our error for one of sqlite3's: the only place that distinguishes them."""
+    """Return the `StoreError` for an error of sqlite3; the only place that distinguishes them."""
     name = getattr(error, "sqlite_errorname", "")  # extended, like SQLITE_IOERR_WRITE; sqlite3's own errors have none
     for codes, kind, meaning in _ERRORS:
         if any(name == code or name.startswith(code + "_") for code in codes):
@@ -60,7 +60,7 @@ process ends, the next one finds it committed.
 
 
 def failed_commit(error: sqlite3.Error, location: str) -> StoreError:
-    """Our error for one of sqlite3's, from COMMIT."""
+    """Return the `StoreError` for an error of sqlite3 at COMMIT."""
     failure = ours(error, location)
     if getattr(error, "sqlite_errorname", "").startswith(_UNCOMMITTED):
         return failure

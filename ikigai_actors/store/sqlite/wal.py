@@ -62,12 +62,12 @@ _PREFIX, _FRAME = 32, 24
 
 
 def following(mark: int) -> int:
-    """The mark above 0 that comes after one. The first is random, so that no other database has the same."""
+    """Return the next mark above 0. The first one is random, so that no other database has the same."""
     return abs(mark) % _LIMIT + 1 if mark else 1 + secrets.randbelow(2**30)
 
 
 def belongs(mark: int, seen: int) -> bool:
-    """Whether the log of a file is its own, by the mark in the file and the one that is seen through the log."""
+    """Return whether a log belongs to its file, by the mark in the file and the mark seen through the log."""
     return seen in (mark, -abs(mark), following(mark)) or (mark == 0 and seen > 0)
 
 
@@ -76,12 +76,12 @@ class Header(bytes):
 
     @property
     def mark(self) -> int:
-        """The mark of the file; 0 for a file that keeps no log."""
+        """Return the mark of the file; 0 for a file without a log."""
         return int.from_bytes(self[60:64], "big", signed=True) if self._keeps_log else 0
 
     @property
     def size(self) -> int | None:
-        """How many bytes the file has according to it; None for a file that keeps no log."""
+        """Return the size of the database in bytes according to the header; None for a file without a log."""
         page = int.from_bytes(self[16:18], "big")
         return int.from_bytes(self[28:32], "big") * (page if page > 1 else 65536) if self._keeps_log else None
 
@@ -128,7 +128,7 @@ class WriteAheadLog:
                 self._end(seen)
 
     def claim(self) -> None:
-        """Let the file say that it needs this log, unless it does."""
+        """Write to the file that it needs this log, unless the file says so already."""
         header = self._file.header()
         if header == self._claimed:
             return
@@ -256,7 +256,7 @@ def _seen(path: Path, patience: float) -> int:
 
 
 def has_no_table(location: str) -> StoreUnusable:
-    """The refusal of a file that an earlier program has used, and whose tables are in a log that is not there."""
+    """Return the error for a file of an older program whose log, which has the tables, is missing."""
     loss = _LOST.format(log=f"{location}{LOG}")
     return StoreUnusable(
         f"Database {location} has no table. It {loss} {_ANOTHER_COPY} If nothing in it is needed, delete the file."

@@ -35,7 +35,7 @@ class _SQLiteWatch(Watch):
 
 
 class NoWatch(_SQLiteWatch):
-    """For a database that no other process can change."""
+    """The watch of a database that no other process can change: nothing ever happens."""
 
     def wait(self, timeout: float | None = None) -> bool:
         if self._rung.wait(timeout) and not self._closed.is_set():
@@ -49,7 +49,7 @@ class FileWatch(_SQLiteWatch):
     """Watches an SQLite file."""
 
     def __init__(self, path: Path, others: Callable[[], int]) -> None:
-        """Watch a file; ``others`` gives a number that changes when another process has committed."""
+        """Watch a file; ``others`` returns a number that changes when another process has committed."""
         super().__init__()
         self._file = SQLiteFile(path)  # held until the connection is closed
         with FORK_GATE:

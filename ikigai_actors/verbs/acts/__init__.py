@@ -1,13 +1,4 @@
-"""The acts, as `ikigai_actors.verbs.act` declares them.
-
-turns      fork, prompt, steer, wait
-talk       send, read_mail, documents
-looking    agents, history, diff, approvals
-changes    merge, signal, kill, decide, grant
-questions  answer
-settings   settings, configure
-contexts   what agents of other systems ask for by A2A: no tools
-"""
+"""The acts, declared by `ikigai_actors.verbs.act`, a module for each subject."""
 
 from collections.abc import Mapping
 

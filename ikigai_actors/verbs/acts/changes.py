@@ -25,11 +25,11 @@ from supervisors.signals import Signal
 Always = Annotated[
     bool | Literal["tool", "exact"], Field(json_schema_extra={FOR_MODELS: {"type": "boolean"}}, union_mode="smart")
 ]
-"""A flag for a model; a person says which of the words that the call takes."""
+"""A flag for a model; a person passes one of the words that the call accepts."""
 
 
 class MergeSeen(TypedDict):
-    """A merge that was asked for, and its message once it is done."""
+    """A requested merge, with its message once it is done."""
 
     agent: str
     request: int
@@ -39,7 +39,7 @@ class MergeSeen(TypedDict):
 
 
 class GrantedBudget(TypedDict):
-    """A budget as it is now."""
+    """The present state of a budget."""
 
     agent: str
     granted: Mapping[str, float]

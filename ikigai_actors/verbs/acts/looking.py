@@ -16,7 +16,7 @@ from ikigai_actors.verbs.act import ONLY_READS, act
 from ikigai_actors.verbs.acts.turns import MOST_POSITION, Name, NamedAgent
 
 MOST_SHOWN, MOST_AGENTS, SHOWN_LENGTH = 200, 1_000, 4_000
-"""The most messages and agents that are listed, and characters of a message."""
+"""The most messages and agents that are listed, and the most characters of a message."""
 
 
 class AgentOfTree(TypedDict):
@@ -31,7 +31,7 @@ class AgentOfTree(TypedDict):
 
 
 class AgentTree(TypedDict):
-    """The nearest agents below one."""
+    """The nearest agents below an agent."""
 
     result: list[AgentOfTree]
     more: NotRequired[Annotated[int, "How many more there are."]]
@@ -59,7 +59,7 @@ class ShownMessage(TypedDict):
 
 
 class TailPart(TypedDict):
-    """The messages that one of two agents has and the other has not."""
+    """The messages that one of two agents has and the other does not."""
 
     agent: str
     name: NotRequired[Name]
@@ -67,7 +67,7 @@ class TailPart(TypedDict):
 
 
 class HistoryDifference(TypedDict):
-    """Where two histories part."""
+    """The position where two histories part, and the messages after it."""
 
     common: int
     a: TailPart

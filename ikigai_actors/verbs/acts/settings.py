@@ -15,14 +15,14 @@ from ikigai_actors.verbs.acts.turns import NamedAgent
 
 
 class AgentSettings(TypedDict):
-    """The settings of an agent that are in force."""
+    """The settings in force of an agent."""
 
     agent: str
     settings: Mapping[str, Any]
 
 
 class SettingsChange(TypedDict):
-    """A change of settings that was asked for."""
+    """A requested change of settings."""
 
     agent: str
     request: int

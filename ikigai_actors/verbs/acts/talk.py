@@ -14,7 +14,7 @@ from ikigai_actors.verbs.acts.turns import MOST_POSITION, Name, NamedAgent
 
 
 class SentMail(TypedDict):
-    """A mail that was sent, by its number."""
+    """The number of a mail that was sent."""
 
     agent: str
     mail: int
@@ -33,7 +33,7 @@ class UnreadMail(_FromSender):
 
 
 class SharedDocument(TypedDict):
-    """A document, or what is listed of it."""
+    """A document, or its entry in a list."""
 
     path: str
     version: int

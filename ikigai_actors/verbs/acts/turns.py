@@ -1,6 +1,6 @@
-"""Acts that open turns, and wait for them. Each gives handles of turns, and so does each further call under its key.
+"""Acts that open turns or wait for them. Each returns handles of turns, also when it is repeated with its key.
 
-Nothing here waits but for what is done at once: who asks waits for the turns of `Begun` as it can.
+The acts themselves do not wait for turns: the caller waits for the turns of `Begun`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,13 +21,13 @@ from ikigai_actors.system.lifecycle import new_children, new_fork, prompt_text
 from ikigai_actors.verbs.act import ONLY_READS, act
 
 LONGEST_TURN_WAIT = 45.0
-"""Seconds after which a wait answers with what it has: clients drop answers that take a minute."""
+"""The most seconds of a wait, because clients drop answers that take a minute."""
 
 MOST_HANDLES = 100
-"""The most handles that are waited for, and children that are made at once."""
+"""The most handles of a wait, and the most children of a fork."""
 
 MOST_POSITION = 2**53
-"""A position that no history comes to: the largest number that every client can write."""
+"""A position that no history reaches: the largest number that every client can write."""
 
 NamedAgent = Annotated[
     str, Field(description="An agent: its name, its two words, or its uuid or the beginning of that.")
@@ -51,22 +51,22 @@ class TurnAnswer(TypedDict):
 
 
 class Begun(NamedTuple):
-    """Turns that an act gives: as they are when they are over, or when the time is."""
+    """The turns that an act returns: for each, its state at its end, or when the time is over."""
 
     handles: Sequence[TurnHandle]
     give: Callable[[list[dict[str, Any]]], Any]
     """Makes the answer of the turns, in the order of the handles."""
     seconds: float
     any: bool = False
-    """Whether one that is over is enough."""
+    """Whether one ended turn is enough."""
     is_task: bool = False
-    """Whether it is one turn, which may be a task."""
+    """Whether it is a single turn, which may be a task."""
     is_silent: bool = False
-    """Whether it is a birth without a prompt, which opens no turn."""
+    """Whether it is the birth of a child without a prompt, which opens no turn."""
 
 
 class LeftWord(TypedDict):
-    """A word that was left for an agent within its turn."""
+    """A steering message that was sent to an agent."""
 
     agent: str
     mail: int
@@ -143,9 +143,9 @@ def asked_fork(
     changed: Callable[[Fork], Fork] = lambda fork: fork,
     **how: Any,
 ) -> RemoteCommandKey:
-    """Ask an agent to fork, once under the key; ``how`` is as `new_fork` takes it.
+    """Send a command to fork to an agent, once for its key; ``how`` is as for `new_fork`.
 
-    ``child``: the uuid of the child. ``changed`` makes of the command what it is to be, and ``blobs`` go with that.
+    ``child``: the uuid of the child. ``changed`` adapts the command; ``blobs`` are stored with it.
     """
 
     def unit() -> AddRemoteCommand:
@@ -158,7 +158,7 @@ def asked_fork(
 
 
 def born(reach: Access, asked: RemoteCommandKey, seconds: float) -> str:
-    """The uuid of the child of a fork, once it is born. Raises why there is none, or `BadInput` after a time."""
+    """Return the uuid of a fork's child, once it is born. Raises why there is none, or `BadInput` after a time."""
     answer = reach.answer(asked, seconds)
     if answer is None:
         raise BadInput("The agent is busy: the fork happens after its step. List the agents later.")
@@ -168,15 +168,15 @@ def born(reach: Access, asked: RemoteCommandKey, seconds: float) -> str:
 
 
 class OpenedTurn(TypedDict):
-    """A turn that was begun, by who asked for it without waiting for its end."""
+    """A turn that was opened, for a caller that does not wait for its end."""
 
     agent: str
     handle: str | None
-    """The turn; None for a child without a prompt, which has no turn yet."""
+    """The handle of the turn; None for a child without a prompt."""
 
 
 def begun_turn(reach: Access, begun: Begun) -> OpenedTurn:
-    """The first of the turns that an act gives, once its agent is there. Raises why that is not born."""
+    """Return the first turn of an act, once its agent is born. Raises why the agent is not born."""
     handle = begun.handles[0]
     if handle.kind != REQUEST:
         return {"agent": handle.agent, "handle": str(handle)}
@@ -208,9 +208,9 @@ def prompt(reach: Access, agent: NamedAgent, text: str) -> Begun:
 
 
 def kept_prompt(reach: Access, agent: str, text: str, **further: Any) -> TurnHandle:
-    """The handle of the turn of a prompt that is left for an agent, once under the key.
+    """Store a prompt for an agent, once for its key; return the handle of its turn.
 
-    ``further``: data and blobs of the message that it will be.
+    ``further``: data and blobs of the message that the prompt will become.
     """
     said = prompt_text(text)
 
@@ -222,12 +222,12 @@ def kept_prompt(reach: Access, agent: str, text: str, **further: Any) -> TurnHan
 
 
 def take_back(reach: Access, handle: TurnHandle) -> bool:
-    """Take a prompt back whose turn has not begun; return whether it had not."""
+    """Withdraw a prompt whose turn has not begun; return whether that was so."""
     return handle.kind == MAIL and bool(reach.commit(WithdrawPrompt(handle.agent, handle.number)))
 
 
 def end_or_take_back(reach: Access, handle: TurnHandle) -> bool:
-    """End a turn, or take its prompt back; return whether it was taken back."""
+    """End a turn, or withdraw its prompt; return whether the prompt was withdrawn."""
     if take_back(reach, handle):
         return True
     if (seen := reach.turns.seen(handle)).is_open:

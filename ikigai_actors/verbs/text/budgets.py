@@ -13,18 +13,18 @@ def dollars(micro: int) -> float:
 
 
 def cost_text(tokens: int, micro: int) -> str:
-    """Tokens and micro-dollars, as people read them; without dollars where nothing had a price."""
+    """Return tokens and micro-dollars as text for people; without dollars if nothing had a price."""
     counted = amount_text("tokens", tokens)
     return f"{counted}, {dollar_text(micro)}" if micro else counted
 
 
 def dollar_text(micro: int) -> str:
-    """An amount of micro-dollars, as people read it."""
+    """Return an amount of micro-dollars as text for people."""
     return amount_text("usd", micro)
 
 
 def budget_lines(status: BudgetStatus | None, name: str) -> Iterator[str]:
-    """A line for each limit of a budget; ``name`` is what people call its owner."""
+    """Return a line for each limit of a budget; ``name`` is the name of its owner."""
     if status is None:
         yield "no budget limits it"
         return
@@ -42,7 +42,7 @@ def budget_lines(status: BudgetStatus | None, name: str) -> Iterator[str]:
 
 
 def short_budget(status: BudgetStatus) -> tuple[str, float]:
-    """The part of a budget that is spent, as on a meter: ``$1.24 of $5.00``, and which part that is."""
+    """Return the spent part of a budget for a meter: ``$1.24 of $5.00``, and the fraction."""
     unit = main_unit(status)
     spent, granted = status.spent.get(unit, 0), status.granted[unit]
     part = spent / granted if granted else 1.0
@@ -54,7 +54,7 @@ def short_budget(status: BudgetStatus) -> tuple[str, float]:
 
 
 def main_unit(status: BudgetStatus) -> str:
-    """The unit of a budget that people look at first: its dollars, or else its tokens, or else what it limits."""
+    """Return the unit of a budget that matters most: dollars, or else tokens, or else any limit."""
     return next((unit for unit in ("usd", "tokens") if unit in status.granted), next(iter(status.granted)))
 
 

@@ -1,4 +1,4 @@
-"""A call that waits for a person, with all that it would do. Pure.
+"""A call that waits for a person, with all its arguments. Pure.
 
     described_call(call)    write {"file_path": "note.txt", "content": "Lyon"}
 
@@ -7,7 +7,7 @@
                                 - of oak
                                 + of pine
 
-You sign all of a call that you approve. So nothing is cut, blanks stay as they are, and characters that cannot be seen
+A person who approves a call approves all of it. So nothing is cut, blanks stay as they are, and invisible characters
 are spelled out.
 """
 
@@ -47,12 +47,12 @@ class CallLine(NamedTuple):
     part: CallPart = CallPart.TEXT
 
     def __str__(self) -> str:
-        """The line with the sign of its kind: ``-`` goes, ``+`` comes, and the others stay."""
+        """Return the line after a sign for its kind: ``-`` removed, ``+`` added, blank otherwise."""
         return {CallPart.OLD: "- ", CallPart.NEW: "+ ", CallPart.SAME: "  "}.get(self.part, "") + self.text
 
 
 def described_call(call: PendingCall, text: str | None = None) -> str:
-    """A call: on one line if it is short, else, or where the ``text`` of its file is known, with its page below."""
+    """Describe a call: on one line if it is short; else, or if the ``text`` of its file is known, on several lines."""
     line = call_line(call)
     if len(line) <= SHORT and text is None and not call.former:
         return line
@@ -60,19 +60,19 @@ def described_call(call: PendingCall, text: str | None = None) -> str:
 
 
 def edited_file(call: PendingCall) -> str | None:
-    """The path of the file that a call edits; None for another call."""
+    """Return the path of the file that a call edits; None for any other call."""
     arguments = call.input
     texts = [arguments.get(name) for name in ("file_path", "old_string", "new_string")]
     return str(texts[0]) if all(isinstance(text, str) for text in texts) else None
 
 
 def call_line(call: PendingCall) -> str:
-    """The whole call on one line: the tool, and its arguments as JSON."""
+    """Return the whole call on one line: the tool, and its arguments as JSON."""
     return f"{visible(call.tool)} {visible(as_json(dict(call.input)))}"
 
 
 def call_subject(tool: str, arguments: Mapping[str, Any]) -> str:
-    """The subject of a call, on one line: the command, or the file, or else all arguments with their names."""
+    """Return the subject of a call on one line: the command, or the file, or else all arguments."""
     subject = arguments.get("command" if tool == "bash" else "file_path")
     if isinstance(subject, str):
         return one_line(subject)
@@ -81,11 +81,11 @@ def call_subject(tool: str, arguments: Mapping[str, Any]) -> str:
 
 
 def call_page(call: PendingCall, text: str | None = None) -> list[CallLine]:
-    """The lines of a call: its arguments, a text with all its lines, and an edit as a difference.
+    """Return the lines of a call: its arguments, a text with all its lines, and an edit as a difference.
 
     Args:
         call: the call.
-        text: what the file has that it edits: then the lines around the edit are shown, too.
+        text: the contents of the edited file; then the lines around the edit are shown, too.
     """
     return [*_change(call), *input_page(call.input, text)]
 
@@ -103,13 +103,13 @@ def _change(call: PendingCall) -> Iterator[CallLine]:
 
 
 def whole_call(tool: str, arguments: Mapping[str, Any]) -> str:
-    """A call with all that it was given: on one line, or with its page below the name of the tool."""
+    """Return a call with all its arguments: on one line, or on several below the name of the tool."""
     lines = [str(line) for line in input_page(arguments)]
     return f"{visible(tool)}  {lines[0]}" if len(lines) == 1 else "\n".join([visible(tool), *lines])
 
 
 def input_page(call_input: Mapping[str, Any], text: str | None = None) -> list[CallLine]:
-    """The lines of what a call was given; ``text`` is as for `call_page`."""
+    """Return the lines of a call's arguments; ``text`` is as for `call_page`."""
     arguments = dict(call_input)
     old, new = arguments.get("old_string"), arguments.get("new_string")
     if isinstance(old, str) and isinstance(new, str):
@@ -123,7 +123,7 @@ def input_page(call_input: Mapping[str, Any], text: str | None = None) -> list[C
 
 
 def visible(text: str) -> str:
-    """A text in which every character can be seen: those that cannot, newlines too, are spelled out."""
+    """Return a text with invisible characters, including newlines, spelled out."""
     return text if text.isprintable() else "".join(sign if sign.isprintable() else _spelled(sign) for sign in text)
 
 
@@ -176,7 +176,7 @@ def _spelled(sign: str) -> str:
 
 
 def answers(call: PendingCall) -> str:
-    """The keys that answer a question, with what they do."""
+    """Return the keys that answer a question, with their effects."""
     match call.always[-1:]:
         case ("tool",):
             return f"y runs it, n does not, a runs {visible(call.tool)} always"
@@ -186,15 +186,15 @@ def answers(call: PendingCall) -> str:
 
 
 def change_note(call: PendingCall) -> str:
-    """The words about a tool that has changed since an earlier question; empty when it has not."""
+    """Return a note that a tool has changed since an earlier question; empty when it has not."""
     return f"{CHANGED}\n{call.change}" if call.former else ""
 
 
 def always_option(call: PendingCall) -> str:
-    """The option with which an approval of a call holds for others as well."""
+    """Return the option by which an approval of a call also allows later calls."""
     return {TOOL: " --always", EXACT: " --exact"}[call.always[-1]]
 
 
 def always_words(call: PendingCall) -> str:
-    """The calls for which such an approval holds; empty when it holds for this one alone."""
+    """Return which later calls such an approval allows, in words; empty when none."""
     return {EXACT: "this command", TOOL: visible(call.tool)}.get(call.always[-1] if call.always else "", "")

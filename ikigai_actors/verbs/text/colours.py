@@ -1,4 +1,4 @@
-"""The meanings of colours, the same everywhere: amber waits for a person, red is a failure, grey is past.
+"""The meanings of colours: amber waits for a person, red is a failure, grey is past.
 
 Pure: texts say which of their parts mean what, as spans; `ikigai_actors.shell.cli.paint` colours them at a terminal.
 """
@@ -28,7 +28,7 @@ class Meaning(StrEnum):
 
 
 class Span(NamedTuple):
-    """A part of a text that means something."""
+    """A part of a text with a meaning."""
 
     start: int
     end: int
@@ -36,14 +36,14 @@ class Span(NamedTuple):
 
 
 class Coloured(NamedTuple):
-    """A text that a terminal may have, and what its parts mean; the spans do not overlap, and are in order."""
+    """A text that is safe for a terminal, and the meanings of its parts; the spans are in order and do not overlap."""
 
     text: str
     spans: tuple[Span, ...] = ()
 
 
 def coloured(*parts: str | tuple[str, Meaning | None]) -> Coloured:
-    """Put a text together of parts, some of which mean something. Each is made harmless."""
+    """Make a text of parts, some of which have a meaning. Control characters are escaped."""
     text, spans = "", []
     for part in parts:
         words, meaning = (part, None) if isinstance(part, str) else part
@@ -67,7 +67,7 @@ def meaning_of_death(cause: str | None) -> Meaning:
 
 
 def meaning_of_message(message: Message) -> Meaning | None:
-    """The colour of a message in a log: all that no model is shown is past."""
+    """Return the meaning of a message in a log: messages that no model sees are past."""
     if message.kind == Kind.ERROR or message.data.get("is_error"):
         return Meaning.FAILURE
     if message.kind == Kind.APPROVAL:

@@ -5,8 +5,8 @@
     dba: 2 more                   │ kid: 3 more
        5  user  and the indexes?  │    5  fork  inherited: 4 messages from dba
 
-A step is what one party has said, with all that belongs to it: a prompt, or a reply with the results of its calls.
-Where the terminal is narrow, or a person may hear the lines, the two are one below the other.
+A step is a prompt, or a reply with the results of its calls. In a narrow terminal, or for a screen reader, the two
+histories are one below the other.
 """
 
 import re
@@ -22,7 +22,7 @@ from ikigai_actors.verbs.text.tree import pad
 from ikigai_actors.verbs.text.wrap import width
 
 SIDE_BY_SIDE = 60
-"""Columns of a terminal below which the two are one below the other."""
+"""The columns of a terminal below which the two histories are one below the other."""
 
 _BETWEEN = " │ "
 _INDENT = " " * 6
@@ -32,7 +32,7 @@ _MOST_LINES = 5
 
 
 def diff_page(diff: Diff, columns: int, called: NameOf = no_name, beside: bool = True) -> list[str]:
-    """The lines of a diff, each of at most this many columns; the histories are beside each other where there is room.
+    """Return the lines of a diff, each of at most this many columns; the histories are side by side if there is room.
 
     Not ``beside``: one below the other.
     """

@@ -1,4 +1,4 @@
-r"""Text made harmless for a terminal.
+r"""Makes text safe for a terminal.
 
 Text of models and people may hold control characters, which could move the cursor or paint a prompt. They are shown as
 ``\x1b``: C0 (but newline and tab), DEL, C1, the signs that turn the direction of writing or separate lines, and halves
@@ -28,20 +28,20 @@ def harmless(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text as one harmless line."""
+    """Return the text as one safe line."""
     return harmless(" ".join(text.split()))
 
 
 def as_json(value: Any, indent: int | None = None) -> str:
-    """A value as JSON that does a terminal no harm: control characters become JSON's own escapes."""
+    """Return a value as JSON that is safe for a terminal: control characters are escaped."""
     return json.dumps(value, indent=indent, ensure_ascii=False).translate(_JSON_ESCAPES)
 
 
 class HarmlessFormatter(logging.Formatter):
-    """Formats log lines. Text of models and people in them moves no cursor and begins no line."""
+    """Formats log lines. Control characters in them are escaped, and cannot begin a line."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - as logging calls it
-        """The message in one line; a traceback has its own."""
+        """Return the message on one line; a traceback has its own lines."""
         record.message = " ".join(record.message.split())
         return super().formatMessage(record)
 

@@ -1,4 +1,4 @@
-"""The hosts of a database as lines: a list of them, and the notices when they come and go. Pure."""
+"""The hosts of a database as text: a list, and notices when hosts come and go. Pure."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -10,21 +10,21 @@ from ikigai_actors.verbs.text.harmless import one_line
 from ikigai_actors.verbs.text.words import counted, duration
 
 MOST_HEIRS = 5
-"""The most hosts that are named when one of them is gone."""
+"""The most living hosts that are named when a host is gone."""
 
 MOST_TOOLS = 10
-"""The most tools that are named when hosts have different ones."""
+"""The most tools that are named when hosts differ."""
 
 
 def host_lines(
     hosts: Sequence[HostRecord], vacant: Vacant, differences: Sequence[ToolDifference] = ()
 ) -> Iterator[str]:
-    """A line for each host; and one about agents that nobody runs, and about tools that differ, if there are any.
+    """Return a line for each host, and lines about agents without a host and tools that differ, if there are any.
 
     Args:
-        hosts: those that live, and those that have ended lately.
-        vacant: what no host has.
-        differences: the tools that those which live do not have alike.
+        hosts: the living hosts, and those that ended recently.
+        vacant: the agents that no host runs.
+        differences: the tools in which living hosts differ.
     """
     rows = [
         (
@@ -58,7 +58,7 @@ def host_changed(event: HostChanged) -> str:
 
 
 def host_ended(event: HostEnded) -> str:
-    """The line about a host that is gone while others go on with its agents."""
+    """Return the line about a host that is gone, whose agents others take over."""
     name, heirs = one_line(event.host), [one_line(heir) for heir in event.heirs]
     gone = f"Host {name} is gone" if event.host not in event.heirs else f"Host {name} was restarted"
     if not event.agents:
@@ -87,7 +87,7 @@ def _difference(difference: ToolDifference) -> str:
 
 
 def enumerated(names: Sequence[str]) -> str:
-    """Names as a person lists them: ``a, b and c``."""
+    """Return names as a list in words: ``a, b and c``."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 

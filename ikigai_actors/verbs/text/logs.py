@@ -7,10 +7,10 @@ from ikigai_actors.verbs.text.harmless import HarmlessFormatter
 
 
 def log_formatter(form: str, *, as_json: bool) -> logging.Formatter:
-    """The formatter of a log.
+    """Return the formatter of a log.
 
     Args:
-        form: the form of a line for people, as `logging` has it.
+        form: the form of a line for people, as for `logging`.
         as_json: whether each line is a JSON object.
     """
     return JsonFormatter() if as_json else HarmlessFormatter(form)

@@ -1,4 +1,4 @@
-"""The histories of a branch as Markdown, for people to read. No program reads it again."""
+"""The histories of a branch as Markdown for people. Programs cannot read it back."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ _AT_ONCE = 500
 
 
 def export_markdown(store: Store, agent: str, file: Path) -> int:
-    """Write what an agent and all below it have said to a new file; return how many agents that are.
+    """Write the histories of an agent and all below it to a new file; return the number of agents.
 
     Raises what `ikigai_actors.records.transfer.export.export_file` does.
     """
@@ -36,7 +36,7 @@ def export_markdown(store: Store, agent: str, file: Path) -> int:
 
 
 def export_talk(scrollback: Scrollback, name: str, called: NameOf, file: str) -> int:
-    """Write the history of one agent, with what it inherits, to a new file; return how many messages that are.
+    """Write the history of one agent, with its inherited part, to a new file; return the number of messages.
 
     Raises what `export_markdown` does.
     """

@@ -1,4 +1,4 @@
-"""Files that a prompt mentions, to be attached to it: ``@plan.png``, or a path that was pasted or dropped.
+"""Files that a prompt mentions, to be attached: ``@plan.png``, or a path that was pasted or dropped.
 
     files_in("What is wrong in @plan.png?")        # [Path("plan.png")]
     files_in("'/home/me/my plan.png'")             # as terminals paste a file that was dropped on them
@@ -20,10 +20,10 @@ _SUFFIXES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".wav", ".mp3", "
 
 
 def files_in(text: str) -> list[Path]:
-    """The files that a text mentions, each once, in order.
+    """Return the files that a text mentions, each once, in order.
 
     Raises:
-        BadInput: ``@`` names what would be a picture or the like, and there is no such file.
+        BadInput: ``@`` names an attachment by its ending, and there is no such file.
     """
     paths: dict[Path, None] = {}
     for at, double, single, bare in _WORD.findall(text):
@@ -39,7 +39,7 @@ def files_in(text: str) -> list[Path]:
 
 
 def is_command(line: str) -> bool:
-    """Whether a line is a slash command, and not a prompt that begins with the path of a file that was pasted."""
+    """Return whether a line is a slash command, rather than a prompt that begins with a pasted path."""
     return line.startswith("/") and not ("/" in line.split()[0][1:] and _begins_with_file(line))
 
 

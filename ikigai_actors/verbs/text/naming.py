@@ -1,4 +1,4 @@
-"""How a person reads which agent is meant."""
+"""Names of agents for people."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 def name_by_uuid(uuid: str) -> str:
-    """The two words of an agent of which nothing but the uuid is known."""
+    """Return the two words of an agent of which only the uuid is known."""
     return words_of(uuid)
 
 
 def named(agent: "AgentRef") -> str:
-    """The label of an agent, which finds it."""
+    """Return the label of an agent, which finds it."""
     return shown_name_in(agent.system)(agent.uuid)
 
 
 def said_by(error: BaseException, called: Callable[[str], str] = words_of) -> str:
-    """The text of an error for a person, with the name of its agent in place of the uuid."""
+    """Return the text of an error for a person, with the agent's name in place of its uuid."""
     agent = error.agent if isinstance(error, AgentError) else ""
     if not is_agent_uuid(agent) or agent not in str(error):
         return str(error)

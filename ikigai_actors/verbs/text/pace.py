@@ -1,4 +1,4 @@
-"""How fast and for how long an agent works, from what its page sees. Pure: times are given."""
+"""The speed and duration of an agent's work, as its page shows them. Pure: times are arguments."""
 
 from collections import deque
 
@@ -13,13 +13,13 @@ A_TOKEN = 4
 
 
 class Pace:
-    """How fast an answer arrives."""
+    """The speed at which an answer arrives."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()
 
     def tokens_a_second(self, size: int, now: float) -> float:
-        """Note how many characters have arrived; return about how many tokens a second came recently."""
+        """Note how many characters have arrived; return the recent number of tokens a second, approximately."""
         seen = self._seen
         if seen and size < seen[-1][1]:
             seen.clear()  # another answer
@@ -41,7 +41,7 @@ class TurnSpan:
 
     @property
     def seconds(self) -> float:
-        """How long it took so far."""
+        """Return the seconds that it has taken so far."""
         return (self.ended - self.began) / 1000
 
     def add(self, message: Message) -> None:

@@ -29,7 +29,7 @@ _INDENT = " " * 20
 
 
 NameOf = Callable[[str], str | None]
-"""A function that gives the label of an agent by its uuid; None where it knows none."""
+"""Returns the label of an agent by its uuid; None if unknown."""
 
 
 def no_name(uuid: str) -> None:
@@ -37,37 +37,37 @@ def no_name(uuid: str) -> None:
 
 
 class MessageView(NamedTuple):
-    """A message as it is shown."""
+    """A message for a list."""
 
     text: str
     spoken: bool
-    """Whether the model sees it: the rest is shown dim."""
+    """Whether the model sees it; other messages are dim."""
 
 
 class MessageWords(NamedTuple):
-    """A message in words."""
+    """A message as text."""
 
     entry: str
-    """The text beside the name of its kind, in a list of messages: one line or several."""
+    """The text beside its kind in a list of messages: one line or several."""
     line: str | None = None
-    """On its own, between answers: one harmless line; None when it is shown otherwise there, or not at all."""
+    """The text as a single line between answers; None when it is not shown as such."""
     rule: bool = False
-    """Whether it parts what came before from what follows, so that a rule is beside its line."""
+    """Whether it separates the messages before and after it, so that a rule is drawn."""
 
 
 class ForkWords(NamedTuple):
-    """A fork in words, of which several can be joined on one line."""
+    """A fork as text. Several can be joined on one line."""
 
     verb: str
-    """``forked``, or ``inherited:``."""
+    """The verb: ``forked``, or ``inherited:``."""
     what: str
-    """The mark before the name, with a blank after it."""
+    """The mark before the name, followed by a blank."""
     name: str
-    """The other agent."""
+    """The name of the other agent."""
 
 
 def fork_words(message: Message, called: NameOf = no_name) -> ForkWords | None:
-    """The words for a fork, in the log of the parent or of the child; None for any other message."""
+    """Return the text for a fork, in the log of the parent or of the child; None for any other message."""
     if message.kind != Kind.FORK or ("child" in message.data and "number" in message.data):  # a trial
         return None
     if "child" in message.data:
@@ -80,7 +80,10 @@ def fork_words(message: Message, called: NameOf = no_name) -> ForkWords | None:
 def history_page(
     messages: Sequence[Message], uuid: str, most: int, command: str, called: NameOf = no_name
 ) -> list[MessageView]:
-    """The latest messages of a history, oldest first; ``<`` marks inherited ones. The command shows all of it."""
+    """Return the latest messages of a history, oldest first; ``<`` marks inherited ones.
+
+    ``command`` shows all of it.
+    """
     left_out = len(messages) - most
     head = [MessageView(f"({left_out} earlier; {command} shows all)", False)] if left_out > 0 else []
     return [*head, *(_entry(message, uuid, called) for message in messages[-most:])]
@@ -94,13 +97,13 @@ def _entry(message: Message, uuid: str, called: NameOf) -> MessageView:
 
 
 def by_whom(message: Message) -> str:
-    """The principal that has asked for what a message says, in words; empty where none is known."""
+    """Return the principal that caused a message, in words; empty if unknown."""
     principal = principal_in(message)
     return "" if principal is None else f"  (by {one_line(principal)})"
 
 
 def message_words(message: Message, called: NameOf = no_name) -> MessageWords:
-    """The words for a message, for line mode and the application."""
+    """Return the texts of a message, for line mode and the application."""
     data, content = message.data, message.content
     match message.kind:
         case Kind.ASSISTANT if data.get("stop_reason") == "interrupted":
@@ -226,7 +229,7 @@ def _merged(message: Message, called: NameOf) -> tuple[str, str]:
 
 
 def merged_document(document: Mapping[str, Any]) -> str:
-    """A document of a branch that was merged, as its message has it: its path and version, and a conflict."""
+    """Return a document of a merged branch as text: its path and version, and a conflict."""
     conflict = f", a conflict: somebody else has written version {document['other']}" if document.get("other") else ""
     return f"{document['path']}, version {document['version']}{conflict}"
 
@@ -240,7 +243,7 @@ def _saved(data: Mapping[str, Any]) -> str:
 
 
 def stop_note(stop_reason: str, empty: bool) -> str | None:
-    """The note after a reply that stopped for an unusual reason, or is empty; None after all others."""
+    """Return the note after a reply that stopped for an unusual reason, or is empty; None for others."""
     if stop_reason == "interrupted":
         return _INTERRUPTED
     if stop_reason == CUT_BY_BUDGET:
@@ -251,7 +254,7 @@ def stop_note(stop_reason: str, empty: bool) -> str | None:
 
 
 def written(value: object) -> str:
-    """The value of a setting as a person writes it: text unchanged, all else as JSON."""
+    """Return the value of a setting as a person writes it: text unchanged, other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -1,4 +1,4 @@
-"""Records as objects of JSON output: their fields by name, times as people and programs read them."""
+"""Records as JSON objects: their fields by name, times in ISO 8601."""
 
 from collections.abc import Mapping
 from dataclasses import is_dataclass
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def as_row(record: Any) -> dict[str, Any]:
-    """The fields of a record by name, its times in ISO 8601. What a model or person wrote stays as it is stored."""
+    """Return the fields of a record by name, with times in ISO 8601. Texts of models and people are not changed."""
     return {name: _shown(name, value) for name, value in as_dict(record).items()}
 
 
@@ -26,7 +26,7 @@ def _shown(name: str, value: Any) -> Any:
 
 
 def as_value(value: object) -> object:
-    """A value as JSON has it: records by their fields, times in ISO 8601."""
+    """Return a value as JSON data: records by their fields, times in ISO 8601."""
     if is_dataclass(value) and not isinstance(value, type):
         return {name: as_value(field) for name, field in as_row(value).items()}
     if isinstance(value, Mapping):
@@ -44,7 +44,7 @@ def agent_row(agent: "AgentRef") -> dict[str, Any]:
 
 
 def timer_row(timer: "Timer", label: str) -> dict[str, Any]:
-    """A timer in JSON; ``label`` is that of its agent."""
+    """Return a timer as JSON data; ``label`` is that of its agent."""
     return {
         "agent_uuid": timer.agent_uuid,
         "label": label,
@@ -63,5 +63,5 @@ _INNER = {"lease_until", "now", "waits"}
 
 
 def host_row(host: "HostRecord") -> dict[str, Any]:
-    """A host in JSON."""
+    """Return a host as JSON data."""
     return {name: value for name, value in as_row(host).items() if name not in _INNER} | {"state": host.state}

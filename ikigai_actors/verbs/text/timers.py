@@ -1,4 +1,4 @@
-"""Timers, as people read them."""
+"""Timers as text for people."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -9,14 +9,14 @@ from ikigai_actors.records.mail.timers import Timer
 
 
 def timer_line(timer: Timer, sender: str | None) -> str:
-    """A timer on one line; ``sender`` is who has set it; None for a person."""
+    """Return a timer on one line; ``sender`` is the agent that has set it, None for a person."""
     what = {"notice": "reminder", "mail": f"mail from {sender or 'a person'}", "prompt": "prompt"}[timer.fires_as]
     missed = f" (missed {missed_text(timer.missed)})" if timer.missed else ""
     return f"timer {timer.id}  {timer.when}  {what}{missed}: {preview(timer.body)}"
 
 
 def next_lines(times: Sequence[datetime]) -> Iterator[str]:
-    """When a timer would fire that is not set."""
+    """Return lines with the times at which a timer would fire."""
     yield f"With a TEXT it would fire, by the clocks of {times[0].tzinfo}:"
     for time in times:
         yield f"  {time:%a %Y-%m-%d %H:%M %z}"

@@ -8,9 +8,8 @@
 
 Depth first, children under their supervisor in order of creation, adopted ones last; ``*`` at the current agent. A dead
 agent is shown on request, or when a living one is below it. An agent that has lost its supervisor and got no other one
-is marked as an orphan; a stopped agent has its reason beside it. The counts are positions: ``inherited`` is the agent's
-fork point, ``own`` the number of messages of any kind that it wrote itself. So no log is read, and clears and rewinds
-do not count.
+is marked as an orphan; a stopped agent has its reason beside it. ``inherited`` is the agent's fork point, and ``own``
+the number of messages of any kind that it wrote itself. So no log is read, and clears and rewinds are not considered.
 """
 
 from collections import Counter
@@ -26,10 +25,10 @@ from ikigai_actors.verbs.text.harmless import one_line
 from ikigai_actors.verbs.text.wrap import width
 
 DEEPEST = 6
-"""The most levels that are drawn. A deeper agent is at the last one, with its depth as a number."""
+"""The most levels that are drawn. A deeper agent is drawn at the last level, with its depth as a number."""
 
 WIDEST = 36
-"""The widest column of agents: a line of 80 columns has room for the other columns. Longer names stick out."""
+"""The widest column of agents, which leaves room for other columns in 80. Longer names are not cut."""
 
 
 P = TypeVar("P", bound=Placed)
@@ -43,16 +42,16 @@ class ListedTrials:
     """The texts about experiments in a list of agents."""
 
     notes: Mapping[str, str] = field(default_factory=dict)
-    """The text beside an experiment, and beside a trial, by uuid."""
+    """The text beside an experiment or a trial, by uuid."""
     hidden: Collection[str] = frozenset()
-    """The agents that are left out, by uuid."""
+    """The uuids of agents that are left out."""
 
 
 NO_TRIALS = ListedTrials()
 
 
 class Line(NamedTuple):
-    """One line of the tree."""
+    """A line of the tree."""
 
     text: str
     current: bool = False
@@ -66,9 +65,9 @@ class Node(NamedTuple, Generic[P]):
 
     record: P
     branch: str
-    """The lines of the drawing before it."""
+    """The lines of the drawing before the agent."""
     depth: int
-    """How many agents are above it in the drawing."""
+    """The number of agents above it in the drawing."""
 
 
 def tree_lines(
@@ -144,19 +143,19 @@ def tree_lines(
 
 
 def sign_text(sign: Sign) -> str:
-    """A heartbeat, in words."""
+    """Return a heartbeat as text."""
     came = f", {sign.tokens:,} tokens in {LATELY} s" if sign.tokens else ""
     return f"heartbeat {sign.seconds:.0f} s ago{came}"
 
 
 def summary(counts: Mapping[str, int]) -> str:
-    """How many agents there are, by status: ``N running, M dead``, and those in between when there are any."""
+    """Return the numbers of agents by status: ``N running, M dead``, and other statuses if there are any."""
     between = [f"{counts[status]} {status}" for status in ("stopped", "terminating") if counts.get(status)]
     return ", ".join([f"{counts.get('running', 0)} running", *between, f"{counts.get('dead', 0)} dead"])
 
 
 def drawn(records: Sequence[P], wanted: Callable[[P], bool], deepest: int = DEEPEST) -> list[Node[P]]:
-    """The nodes of the agents that are wanted, and of those above them, in the order of the drawing.
+    """Return the nodes of the wanted agents, and of those above them, in the order of the drawing.
 
     Down to ``deepest`` levels are drawn.
     """

@@ -22,7 +22,7 @@ from supervisors.signals import Status
 
 
 def inherited(agent: AgentRef) -> str:
-    """How many messages of its ancestors a child began with, after clears and rewinds."""
+    """Return, in words, how many inherited messages a child began with, after clears and rewinds."""
     count = scrollback_of(agent.system, agent.uuid).remembered()
     return "1 message" if count == 1 else f"{count} messages"
 
@@ -49,18 +49,18 @@ def resume_waits(agent: AgentRef) -> bool:
 
 
 def nothing_to_resume(agent: AgentRef) -> str:
-    """The answer to a person who wants to resume an agent that has no turn to go on with."""
+    """Return the answer that an agent has no turn to resume."""
     return f"Nothing to resume: the latest turn of {named(agent)} was neither cut off nor ended by an error."
 
 
 def waits_for_cont(agent: AgentRef, what: str, current: AgentRef | None = None) -> str:
-    """The line about something that a stopped agent takes up when it goes on."""
+    """Return the line about a message that a stopped agent takes up when it is continued."""
     short = agent.record.short
     return f"{short} is stopped: {what} waits for CONT (/signal CONT{'' if agent == current else f' {short}'})"
 
 
 def explained(trouble: SystemTrouble) -> str:
-    """Trouble, in words for a person."""
+    """Return trouble as text for a person."""
     if isinstance(trouble, ToolTrouble):
         return f"{trouble.toolset}: {one_line(trouble.text)}"
     if isinstance(trouble, WindowNearlyFull):
@@ -85,13 +85,13 @@ def explained(trouble: SystemTrouble) -> str:
 
 
 AND_GOES_ON = ", and goes on with its turn, which was cut off"
-"""The end of the line about a decision, where the agent's turn was left interrupted."""
+"""The end of the line about a decision, if the agent's turn was cut off."""
 
 
 def decided(
     number: int, call: PendingCall, agent: AgentRef, in_time: bool, approved: bool, cut_off: bool = False
 ) -> str:
-    """The line about a decision on a call of another agent, of a turn that was cut off, or that waits no more."""
+    """Return the line about a decision on a call of another agent, of a cut-off turn, or that came too late."""
     if not in_time:
         return f"{number}: that call no longer waits"
     does = "runs" if approved else "does not run"

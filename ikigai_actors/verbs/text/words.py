@@ -1,7 +1,4 @@
-"""Figures and states as a person says them, the same on every screen and in line mode. Pure.
-
-The sign of each kind of state is the same everywhere, too.
-"""
+"""Numbers and states as text for people, the same on all screens. Pure."""
 
 from typing import NamedTuple
 
@@ -20,17 +17,17 @@ SIGNS = {
     "stopped": "‖",
     "dead": "×",
 }
-"""The sign of each kind of state: one column wide, in fonts everywhere."""
+"""The sign of each kind of state: one column wide, and in most fonts."""
 
 RUNS, SUMMARISING = "runs ", "summarising "
-"""How a state begins that names the tools that run, or how many messages are summarised."""
+"""The beginnings of states that name running tools, or the number of messages being summarised."""
 
 
 class Activity(NamedTuple):
-    """A state of an agent, as a person says it."""
+    """A state of an agent, as text for people."""
 
     kind: str
-    """A key of `SIGNS`."""
+    """The kind of state, a key of `SIGNS`."""
     word: str
 
     @property
@@ -59,7 +56,7 @@ _ACTIVITIES = {
 
 
 def activity(state: str, answering: bool = False) -> Activity:
-    """A state as the system names it, put as what it does; ``answering`` says whether words of the answer arrive."""
+    """Convert a state of the system to text for people; ``answering``: whether text of the answer is arriving."""
     if answering and state in (Phase.WAITING_FOR_MODEL, IN_A_TURN):
         return Activity("answering", "answering")
     if (known := _ACTIVITIES.get(state)) is not None:
@@ -74,7 +71,7 @@ def activity(state: str, answering: bool = False) -> Activity:
 
 
 def duration(seconds: float) -> str:
-    """A time in its largest fitting unit: ``12 s``, ``3 min``, ``5 h``, ``2 d``; never less than ``0 s``."""
+    """Return a time in its largest fitting unit: ``12 s``, ``3 min``, ``5 h``, ``2 d``; at least ``0 s``."""
     whole = max(0, int(seconds))
     for most, unit, name in ((120, 1, "s"), (7_200, 60, "min"), (172_800, 3_600, "h")):
         if whole < most:
@@ -83,7 +80,7 @@ def duration(seconds: float) -> str:
 
 
 def in_thousands(number: int) -> str:
-    """A large number, such as one of tokens: ``690``, ``1.2k``, ``41k``, ``1.3M``."""
+    """Return a large number in short form: ``690``, ``1.2k``, ``41k``, ``1.3M``."""
     if number < 1_000:
         return str(number)
     if number < 9_950:
@@ -97,7 +94,7 @@ def took(seconds: float, tokens: int) -> str:
 
 
 def money(dollars: float) -> str:
-    """Dollars, to as many places as matter: ``$1.24``, ``$0.075``, ``$0.0042``."""
+    """Return dollars with as many decimal places as matter: ``$1.24``, ``$0.075``, ``$0.0042``."""
     if not dollars or dollars >= 0.0995:
         return f"${dollars:,.2f}"
     if dollars < 0.00005:
@@ -106,5 +103,5 @@ def money(dollars: float) -> str:
 
 
 def counted(number: int, what: str) -> str:
-    """``1 mail``, ``1,200 mails``; for words whose plural ends in s."""
+    """Return a number with its noun: ``1 mail``, ``1,200 mails``; for nouns with a plural in s."""
     return f"{number:,} {what}" + ("" if number == 1 else "s")

@@ -1,4 +1,4 @@
-r"""The margin: at a terminal only the program itself begins a line at the left edge, where its prompt is.
+r"""The margin of a terminal: only the program's own lines begin at the left edge.
 
     margin = Margin(lambda: 80)
     margin.put("Hel")               "  Hel"
@@ -27,10 +27,10 @@ def width(text: str) -> int:
 
 
 class Margin:
-    """A text that is indented, piece by piece."""
+    """Indents a text, piece by piece."""
 
     def __init__(self, columns: Callable[[], int]) -> None:
-        """Begin at the edge; ``columns`` gives the width of the terminal."""
+        """Begin at the left edge; ``columns`` returns the width of the terminal."""
         self._columns = columns
         self._column = 0
 
@@ -38,8 +38,8 @@ class Margin:
         """Indent a piece as it is printed.
 
         Args:
-            text: the piece; harmless, except for tabs and newlines.
-            own: whether it begins with the program's own words. Its indented lines are indented already.
+            text: the piece, safe for a terminal except for tabs and newlines.
+            own: whether it begins with the program's own text, which is indented already.
         """
         columns = max(self._columns(), _NARROWEST)
         first, *others = text.split("\n")

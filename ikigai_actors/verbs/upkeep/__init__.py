@@ -1,4 +1,4 @@
-"""Work on a whole database, beside its agents: a module for each subject. Each gives lines for a person.
+"""Maintenance of a whole database: a module for each subject, whose functions return lines for a person.
 
 draft, draft_records   an agent that is made of a file of another program, and the records of its import
 prices     what models cost, and where that is written

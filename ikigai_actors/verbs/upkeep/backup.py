@@ -17,15 +17,15 @@ class Backup(NamedTuple):
     """The report of a backup."""
 
     lines: list[str]
-    """For a person."""
+    """The lines for a person."""
     sound: bool
-    """Whether the backup keeps what it must: a violation was copied with the rest."""
+    """Whether the backup is sound. False if a violation was copied."""
 
 
 def make(database: str | None, file: str, line: Callable[[str], AbstractContextManager[None]] = no_line) -> Backup:
-    """Back a database of any version up to a new file, and check it where this program knows the version.
+    """Back up a database of any version to a new file, and check it if this program knows the version.
 
-    ``line`` says what it does, for the length of a block.
+    ``line`` shows the present step, for the time of a block.
 
     Raises what `open_existing`, `as_target` and `back_up` do.
     """

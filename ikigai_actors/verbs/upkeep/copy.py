@@ -17,13 +17,13 @@ class Transfer(NamedTuple):
     """The report of a copy."""
 
     lines: list[str]
-    """For a person."""
+    """The lines for a person."""
     sound: bool
-    """Whether the copy keeps what it must: a violation was copied with the rest."""
+    """Whether the copy is sound. False if a violation was copied."""
 
 
 def copy_to(source: str, target: str, bar: Bar = no_bar) -> Transfer:
-    """Copy a database that is there to an empty one, and check it; ``bar`` shows how many rows are done.
+    """Copy an existing database to an empty one, and check it; ``bar`` shows the progress.
 
     Raises what `existing` and `copy_database` do.
     """

@@ -1,4 +1,4 @@
-"""``ikigai doctor``: the fence that holds on this machine."""
+"""``ikigai doctor``: reports the fence of this machine."""
 
 import os
 from dataclasses import asdict
@@ -10,7 +10,7 @@ from ikigai_actors.tools.fence.tiers import Tier
 from ikigai_actors.verbs.opening import Options
 
 STATUS = {Tier.NAMESPACES: 0, Tier.LANDLOCK: 1, Tier.SEATBELT: 1, Tier.NONE: 2}
-"""The exit status, by the tier that holds."""
+"""The exit status, by the tier of the fence."""
 
 
 def examination(options: Options) -> Examination:
@@ -20,7 +20,7 @@ def examination(options: Options) -> Examination:
 
 
 def report(report: Examination) -> list[str]:
-    """Lines for a person."""
+    """Return the report as lines for a person."""
     rows = {
         "tier": report.tier,
         "Landlock": f"version {report.landlock_abi}, errata {report.errata}" if report.landlock_abi else "no",
@@ -33,5 +33,5 @@ def report(report: Examination) -> list[str]:
 
 
 def as_fields(report: Examination) -> dict[str, object]:
-    """For a program."""
+    """Return the report as data for a program."""
     return asdict(report)

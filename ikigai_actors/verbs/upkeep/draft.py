@@ -1,4 +1,4 @@
-"""A draft: an agent that is made of a recording, and its log as far as it is written. Pure.
+"""Drafts: agents that are made of a recording, with their logs. Pure.
 
 A log is written as the runtime would have: a prompt opens a turn, a reply without calls ends it, and what was cut off
 ends as interrupted. A result that answers no call is left out. The data of each message that a recording has names the
@@ -26,19 +26,19 @@ from ikigai_actors.text import storable
 PART_BYTES = 4 * 2**20
 """Bytes of a part of a recording, which is stored as a blob."""
 NO_CALLS: Mapping[str, Any] = {"missing": "tell", IMPORTED: True}
-"""The setting ``effects`` of an agent that was imported: no call runs, and its model reads that."""
+"""The setting ``effects`` of an imported agent: no call runs, and its model gets an error as the result."""
 
 
 class SourceFile(Protocol):
-    """A file of which a draft is made."""
+    """A file from which drafts are made."""
 
     @property
     def name(self) -> str:
-        """The place, as errors and the agents' notes name it."""
+        """The path, for errors and for the agents' notes."""
 
     @property
     def data(self) -> bytes:
-        """The bytes."""
+        """The bytes of the file."""
 
 
 class SourceLine(Protocol):
@@ -46,7 +46,7 @@ class SourceLine(Protocol):
 
     @property
     def number(self) -> int:
-        """The place in the file, from 1 on."""
+        """The number of the line, from 1."""
 
     def refuse(self, why: str) -> NoReturn:
         """Raise an error that names the line."""
@@ -60,12 +60,12 @@ class DraftMessage(NamedTuple):
     data: Mapping[str, Any]
     at: int
     tokens: int = 0
-    """The cost of the request that it ends."""
+    """The cost of the request that the message ends, in tokens."""
     usd: int = 0
 
     @property
     def begins_a_step(self) -> bool:
-        """Whether what is kept beside a summary may begin with it."""
+        """Return whether the messages that a summary keeps may begin with this one."""
         return self.kind in (Kind.USER, Kind.ASSISTANT)
 
 
@@ -84,11 +84,11 @@ class Draft:
         """Begin the log of an agent.
 
         Args:
-            key: what its uuid is made of.
-            name: what it is called, as far as an agent can be.
-            parent: the one of which it was forked; None for one that inherits nothing.
+            key: the text from which its uuid is made.
+            name: its name, if it is valid for an agent.
+            parent: the draft from which it was forked; None if it inherits nothing.
             fork: the position of the parent at which it was forked.
-            supervisor: the one above it; None is the parent.
+            supervisor: its supervisor; None for the parent.
         """
         self.uuid = _uuid_of(key)
         self.name = _name_of(name)
@@ -121,7 +121,7 @@ class Draft:
         return list(self._waiting)
 
     def begin(self, of: SourceFile | None, facts: Mapping[str, Any], settings: Mapping[str, Any], at: int) -> None:
-        """Write its settings, and the note with the recording that it is made of."""
+        """Write its settings, and the note with the recording."""
         if settings:
             self._write(Kind.CONFIGURE, "", {name: _clean(value) for name, value in settings.items()}, at)
         fields: dict[str, Any] = {name: _clean(value) for name, value in facts.items() if value}
@@ -132,18 +132,18 @@ class Draft:
         self._write(Kind.NOTE, "", data, at)
 
     def configure(self, line: SourceLine, settings: Mapping[str, Any], at: int) -> None:
-        """Change its settings."""
+        """Write a change of its settings."""
         self._write(Kind.CONFIGURE, "", {name: _clean(value) for name, value in settings.items()}, at, line)
 
     def prompt(self, line: SourceLine, text: str, at: int, pictures: Sequence[Attachment] = ()) -> int:
-        """Open a turn; one that is in progress was interrupted. Returns the position."""
+        """Write a prompt, which opens a turn. A turn in progress counts as interrupted. Returns the position."""
         self.interrupt(at)
         self.is_open = True
         self.prompts.append(self._said(Kind.USER, line, text, at, pictures))
         return self.prompts[-1]
 
     def prompt_more(self, line: SourceLine, text: str, at: int, pictures: Sequence[Attachment] = ()) -> None:
-        """Add a text to the prompt that was just written; without one, it is a prompt."""
+        """Add a text to the prompt that was just written; if there is none, write a prompt."""
         if not self.messages or self.messages[-1].kind != Kind.USER:
             self.prompt(line, text, at, pictures)
             return
@@ -152,7 +152,7 @@ class Draft:
         self._said(Kind.USER, line, both, last.at, pictures, last.data)
 
     def word(self, line: SourceLine, text: str, at: int, pictures: Sequence[Attachment] = ()) -> None:
-        """Say something within a turn, after all results; without a turn it is a prompt."""
+        """Write a steering message within a turn, after all results; without a turn, write a prompt."""
         if not self.is_open or self._waiting:
             self.prompt(line, text, at, pictures)
         else:
@@ -161,7 +161,7 @@ class Draft:
     def reply(
         self, line: SourceLine, reply: Reply, model: str, at: int, lines: Iterable[int] = (), usd: int = 0
     ) -> None:
-        """Write a reply of a model. One without calls ends the turn."""
+        """Write a reply of a model. A reply without calls ends the turn."""
         try:
             reply = checked_reply(reply)
         except TypeError as error:
@@ -176,7 +176,7 @@ class Draft:
     def result(
         self, line: SourceLine, call: str, text: str, at: int, is_error: bool, pictures: Sequence[Attachment] = ()
     ) -> bool:
-        """Write the result of a call; returns whether there was such a call without a result."""
+        """Write the result of a call; return whether there was such a call without a result."""
         if (name := self._waiting.pop(call, None)) is None:
             return False
         data = {"tool_use_id": call, "name": name, **({"is_error": True} if is_error else {})}
@@ -184,7 +184,7 @@ class Draft:
         return True
 
     def cost(self, usage: Usage) -> None:
-        """Say what the latest reply has cost, if that is not known yet."""
+        """Record the cost of the latest reply, if it is not known yet."""
         for place in range(len(self.messages) - 1, -1, -1):
             message = self.messages[place]
             if message.kind == Kind.ASSISTANT:
@@ -199,13 +199,13 @@ class Draft:
         self._write(Kind.ERROR, text, {}, at, line)
 
     def interrupt(self, at: int, line: SourceLine | None = None, text: str = "") -> None:
-        """End a turn that is in progress without an answer."""
+        """End a turn in progress without an answer."""
         if self.is_open:
             self._end()
             self._write(Kind.INTERRUPTED, text, {}, at, line)
 
     def summarise(self, line: SourceLine, text: str, at: int, keep_from: int = 0, usd: int = 0) -> None:
-        """Replace what was said before the first step from a position on by a text; the whole history for 0."""
+        """Replace the history before the first step from a position on by a summary; all of it for 0."""
         if self._waiting:
             self.interrupt(at)
         if not text.strip():
@@ -216,7 +216,7 @@ class Draft:
         self._write(Kind.SUMMARY, text, {"keep_from": self._kept, "how": "given"}, at, line, (), usd)
 
     def step_of(self, number: int) -> int:
-        """The position of the step that a line of the file begins, also where that is inherited; 0 for none."""
+        """Return the position of the step that a line of the file begins, also an inherited one; 0 for none."""
         draft: Draft | None = self
         upto = self.head
         while draft is not None:
@@ -248,7 +248,7 @@ class Draft:
         self._write(Kind.NOTE, "", {name: _clean(value) for name, value in facts.items()}, at, line)
 
     def bear(self, child: "Draft") -> int:
-        """Write the birth of a child; returns its position. The log gets no other messages after that."""
+        """Write the birth of a child; return its position. No further messages may be added to this log."""
         at = {} if child.fork == self.head else {"at": child.fork}
         return self._write(Kind.FORK, "", {"child": child.uuid, **at}, child.messages[0].at)
 
@@ -307,7 +307,7 @@ class Draft:
 
 
 def picture(data: object, most: int = LARGEST) -> Attachment | None:
-    """The attachment of a base64 text; None where it has none that a model takes."""
+    """Return the attachment of a base64 text; None if it is no attachment that a model takes."""
     if not isinstance(data, str) or len(data) > most * 4 // 3 + 4:
         return None
     try:

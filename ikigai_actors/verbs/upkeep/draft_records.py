@@ -17,11 +17,11 @@ _Fields = dict[str, Any]
 
 
 def records_of(drafts: Sequence[Draft], program: str) -> list[Record]:
-    """The records of a file that has these agents, the first one on top; each is checked as in any file.
+    """Return the records of a file with these agents, the first one topmost; each is checked as in any file.
 
     Args:
-        drafts: parents first; their births are written here, so nothing may be added to them afterwards.
-        program: what has written the recordings, for the header.
+        drafts: the drafts, parents first. Their births are written here, so nothing may be added to them afterwards.
+        program: the program that has written the recordings, for the header.
     """
     for draft in drafts:
         draft.interrupt(draft.messages[-1].at)

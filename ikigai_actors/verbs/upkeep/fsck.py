@@ -8,7 +8,7 @@ from ikigai_actors.verbs.text.harmless import as_json, one_line
 
 
 def examine(database: str | None) -> Report:
-    """Check a database that is there. Raises what `existing` does."""
+    """Check an existing database. Raises what `existing` does."""
     with existing(database) as store:
         return inspect(store)
 
@@ -22,7 +22,7 @@ def as_lines(report: Report) -> list[str]:
 
 
 def report_as_json(report: Report) -> str:
-    """The same as an object: ``agents``, ``messages``, ``violations``; ``notes`` where there are any."""
+    """Return the report as a JSON object: ``agents``, ``messages``, ``violations``; ``notes`` if there are any."""
     fields = asdict(report)
     return as_json(fields if report.notes else {key: fields[key] for key in fields if key != "notes"}, indent=2)
 

@@ -1,4 +1,4 @@
-"""``ikigai prices``: what models cost, and where that is written."""
+"""``ikigai prices``: the prices of models, and where they are written."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from ikigai_actors.system.options import usual_prices
 
 
 def sources() -> list[str]:
-    """Lines about the prices that are known."""
+    """Return lines about the known prices."""
     known = KnownPrices.newest(home())
     return [
         f"{len(known.prices)} names of models, of {known.as_of}, from {known.source}",
@@ -21,7 +21,7 @@ def sources() -> list[str]:
 
 
 def price_lines(model: str, config: str | None) -> list[str]:
-    """Lines about the price of a model. Raises `BadInput` when it has none."""
+    """Return lines about the price of a model. Raises `BadInput` when it has none."""
     prices = Prices(configuration(config).prices).over(usual_prices())
     price = prices.of_model(model)
     if price is None:
@@ -34,7 +34,7 @@ def price_lines(model: str, config: str | None) -> list[str]:
 
 
 def update(file: str | None) -> list[str]:
-    """Write the list of prices; return lines about it. Raises `BadInput`."""
+    """Update the file of prices; return lines about it. Raises `BadInput`."""
     made = price_list(datetime.now(UTC))
     path = Path(file) if file is not None else home() / KNOWN_FILE
     try:
@@ -51,7 +51,7 @@ def update(file: str | None) -> list[str]:
 
 
 def trouble_with_prices(history: Path | None, config: str | None) -> list[str]:
-    """The faults of the prices of ``ikigai.toml`` and of those beside a history."""
+    """Return the faults of the prices in ``ikigai.toml``, and of those in the database's directory."""
     try:
         return known_prices(home(), history, configuration(config).prices)[1]
     except BadInput as error:

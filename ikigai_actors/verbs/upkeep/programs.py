@@ -1,6 +1,6 @@
-"""Whether programs fit the turns that are open: each function is called up to where it waits, and unwound.
+"""Checks whether programs fit their open turns: each function is called up to where it waits, and then unwound.
 
-Nothing is done: an act is only asked for, and whatever else the function changes is refused, as for who only looks.
+No act is carried out, and all other changes by the function are refused, as for a principal that may only look.
 """
 
 from collections.abc import Iterable
@@ -17,18 +17,18 @@ class CheckedTurn(NamedTuple):
     """An open turn of a program."""
 
     agent: str
-    """The uuid."""
+    """The uuid of the agent."""
     name: str
     turn: int
-    """The position of the message that opened it."""
+    """The position of the message that opened the turn."""
     program: str
-    """The program that runs it; with its hash, where the app has it."""
+    """The program that runs it, with its hash if the app has the program."""
     why: str
-    """Why it does not fit; empty where it does."""
+    """Why the program does not fit; empty if it does."""
 
 
 def check_programs_of(database: str | None, programs: Iterable[Program]) -> list[CheckedTurn]:
-    """Look at each open turn of the agents whose models are these programs. Raises as `AttachedSystem.open` does."""
+    """Check each open turn of agents whose models are these programs. Raises as `AttachedSystem.open` does."""
     known = {program.name: program for program in programs}
     turns: list[CheckedTurn] = []
     with AttachedSystem.open(database) as system, acting_for(LOOKER):
@@ -49,5 +49,5 @@ def as_lines(checked: list[CheckedTurn]) -> list[str]:
 
 
 def checked_as_json(turns: list[CheckedTurn]) -> str:
-    """The same as a list of objects; ``why`` is empty where a turn fits."""
+    """Return the same as a JSON list; ``why`` is empty if a turn fits."""
     return as_json([turn._asdict() for turn in turns], indent=2)

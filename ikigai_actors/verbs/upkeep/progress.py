@@ -1,4 +1,4 @@
-"""Progress of work on a database: who calls it may show a bar, or say what it waits for."""
+"""Progress of work on a database: callers may show a bar, or the present step."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -12,11 +12,11 @@ Bar = Callable[[str], AbstractContextManager[Advance]]
 
 @contextmanager
 def no_bar(what: str) -> Iterator[Advance]:
-    """Show nothing."""
+    """Show no bar."""
     yield lambda done, total: None
 
 
 @contextmanager
 def no_line(what: str) -> Iterator[None]:
-    """Say nothing."""
+    """Show no step."""
     yield

@@ -18,14 +18,14 @@ from ikigai_actors.verbs.upkeep.progress import Bar, no_bar
 
 
 def prune_database(database: str | None, dead_before: str, dry_run: bool, vacuum: bool, bar: Bar = no_bar) -> list[str]:
-    """Delete the messages and mail of those who were dead for so long; return lines for a person.
+    """Delete the messages and mail of agents that have been dead for this long; return lines for a person.
 
     Args:
-        database: its place.
+        database: the path or URL; None for the default.
         dead_before: as `parse_span` takes it.
-        dry_run: only say what would be deleted.
+        dry_run: only report what would be deleted.
         vacuum: rewrite an SQLite file afterwards.
-        bar: shows how many agents are done.
+        bar: shows the number of finished agents.
 
     Raises what `existing`, `prune_logs` and `Store.shrink` do, and `BadInput`.
     """

@@ -60,7 +60,7 @@ def writing(file: str, what: str) -> Iterator[IO[bytes]]:
 
 
 def looked_at(file: Path | RecordFile, documents: str, stopped: bool, go: bool) -> ImportFile:
-    """A file of agents, checked, before anything of it is imported. Raises `BadInput`."""
+    """Check a file of agents before its import. Raises `BadInput`."""
     return ImportFile.of(file, documents, stopped, go)
 
 
@@ -103,7 +103,7 @@ def _renewed(done: Imported) -> str:
 
 
 def preview_of(file: ImportFile, json: bool) -> str:
-    """The preview of a file: lines for a person, or a JSON object with the agents as the file has them."""
+    """Return the preview of a file: lines for a person, or a JSON object with the agents of the file."""
     preview = file.manifest.preview
     if json:
         return as_json(_as_object(preview, [(agent.uuid, agent.name, agent.status) for agent in preview.agents]))
