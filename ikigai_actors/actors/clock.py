@@ -1,4 +1,4 @@
-"""The runtime's clock. The composition root chooses it, so a simulation can turn the hands."""
+"""The runtime's clock. A simulation replaces it by a clock of its own."""
 
 import time
 from functools import partial

@@ -212,9 +212,9 @@ def places_in(
 
     Args:
         everything: the history.
-        counting: what counts of it.
-        turns: its turns.
-        steps: whether all boundaries are places.
+        counting: the effective messages of the history: those not cleared, undone or rewound.
+        turns: the turns of the history.
+        steps: whether all step boundaries can be probed.
 
     Raises `BadInput` when there is no turn.
     """

@@ -159,7 +159,7 @@ class AnthropicProvider:
         return not self._address() if self._batches is None else self._batches
 
     async def batch_body(self, request: Request) -> bytes:
-        """The request as a batch has it. Raises `ProviderError` for one that cannot be sent."""
+        """Return the request in the form for a batch. Raises `ProviderError` for a request that cannot be sent."""
         await self._client.enter()
         arguments = self._arguments(request)
         further = arguments.pop("extra_body", {})
@@ -195,7 +195,7 @@ class AnthropicProvider:
             return (await batches.retrieve(remote)).processing_status == "ended"
 
     async def batch_results(self, remote: str) -> Sequence[BatchResult]:
-        """The results of a batch that has ended. Raises `ProviderError`."""
+        """Return the results of an ended batch. Raises `ProviderError`."""
         async with self._batches_of_service() as batches:
             decoder = await batches.results(remote)
             return [BatchResult(entry.custom_id, _outcome_of(entry.result)) async for entry in decoder]
@@ -216,7 +216,7 @@ class AnthropicProvider:
         _import_client()
 
     def check_ready(self) -> None:
-        """Raise `ProviderMissing` where there is no key. May block."""
+        """Raise `ProviderMissing` if there is no API key. May block."""
         keys = (self._options.get("api_key"), os.environ.get("ANTHROPIC_API_KEY"))
         if not any(keys) and "base_url" not in self._options:
             client = self._new_client()  # it alone knows the other places for a key
@@ -224,11 +224,11 @@ class AnthropicProvider:
                 raise ProviderMissing(_NO_KEY, unavailable=True, free=True)
 
     def window(self, model: str) -> int:
-        """How many tokens a model takes; 0 when it is not known."""
+        """Return the size of a model's context window in tokens; 0 if unknown."""
         return anthropic_window(model or self.model)
 
     def refers_to_tools(self, model: str) -> bool:
-        """Whether tools are loaded where results refer to them: by Anthropic's own service, for newer models."""
+        """Return whether the service loads tools that results refer to: Anthropic's own, for newer models."""
         if self._tool_references is not None:
             return self._tool_references
         return not self._address() and _loads_tools(model or self.model)

@@ -36,7 +36,7 @@ def broke_off(error: Exception) -> bool:
 
 
 def is_unavailable(error: Exception) -> bool:
-    """Whether the service does not serve, so that another one may be asked instead."""
+    """Return whether the service is unavailable, so that another one may be asked instead."""
     import anthropic
 
     if isinstance(error, anthropic.APIStatusError | ServiceFailure):
@@ -45,7 +45,7 @@ def is_unavailable(error: Exception) -> bool:
 
 
 def is_free(error: Exception) -> bool:
-    """Whether the service refused the request before a reply began, and bills nothing, or was not reached at all."""
+    """Return whether the service was not reached, or refused the request before a reply began and bills nothing."""
     import anthropic
     import httpx2
 
@@ -54,7 +54,7 @@ def is_free(error: Exception) -> bool:
 
 
 def retry_after(error: Exception) -> float | None:
-    """The seconds after which the same request may be sent again, as `ProviderError.retry_after`."""
+    """Return the seconds after which the same request may be sent again, as `ProviderError.retry_after`."""
     import anthropic
 
     match error:

@@ -67,11 +67,11 @@ class MessagesReply(StreamedReply):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the service said why it ends."""
+        """Return whether the service has given a reason for the end of the reply."""
         return self._message is not None and self._message.get("stop_reason") is not None
 
     def deltas_of(self, event: Mapping[str, Any]) -> Iterator[Delta]:
-        """Take an event; give what is new in it. Raises `ServiceFailure` and `MalformedStreamError`."""
+        """Take an event; yield the deltas in it. Raises `ServiceFailure` and `MalformedStreamError`."""
         kind = expect(str, event.get("type", "error" if event.get("error") else None), "type of an event")
         match kind:
             case "error":

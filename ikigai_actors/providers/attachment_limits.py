@@ -14,38 +14,38 @@ from ikigai_actors.providers.blocks import Blob
 
 @dataclass(frozen=True, slots=True)
 class AttachmentLimits:
-    """The attachments that a service takes in a request. Bytes are those that are sent, in base64: four for three."""
+    """The attachments that a service accepts in a request. Bytes are counted after base64 encoding: four for three."""
 
     number: int
-    """How many in a request."""
+    """The most attachments in a request."""
     size: int
     """Bytes of all in a request."""
     picture_size: int | None = None
-    """Bytes of a picture; None for no limit but `size`."""
+    """The most bytes of a picture; None for no limit but `size`."""
     pixels: int | None = None
-    """Pixels of a picture along a side; None for no limit."""
+    """The most pixels of a picture along a side; None for no limit."""
     many: int | None = None
-    """Above this many in a request, the limit is `pixels_of_many`; None for never."""
+    """With more than this number of attachments in a request, `pixels_of_many` replaces `pixels`; None for never."""
     pixels_of_many: int = 0
-    """Pixels of a picture along a side, where there are many."""
+    """The most pixels of a picture along a side in a request with many attachments."""
     kinds: frozenset[str] = frozenset({"image", "application"})
-    """The first halves of the media types that are sent; what is not sent counts nothing."""
+    """The first halves of the media types that are sent; other attachments are not counted."""
 
     def takes(self, blob: Blob) -> bool:
-        """Whether the service takes this, if it is alone."""
+        """Return whether the service accepts this attachment by itself."""
         sent, is_picture = _sent(blob), _kind(blob) == "image"
         small = not is_picture or self.pixels is None or blob.pixels <= self.pixels
         limit = self.picture_size if is_picture and self.picture_size is not None else self.size
         return _kind(blob) not in self.kinds or (small and sent <= limit)
 
     def counts(self, blob: Blob) -> bool:
-        """Whether this is sent, and is part of what may be too much."""
+        """Return whether this attachment is sent, and so counts against the limits."""
         return _kind(blob) in self.kinds and self.takes(blob)
 
     def excess(self, shown: Sequence[Blob], new: Sequence[Blob]) -> int:
-        """How many are shown by reference from now on, of those that are shown and of new ones, the oldest first.
+        """Return how many attachments, oldest first, must be replaced by references so that the request is accepted.
 
-        The new ones, which come in one message or in one round of results, are shown as far as the limits allow it.
+        New attachments, of one message or one round of results, are shown as far as the limits allow.
         """
         every = (*shown, *new)
         if self._fits(every):
@@ -69,12 +69,12 @@ _MB = 2**20
 MESSAGES_LIMITS = AttachmentLimits(
     number=100, size=28 * _MB, picture_size=5 * _MB, pixels=8_000, many=20, pixels_of_many=2_000
 )
-"""Anthropic's, of 32 MB for a request; the rest is left to texts."""
+"""The limits of Anthropic: a request has 32 MB; the rest is left for text."""
 _WITH_SOUNDS = frozenset({"image", "application", "audio"})
 OPENAI_LIMITS = AttachmentLimits(number=500, size=48 * _MB, kinds=_WITH_SOUNDS)
 """OpenAI's, of 50 MB for a request."""
 NOTHING_ATTACHED = AttachmentLimits(number=0, size=2**63, kinds=_WITH_SOUNDS)
-"""For a request of words alone."""
+"""The limits of a service that accepts text only."""
 
 
 def _kind(blob: Blob) -> str:

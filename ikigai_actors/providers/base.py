@@ -1,4 +1,4 @@
-"""The interface of a model: one method, a request in, a reply out, deltas on the way.
+"""The interface of a model: one method that takes a request and returns a reply, with deltas meanwhile.
 
 A provider is written against these types alone. It keeps no agent's state: the request holds all that the model may
 know.
@@ -32,7 +32,7 @@ class ToolCall:
     input: Mapping[str, Any] = field(default_factory=dict)
     """The arguments: a JSON object."""
     id: str = ""
-    """The provider's id of the call; empty when the provider gives none."""
+    """The provider's id of the call; empty if the provider gives none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Usage:
     cache_read_input_tokens: int = 0
     """Tokens of the request that the provider's cache served."""
     cache_creation_1h_input_tokens: int = 0
-    """Of those that were written to the cache, the tokens that stay for an hour: they cost more."""
+    """The part of the tokens written to the cache that is kept for an hour, at a higher price."""
 
     @property
     def all_tokens(self) -> int:
@@ -69,7 +69,7 @@ NO_TOKENS = Usage()
 
 
 FIND_TOOLS = "find_tools"
-"""The tool by which a model finds others (see `ikigai_actors.agent.turn.found`)."""
+"""The tool by which a model searches for further tools (see `ikigai_actors.agent.turn.found`)."""
 
 
 REFUSAL = "refusal"
@@ -77,7 +77,7 @@ REFUSAL = "refusal"
 
 
 CUT_BY_BUDGET = "budget"
-"""Why a reply stopped that was cut to what a strict budget had left."""
+"""The stop reason of a reply that was cut to the rest of a strict budget."""
 
 
 _NO_VALUE: Any = None
@@ -90,25 +90,25 @@ class Reply(Generic[O_co]):
     text: str = ""
     """The text blocks, joined."""
     tool_calls: tuple[ToolCall, ...] = ()
-    """The calls it asks for, in order."""
+    """The requested tool calls, in order."""
     stop_reason: str = "end_turn"
     """Why the model stopped, in the provider's word: mostly ``end_turn`` or ``tool_use``; ``max_tokens`` for a reply
     that was cut, `CUT_BY_BUDGET` where a strict budget had no more left for it, and `REFUSAL` where the model does not
     want to answer. It is stored and shown; whether the turn goes on depends on ``tool_calls`` alone.
     """
     usage: Usage | None = None
-    """Tokens, when the provider reports them."""
+    """The tokens used; None if the provider does not report them."""
     blocks: tuple[Mapping[str, Any], ...] = ()
-    """The provider's content blocks, unaltered, when it has any: what is sent back to it."""
+    """The provider's own content blocks, unaltered, which are sent back to the same provider; empty if it has none."""
     model: str = ""
-    """The model that made the reply, as the provider names it."""
+    """The name of the model, as the provider reports it."""
     output: O_co = _NO_VALUE
     """The value that the turn was asked for, in a turn that was asked for one: of the type that was asked for, or as
     JSON has it where the type is not known. A provider may give it in a reply without calls: a value of the type, or as
     JSON has it.
     """
     batched: bool = False
-    """Whether a batch of its service gave it, at the price of one."""
+    """Whether the reply came from a batch, at the price of batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Request:
     agent: str
     """The uuid of the agent that asks. For the provider's use, never sent to a model."""
     name: str | None
-    """The agent's name, if it has one. For the provider's use, never sent to a model."""
+    """The agent's name; None if it has none. For the provider's use, never sent to a model."""
     model: str
     """The model's name within the provider, empty for the provider's default."""
     system: str
@@ -144,8 +144,8 @@ class Request:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The agent's other settings, e.g. ``max_tokens`` and ``thinking``."""
     shared: int = 0
-    """How many of the first blocks of the messages every sibling sends too: those up to the end of the last reply
-    before the agent was forked. For a provider's prompt cache.
+    """The number of leading blocks of the messages that all siblings share: up to the last reply before the fork. For a
+    provider's prompt cache.
     """
     output: Mapping[str, Any] | None = None
     """The tool by which the model is to give the value that the turn was asked for; it is among the tools, too. Where
@@ -155,11 +155,11 @@ class Request:
     blobs: Mapping[str, bytes] = field(default_factory=dict)
     """The bytes of the pictures and the like in the conversation, by their hash."""
     once: bool = False
-    """Whether it may be sent only once: a strict budget holds what that may cost. A client that tries again by itself
-    must not.
+    """Whether the request must be sent only once, since a strict budget has reserved its cost. A client must not retry
+    it.
     """
     cut_by_budget: bool = False
-    """Whether ``settings["max_tokens"]`` is what a strict budget has left, and less than the reply might have else."""
+    """Whether ``settings["max_tokens"]`` was lowered to the rest of a strict budget."""
     kept: KeptReply | None = None
     """The reply to this request that the service makes already. A provider reads it; where the service has it no more,
     the provider sends the request.
@@ -167,30 +167,30 @@ class Request:
 
     @property
     def conversation(self) -> Sequence[ModelMessage]:
-        """The same conversation as typed blocks, in nobody's protocol (see `ikigai_actors.providers.blocks`)."""
+        """Return the same conversation as typed blocks (see `ikigai_actors.providers.blocks`)."""
         return self.messages.conversation if isinstance(self.messages, MessageForms) else read_messages(self.messages)
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The tokens that a service has counted of a reply that is on its way."""
+    """The tokens that a service has counted for a reply so far."""
 
     usage: Usage
     """The tokens so far."""
     model: str = ""
-    """The model that makes the reply, as the provider names it."""
+    """The name of the model that makes the reply, as the provider reports it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A piece of a reply on its way, or the tokens that it has cost so far."""
+    """A piece of a reply that is arriving, or its tokens so far."""
 
     text: str = ""
     kind: str = "text"
     """``text`` or ``thinking``."""
     spent: Spent | None = None
-    """The tokens that the service has counted so far. The last one counts for a reply that is interrupted or breaks
-    off. Subscribers do not get such a delta.
+    """The tokens counted so far; None for a piece of text. The last count is used if the reply breaks off. Subscribers
+    do not get such deltas.
     """
     kept: KeptReply | None = None
     """The reply as its service keeps it, said once, where the setting ``background`` asks for that: whoever goes on
@@ -219,7 +219,7 @@ class Exit(Exception):
 
 
 class OnDelta(Protocol):
-    """Takes deltas as they arrive. Cheap, never blocks, thread-safe."""
+    """A function that takes deltas as they arrive. It must be quick and thread-safe, and must not block."""
 
     def __call__(self, delta: Delta, /) -> None:
         """Take one delta. Raises `TypeError` for anything else."""
@@ -283,10 +283,7 @@ class Provider(Protocol):
 
 
 def reply_tokens(settings: Mapping[str, Any], usual: int) -> Any:
-    """The most tokens of a reply: as the settings say, else as usual, beside what thinking may take if that is no less.
-
-    A service refuses a request in which thinking may take all of the reply.
-    """
+    """Return the largest number of tokens of a reply: as set, else ``usual``, but more than thinking may use."""
     thinking = settings.get("thinking")
     budget = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
     beside = budget if isinstance(budget, int) and budget >= usual else 0
@@ -298,15 +295,15 @@ OPENING = "(The conversation begins here.)"
 
 
 OPEN_PROMPT = "The prompt that was being worked on at this point, verbatim:"
-"""The text before a prompt that was open when a summary was made. It stays true, so it never changes."""
+"""The text before a prompt that was open when a summary was made. Always the same."""
 
 
 SUMMARISE = "Pause here, and write notes for yourself: they will replace what was said so far."
-"""How the prompt begins that asks for the text of a summary."""
+"""The start of the prompt that asks for a summary."""
 
 
 REPORT = "Pause here, and write notes for the agent from which you were forked."
-"""How the prompt begins that asks for the text by which another agent takes in what this one has done."""
+"""The start of the prompt that asks a fork for a report of its work for another agent."""
 
 
 GO_ON = "Go on."

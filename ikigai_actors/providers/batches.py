@@ -19,11 +19,12 @@ from ikigai_actors.text import described
 
 
 class MemberOutcome(NamedTuple):
-    """The end of a request, as its service has it."""
+    """The result of one request of a batch, as the service reports it."""
 
     kind: str
-    """``succeeded``; ``refused`` where the request is at fault; ``not taken`` where the service refuses the batch;
-    else the service has not answered it."""
+    """The kind: ``succeeded``; ``refused`` if the request is wrong; ``not taken`` if the service refuses the batch;
+    otherwise the service did not answer the request.
+    """
     result: str
     """The answer as JSON, or the reason."""
 
@@ -32,19 +33,19 @@ class ListedBatch(NamedTuple):
     """A batch that a service lists."""
 
     remote: str
-    """The name of it at the service."""
+    """The id of the batch at the service."""
     size: int
-    """How many requests it has."""
+    """The number of requests."""
     has_ended: bool
     id: str | None
-    """Our name of it; None where the service does not keep one: only the results have it."""
+    """Our id of the batch; None if the service stores none: then only the results have it."""
 
 
 class BatchRequest(NamedTuple):
     """One request of a batch."""
 
     custom_id: str
-    """The id under which its result comes: see `custom_id`."""
+    """The id that the result of this request will have: see `custom_id`."""
     body: bytes
     """The request, as `BatchService.batch_body` has written it."""
 
@@ -59,36 +60,36 @@ class BatchResult(NamedTuple):
 class BatchService(Protocol):
     """A provider whose service has batches. Methods that ask the service raise `ProviderError`.
 
-    One that is ``free`` is certain: the service has not taken the batch.
+    An error marked ``free`` means that the service has certainly not accepted the batch.
     """
 
     def takes_batches(self) -> bool:
         """Whether the service at its address has batches."""
 
     async def batch_body(self, request: Request) -> bytes:
-        """The request as a batch has it. Raises `ProviderError` for one that cannot be sent."""
+        """Return the request in the form for a batch. Raises `ProviderError` for a request that cannot be sent."""
 
     def batch_reply(self, request: Request, result: str) -> Reply:
         """The reply in a result that succeeded. Raises `ProviderError`."""
 
     async def create_batch(self, id: str, requests: Sequence[BatchRequest]) -> str:  # noqa: A002 - its field's name
-        """Send a batch; return the service's name of it."""
+        """Send a batch; return the id that the service gives it."""
 
     async def listed_batches(self) -> Sequence[ListedBatch]:
-        """The batches that the service lists, the latest first: those of the last days, at least."""
+        """Return the batches that the service lists, latest first: at least those of the last days."""
 
     async def has_ended(self, remote: str) -> bool:
         """Whether the results of a batch are there."""
 
     async def batch_results(self, remote: str) -> Sequence[BatchResult]:
-        """The results of a batch that has ended, in any order."""
+        """Return the results of an ended batch, in any order."""
 
     async def cancel_batch(self, remote: str) -> None:
-        """Ask for no more results than there are. A batch that has ended stays as it is."""
+        """Cancel the rest of a batch; results that exist are kept. Does nothing for an ended batch."""
 
 
 def batches_of(provider: object) -> BatchService | None:
-    """The batches of a provider's service; None where it has none."""
+    """Return the provider if its service has batches; None otherwise."""
     takes = getattr(provider, "takes_batches", None)
     return cast(BatchService, provider) if takes is not None and takes() else None
 
@@ -105,7 +106,7 @@ def batch_in(custom_id: str) -> str:
 
 
 def whole_reply(reply: StreamedReply, event: Mapping[str, Any]) -> Reply:
-    """The reply that comes as a whole, in one event of its protocol. Raises what a streamed one raises."""
+    """Return a reply that comes whole, in one event. Raises the errors of a streamed reply."""
     for _ in reply.deltas_of(event):
         pass
     if not reply.is_whole:
@@ -117,7 +118,7 @@ def whole_reply(reply: StreamedReply, event: Mapping[str, Any]) -> Reply:
 def batch_errors(
     diagnosis: Diagnosis, service: str, keys: Callable[[], Iterable[str | None]], about: str = "batches"
 ) -> Iterator[None]:
-    """Turn what goes wrong as a service is asked about what it keeps into a `ProviderError`, without keys."""
+    """Turn errors of requests about batches into `ProviderError`, without keys in the text."""
     try:
         yield
     except diagnosis.failures() as error:

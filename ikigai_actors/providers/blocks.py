@@ -15,23 +15,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 THINKING = frozenset({"thinking", "redacted_thinking", "reasoning"})
-"""The types of stored blocks that are a model's thoughts: only that model gets them back."""
+"""The types of stored blocks that hold thinking: they are sent back only to the model that made them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """Bytes that are stored once, under their hash: a picture, a document, a sound. This refers to them."""
+    """A reference to stored bytes, such as a picture, a document or a sound, by their hash."""
 
     sha256: str
     """The hash of the bytes, 64 hexadecimal digits."""
     media: str
-    """The type, as ``image/png``."""
+    """The media type, as ``image/png``."""
     size: int
-    """How many bytes."""
+    """The number of bytes."""
     name: str = ""
-    """The name of the file that it was, if it had one."""
+    """The name of the original file; empty if unknown."""
     pixels: int = 0
-    """The pixels of a picture along its longer side; 0 where they are not known."""
+    """The pixels of a picture along its longer side; 0 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +40,17 @@ class TextBlock:
 
     text: str
     own: Mapping[str, Any] | None = None
-    """The form in which the service that is asked sent it; None for any other text."""
+    """The block as the asked service sent it; None for other text."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkingBlock:
-    """An earlier thought of the model that is asked, to be sent back to it unaltered."""
+    """Earlier thinking of the asked model, to be sent back unaltered."""
 
     text: str
-    """The thought; empty where only the model can read it."""
+    """The thinking text; empty if only the model can read it."""
     own: Mapping[str, Any]
-    """The form in which the service sent it, with its signature."""
+    """The block as the service sent it, with its signature."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +91,12 @@ Attached = PictureBlock | DocumentBlock | AudioBlock
 """A block that refers to a blob."""
 
 Content = TextBlock | Attached
-"""A block that a person or a tool can give: a text, or one that refers to a blob."""
+"""A block that a person or a tool can give: text, or a reference to a blob."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResultBlock:
-    """The result of a call. It is in the message after the call, before all else."""
+    """The result of a call, at the beginning of the message after the call."""
 
     call_id: str
     name: str
@@ -105,17 +105,17 @@ class ResultBlock:
     """Never blank."""
     is_error: bool = False
     attached: tuple[Attached, ...] = ()
-    """Pictures and the like that the tool gave beside the text. An error has none: they follow the results."""
+    """Attachments of the result. For an error they come after all results, and this is empty."""
     found: tuple[str, ...] = ()
-    """The tools to which it refers, so that the service loads their descriptions here; the text names them, too."""
+    """The tools whose descriptions the service loads at this result; the text names them too."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceBlock:
-    """A block that means something only to the service that sent it, which is asked now."""
+    """A block with a meaning only for the asked service, which had sent it."""
 
     own: Mapping[str, Any] = field(default_factory=dict)
-    """The form in which it came."""
+    """The block as the service sent it."""
 
 
 Block = TextBlock | ThinkingBlock | CallBlock | ResultBlock | PictureBlock | DocumentBlock | AudioBlock | ServiceBlock
@@ -123,12 +123,12 @@ Block = TextBlock | ThinkingBlock | CallBlock | ResultBlock | PictureBlock | Doc
 
 @dataclass(frozen=True, slots=True)
 class ModelMessage:
-    """A message of a conversation, as a model is to see it."""
+    """A message of a conversation in the form for a model."""
 
     role: str
     """``user`` or ``assistant``. They alternate; the first and the last message are the user's."""
     blocks: Sequence[Block]
-    """At least one."""
+    """The blocks, at least one."""
 
 
 def attached(blob: Blob) -> Attached:
@@ -152,12 +152,12 @@ def blobs_in(block: Block) -> tuple[Blob, ...]:
 
 
 def read_block(stored: Mapping[str, Any], made_by: str, asked: str) -> Block | None:
-    """A stored block of a reply, as the model that is asked may see it; None if it must not.
+    """Return a stored block in the form for the asked model; None if that model must not see it.
 
     Args:
         stored: the block, of any type but ``tool_use``.
         made_by: the model that made it, ``provider:model``.
-        asked: the model that will be sent it.
+        asked: the model to which the block will be sent.
     """
     same_service = made_by.partition(":")[0] == asked.partition(":")[0]
     match stored.get("type"):

@@ -24,11 +24,11 @@ _LARGEST = 10_000
 
 
 class NoReply(TypeError):
-    """A provider has answered with something that is no reply. It would do so again, so it is not asked twice."""
+    """The answer of a provider is no reply. It is not asked again, since it would answer the same."""
 
 
 def checked_reply(value: object) -> Reply:
-    """A provider's answer, if it is a reply throughout.
+    """Return a provider's answer, after checking all its fields.
 
     Args:
         value: the result of ``respond``.
@@ -70,7 +70,7 @@ def checked_reply(value: object) -> Reply:
 
 
 def check_block(where: str, block: object) -> None:
-    """Raise `NoReply` unless it is a content block; ``where`` names it."""
+    """Raise `NoReply` unless ``block`` is a content block; ``where`` names it in the error."""
     if not isinstance(block, Mapping) or not isinstance(block.get("type"), str):
         _refuse(where, "a content block: a dict with a 'type'", block)
     if block["type"] == "text" and not isinstance(block.get("text"), str):
@@ -81,7 +81,7 @@ def check_block(where: str, block: object) -> None:
 
 
 def checked_delta(value: object) -> Delta:
-    """A piece of a reply, if it is one throughout. Raises `NoReply`, which names the field."""
+    """Return a delta, after checking all its fields. Raises `NoReply`, which names the field."""
     if not isinstance(value, Delta):
         raise NoReply(f"Expected a Delta, got {_shown(value)}.")
     for name in ("text", "kind"):

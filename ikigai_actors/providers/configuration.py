@@ -70,16 +70,16 @@ class Configuration:
     """The contents of a configuration file."""
 
     source: str = ""
-    """The file; empty when there is none."""
+    """The path of the file; empty if there is none."""
     model: str = ""
-    """The model of agents without a ``model`` setting; empty when the file does not say."""
+    """The model of agents without a ``model`` setting; empty if the file names none."""
     providers: Mapping[str, Provider] = field(default_factory=dict)
     classes: Mapping[str, Callable[[], Provider]] = field(default_factory=dict)
-    """Makes each provider that is somebody's class. Raises `BadInput` when it cannot be made."""
+    """Functions that make the providers with a ``class``, by name. They raise `BadInput` if that fails."""
     limits: Mapping[str, Limits] = field(default_factory=dict)
-    """By provider."""
+    """The limits by name of the provider."""
     prices: Mapping[str, Price] = field(default_factory=dict)
-    """By model, as its service names it."""
+    """The prices by the service's name of the model."""
     windows: Mapping[str, int] = field(default_factory=dict)
     """Tokens that a model takes, by ``provider:model``."""
 
@@ -91,7 +91,7 @@ class Unready:
         self.name, self._why = name, why
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
-        """Raise `ProviderError`: the reason."""
+        """Raise `ProviderError` with the reason why the provider cannot be used."""
         raise ProviderError(self._why, unavailable=True)
 
     async def close(self) -> None:
@@ -99,7 +99,7 @@ class Unready:
 
 
 def read_configuration(path: Path, environ: Mapping[str, str] = os.environ) -> Configuration:
-    """Read a file. Raises `BadInput` for one that is missing, or not as this module's docstring says."""
+    """Read a configuration file. Raises `BadInput` if it is missing or malformed."""
     try:
         text = path.read_bytes().decode("utf-8-sig")  # editors on Windows put a mark before it
     except OSError as error:
@@ -113,8 +113,8 @@ def parse_configuration(text: str, source: str, environ: Mapping[str, str]) -> C
     """Parse the text of a file.
 
     Args:
-        source: what errors call the file.
-        environ: has the keys that it names.
+        source: the name of the file in errors.
+        environ: the environment variables with the keys.
 
     Raises:
         BadInput: it is no such file.
@@ -154,7 +154,7 @@ def parse_configuration(text: str, source: str, environ: Mapping[str, str]) -> C
 
 
 def endpoint(name: str, base_url: str, protocol: str = "", api_key: str = "", **options: Any) -> Provider:
-    """A provider for an address.
+    """Return a provider for the service at an address.
 
     Args:
         name: the provider's name.

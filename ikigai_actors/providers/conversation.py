@@ -18,26 +18,26 @@ M = TypeVar("M")
 
 @dataclass(eq=False, repr=False, slots=True)
 class Passage:
-    """Blocks of one role, and everything before them. Never changed, but for what is kept beside it."""
+    """Blocks of one role, with a reference to all before them. Immutable, except for cached forms."""
 
     earlier: "Passage | None"
     role: str
     blocks: Sequence[Block]
-    """At least one."""
+    """The blocks, at least one."""
     messages: int
-    """How many messages the chain is; neighbours of the same role are one."""
+    """The number of messages in the chain; adjacent passages of one role are one message."""
     total: int
-    """How many blocks the chain has."""
+    """The number of blocks in the chain."""
     replied: int
-    """How many blocks it has up to the end of its last reply."""
+    """The number of blocks up to the end of the last reply."""
     calls: tuple[tuple[str, str, str], ...] = ()
-    """The calls of the reply with which it ends: id in the log, id in the request, name."""
+    """The calls of a reply at the end: id in the log, id in the request, name."""
     blobs: tuple[Blob, ...] = ()
     """The blobs to which the whole chain refers."""
     hidden: int = 0
-    """How many attachments, the first of the whole chain, are shown by reference."""
+    """The number of attachments, counted from the start of the chain, that are shown by reference."""
     kept: Any = None
-    """The form that the provider keeps beside it, so that it makes that once: only the provider knows what it is."""
+    """The cached form of the passage for a provider, in a format that only the provider knows."""
 
 
 def extended(
@@ -47,7 +47,7 @@ def extended(
     calls: Sequence[tuple[str, str, str]] = (),
     hidden: int = 0,
 ) -> Passage:
-    """The chain with blocks added at its end.
+    """Return the chain with blocks added at its end.
 
     Args:
         last: The chain so far; None when there is none.
@@ -68,7 +68,7 @@ def extended(
 
 
 def chain_of(messages: Sequence[Mapping[str, Any]]) -> Passage:
-    """The chain of messages in the form of the Messages API, at least one."""
+    """Return the chain for messages in the form of the Messages API, at least one."""
     if isinstance(messages, MessageForms):
         return messages.last
     last: Passage | None = None
@@ -161,13 +161,13 @@ class MessageForms(_Messages[Mapping[str, Any]]):
     __slots__ = ("_blobs",)
 
     def __init__(self, last: Passage, blobs: Blobs) -> None:
-        """Show the chain that ends with a passage; ``blobs`` has the bytes to which it refers."""
+        """Show the chain that ends with this passage; ``blobs`` has the bytes that its blocks refer to."""
         super().__init__(last)
         self._blobs = blobs
 
     @property
     def conversation(self) -> Conversation:
-        """The same messages, as typed blocks."""
+        """Return the same messages as typed blocks."""
         return Conversation(self.last)
 
     def _message(self, role: str, blocks: Iterator[Block]) -> Mapping[str, Any]:

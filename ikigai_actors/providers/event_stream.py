@@ -25,7 +25,7 @@ _HEARTBEATS = frozenset({"ping", "keepalive", "response.queued", "response.in_pr
 
 
 class EventStream:
-    """The events of one response."""
+    """The events of one streamed response."""
 
     def __init__(self) -> None:
         self._line = bytearray()
@@ -33,7 +33,7 @@ class EventStream:
         self._size = self._received = 0
 
     def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
-        """Take bytes; give the events that they complete. Raises `MalformedStreamError`."""
+        """Take bytes; yield the events that they complete. Raises `MalformedStreamError`."""
         self._received += len(data)
         if self._received > LONGEST_STREAM:
             raise MalformedStreamError(f"it does not end: {LONGEST_STREAM >> 20} MB have come")
@@ -46,7 +46,7 @@ class EventStream:
             raise MalformedStreamError(f"an event does not end: {LARGEST_EVENT >> 20} MB of it have come")
 
     def finish(self) -> Iterator[dict[str, Any]]:
-        """Give the event with which the stream ends, if no blank line ended it. Raises `MalformedStreamError`."""
+        """Yield the last event, if the stream ended without a blank line. Raises `MalformedStreamError`."""
         yield from self._take(bytes(self._line))
         yield from self._take(b"")
 
@@ -62,7 +62,7 @@ class EventStream:
 
 
 def is_heartbeat(event: Mapping[str, Any]) -> bool:
-    """Whether an event brings nothing of a reply: a ping, or a chunk without content."""
+    """Return whether an event carries no part of a reply: a ping, or a chunk without content."""
     if "type" in event or "error" in event:
         return event.get("type") in _HEARTBEATS
     choices = event.get("choices")

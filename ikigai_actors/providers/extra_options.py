@@ -26,10 +26,10 @@ _MORE = {"n", "n_cmpl", "best_of", "candidate_count", "background"}
 
 
 def extra_options(request: Request, taken: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of the setting ``options``.
+    """Return the fields of the setting ``options``.
 
     Args:
-        taken: the fields that the request has by itself.
+        taken: the fields that the request sets itself.
 
     Raises:
         ProviderError: one of these is among the options: both cannot be sent. Or a service could write more than the

@@ -56,15 +56,15 @@ class FunctionProvider:
         return await self.finish(answer, on_delta)
 
     def call(self, request: Request) -> Any:
-        """The result of the function: an answer, or an awaitable of one. Raises what it raises."""
+        """Return the result of the function: an answer or an awaitable. Raises the function's errors."""
         return self._fn(request)
 
     async def finish(self, answer: Any, on_delta: OnDelta) -> Reply:
-        """The reply of what `call` has given. Raises as `respond` does."""
+        """Return the reply for the result of `call`. Raises the errors of `respond`."""
         return self.reply(await _guarded(answer) if inspect.isawaitable(answer) else answer, on_delta)
 
     def reply(self, answer: Any, on_delta: OnDelta) -> Reply:
-        """The reply of an answer. Raises `TypeError` when it is none."""
+        """Return the reply for an answer. Raises `TypeError` if it is no answer."""
         reply = as_reply(answer)
         if reply.text:
             on_delta(Delta(reply.text))

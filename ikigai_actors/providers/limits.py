@@ -1,4 +1,4 @@
-"""How much a service may be asked at a time: what is set for a provider."""
+"""The limits of requests to a service, as configured for a provider."""
 
 from dataclasses import dataclass
 

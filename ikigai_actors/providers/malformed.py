@@ -1,4 +1,4 @@
-"""Errors for data of a service that is not in the form of its protocol. Pure."""
+"""Errors for data of a service that does not follow its protocol. Pure."""
 
 import reprlib
 from typing import TypeVar
@@ -7,11 +7,11 @@ T = TypeVar("T")
 
 
 class MalformedStreamError(Exception):
-    """The service sent something that cannot be read."""
+    """The service sent something unreadable."""
 
 
 def expect(kind: type[T], value: object, what: str) -> T:
-    """The value; raises `MalformedStreamError` when it is of another type."""
+    """Return the value; raises `MalformedStreamError`, naming ``what``, if it has another type."""
     if not isinstance(value, kind) or isinstance(value, bool):
         raise MalformedStreamError(f"the {what} is {reprlib.repr(value)}")
     return value

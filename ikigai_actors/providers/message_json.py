@@ -18,13 +18,13 @@ from ikigai_actors.providers.conversation import Passage
 from ikigai_actors.providers.messages_form import Blobs, block_form
 
 CHUNK = 32_768
-"""Bytes that are joined at most, but for a longer passage, which is a chunk of its own."""
+"""The most joined bytes; a longer passage is a chunk of its own."""
 
 MARK: Mapping[str, str] = {"type": "ephemeral"}
 """The ``cache_control`` of a block at a breakpoint."""
 
 Breakpoint = tuple[Passage, int]
-"""A passage, and the place of one of its blocks."""
+"""A passage, and the index of one of its blocks."""
 
 
 class _Encoder(json.JSONEncoder):
@@ -58,11 +58,11 @@ class _Kept:
 
 
 def encoded(last: Passage, blobs: Blobs, breakpoints: Iterable[Breakpoint]) -> list[bytes]:
-    """The messages of a chain, a JSON array in pieces.
+    """Return the messages of a chain as a JSON array, in pieces.
 
     Args:
         last: the passage with which the chain ends.
-        blobs: the bytes of the blobs to which it refers.
+        blobs: the bytes that its blocks refer to.
         breakpoints: blocks of the chain to mark with ``cache_control``, each once.
 
     Raises:
@@ -94,7 +94,7 @@ def encoded(last: Passage, blobs: Blobs, breakpoints: Iterable[Breakpoint]) -> l
 
 
 def passage_with(last: Passage, block: int) -> Passage:
-    """The passage of a chain that has the block with this number, counted from 1. Quick once the chain is encoded."""
+    """Return the passage that has the block with this number, counted from 1. Quick once the chain is encoded."""
     while last.earlier is not None and last.earlier.total >= block:
         joined = last.kept.joined if last.kept is not None else None
         far = joined[1] if joined is not None else None

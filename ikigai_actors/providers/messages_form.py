@@ -28,10 +28,10 @@ Blobs = Mapping[str, bytes]
 
 
 def block_form(block: Block, blobs: Blobs) -> dict[str, Any]:
-    """A block as a dict of the Messages API. What is within it may be shared.
+    """Return a block as a dict of the Messages API. Nested objects may be shared.
 
     Args:
-        blobs: the bytes of those to which it refers.
+        blobs: the bytes that blocks refer to.
     """
     match block:
         case TextBlock(own=None):

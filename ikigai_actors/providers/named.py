@@ -30,10 +30,10 @@ GROUP = "ikigai_actors.providers"
 
 
 def imported(reference: str, what: str, names: str = "NAME", example: str = "app") -> Any:
-    """Import what a person named as ``MODULE:NAME``; modules of the current directory count.
+    """Import the object that a person named as ``MODULE:NAME``; modules of the current directory are found.
 
     Args:
-        what: what the error calls it.
+        what: the name of the setting in the error.
         names: what the second half names, for the error.
         example: such a second half.
 
@@ -55,10 +55,10 @@ def imported(reference: str, what: str, names: str = "NAME", example: str = "app
 
 
 def named_provider(reference: str, what: str, arguments: Mapping[str, Any] | None = None) -> Provider:
-    """The provider that a person named as ``MODULE:NAME``: a class, a function that makes one, or a provider.
+    """Return the provider that a person named as ``MODULE:NAME``: a class, a function that makes one, or a provider.
 
     Args:
-        what: what the error calls it.
+        what: the name of the setting in the error.
         arguments: keywords for the class or function.
 
     Raises:
@@ -73,7 +73,7 @@ def installed_names() -> set[str]:
 
 
 def installed(name: str, arguments: Mapping[str, Any] | None = None) -> Provider | None:
-    """The provider that an installed package offers under a name; None when there is none.
+    """Return the provider that an installed package offers under this name; None if none does.
 
     Raises `BadInput` when it cannot be made, or two packages offer it.
     """
@@ -93,7 +93,7 @@ def installed(name: str, arguments: Mapping[str, Any] | None = None) -> Provider
 
 
 def check_provider_name(name: object) -> None:
-    """Raise `BadInput` for what cannot be the first half of ``name:model``."""
+    """Raise `BadInput` if the name cannot be the first half of ``name:model``."""
     if not isinstance(name, str) or not name.strip() or name != name.strip() or ":" in name or "," in name:
         raise BadInput(
             f"Expected the name of a provider without colons and commas, for 'name:model' settings; got {shown(name)}."
@@ -101,7 +101,7 @@ def check_provider_name(name: object) -> None:
 
 
 def check_provider(provider: object, what: str) -> None:
-    """Raise `BadInput` for what is no provider. ``what`` is its name in the error."""
+    """Raise `BadInput` if an object is no provider; ``what`` is its name in the error."""
     if inspect.isclass(provider):
         raise BadInput(f"Expected {what} to be a provider; got the class {provider.__name__}. Make one of it: call it.")
     if not _is_provider(provider):

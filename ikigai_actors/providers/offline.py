@@ -46,10 +46,10 @@ SLOW_PACE = 0.4
 """Seconds between the words of the model ``slow``."""
 
 MOST_PACE = 60.0
-"""The most seconds between two words."""
+"""The longest pause between two words, in seconds."""
 
 THEN = "then"
-"""Separates the calls of one reply from those of the next."""
+"""The word that separates the calls of one reply from those of the next."""
 
 _PACE = re.compile(r"\d+(\.\d+)?")
 _WORD = re.compile(r"\S+\s*")
@@ -69,7 +69,7 @@ _HINT = "I am the offline provider; set ANTHROPIC_API_KEY to talk to a model."
 
 
 class OfflineProvider:
-    """Answers with what the agent remembers.
+    """Answers with the prompts that the agent remembers.
 
     Args:
         pace: Seconds between two words.
@@ -99,11 +99,11 @@ class OfflineProvider:
         return Reply(text=text, usage=_usage(request, text), model=self.name)
 
     def pace_of(self, request: Request) -> float:
-        """Seconds between the words of the answer to this request."""
+        """Return the seconds between the words of the answer to this request."""
         return self.pace or (SLOW_PACE if request.model == "slow" else _seconds_in(request.model))
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: there are no resources."""
 
 
 def _seconds_in(model: str) -> float:

@@ -160,7 +160,7 @@ class OpenAIProvider:
         return _is_official(self._address()[0]) if self._batches is None else self._batches
 
     async def batch_body(self, request: Request) -> bytes:
-        """The request as a batch has it. Raises `ProviderError` for one that cannot be sent."""
+        """Return the request in the form for a batch. Raises `ProviderError` for a request that cannot be sent."""
         model, address = request.model or self.model, self._address()[0]
         await self._client.enter()
         arguments = self._arguments(request, model, request.settings.get("max_tokens", self._max_tokens), address)
@@ -176,7 +176,7 @@ class OpenAIProvider:
             return whole_reply(reply, last_event(whole) if by_responses else one_chunk(whole))
 
     async def create_batch(self, id: str, requests: Sequence[BatchRequest]) -> str:  # noqa: A002 - its field's name
-        """Send a batch: its file, then the order. Returns the service's name of it. Raises `ProviderError`."""
+        """Upload the file of a batch and start it; return the id that the service gives it. Raises `ProviderError`."""
         endpoint: Any = "/v1/responses" if self._speaks_responses(self._address()[0]) else "/v1/chat/completions"
         lines = (
             b'{"custom_id":%s,"method":"POST","url":%s,"body":%s}\n'
@@ -210,7 +210,7 @@ class OpenAIProvider:
             return (await client.batches.retrieve(remote)).status in _ENDED
 
     async def batch_results(self, remote: str) -> Sequence[BatchResult]:
-        """The results of a batch that has ended. Raises `ProviderError`."""
+        """Return the results of an ended batch. Raises `ProviderError`."""
         async with self._asking() as client:
             batch = await client.batches.retrieve(remote)
             lines: list[str] = []
@@ -232,7 +232,7 @@ class OpenAIProvider:
             yield self._client.get(lambda: self._new_client(address, key))
 
     def check_ready(self) -> None:
-        """Raise `ProviderMissing` where there is no key."""
+        """Raise `ProviderMissing` if there is no API key."""
         self._key()
 
     def load(self) -> None:
@@ -240,7 +240,7 @@ class OpenAIProvider:
         _import_client()
 
     def refers_to_tools(self, model: str) -> bool:
-        """Whether tools are loaded where results refer to them: by Responses of OpenAI itself, for newer models."""
+        """Return whether the service loads tools that results refer to: OpenAI's Responses, for newer models."""
         address, _ = self._address()
         if not self._speaks_responses(address):
             return False

@@ -11,7 +11,7 @@ _REFUSED = frozenset({400, 403, 404, 413, 422})
 
 
 def one_chunk(completion: Mapping[str, Any]) -> dict[str, Any]:
-    """A whole chat completion as the one chunk of a stream."""
+    """Return a whole chat completion in the form of a single chunk of a stream."""
     choices = completion.get("choices")
     deltas = [{**choice, "delta": choice.get("message")} for choice in (choices if isinstance(choices, list) else ())]
     return {**completion, "choices": deltas}

@@ -58,12 +58,13 @@ _STOP_REASONS = {
 def chat_arguments(
     request: Request, model: str, max_tokens: int | None, official: bool, json_output: bool = False
 ) -> dict[str, Any]:
-    """The request as arguments of chat completions; settings without a value are left out.
+    """Return a request as arguments of chat completions, without settings that have no value.
 
     Args:
         max_tokens: the most tokens of a reply, None for the service's own limit.
-        official: whether it goes to OpenAI itself, whose newer models refuse ``max_tokens``; others know no other name.
-        json_output: whether the service writes the value of a typed turn, if it takes the schema.
+        official: whether the request goes to OpenAI itself, whose newer models refuse ``max_tokens``; other servers
+            know only that name.
+        json_output: whether the service shall write the value of the output type, if it accepts the schema.
     """
     settings = request.settings
     messages: list[dict[str, Any]] = []
@@ -178,11 +179,11 @@ class ChatReply(OpenAIReply):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the service said that, and why, it ends."""
+        """Return whether the service has given a reason for the end of the reply."""
         return bool(self._finish)
 
     def deltas_of(self, chunk: Mapping[str, Any]) -> Iterator[Delta]:
-        """Take a chunk; give what is new in it. Raises `ServiceFailure` and `MalformedStreamError`."""
+        """Take a chunk; yield the deltas in it. Raises `ServiceFailure` and `MalformedStreamError`."""
         if chunk.get("error"):
             raise ServiceFailure(chunk["error"])
         if isinstance(chunk.get("model"), str):

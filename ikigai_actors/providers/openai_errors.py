@@ -37,7 +37,7 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def status_of(error: Exception) -> int | None:
-    """The HTTP status of an error, or the one that an error in the stream is like; None where it has none."""
+    """Return the HTTP status of an error, also one equivalent to an error in the stream; None if it has none."""
     import openai
 
     if isinstance(error, openai.APIStatusError):
@@ -60,7 +60,7 @@ def broke_off(error: Exception) -> bool:
 
 
 def is_unavailable(error: Exception) -> bool:
-    """Whether the service does not serve, so that another one may be asked instead."""
+    """Return whether the service is unavailable, so that another one may be asked instead."""
     import openai
 
     status = status_of(error)
@@ -70,7 +70,7 @@ def is_unavailable(error: Exception) -> bool:
 
 
 def is_free(error: Exception) -> bool:
-    """Whether the service refused the request before a reply began, and bills nothing, or was not reached at all."""
+    """Return whether the service was not reached, or refused the request before a reply began and bills nothing."""
     import httpx2
     import openai
 
@@ -79,7 +79,7 @@ def is_free(error: Exception) -> bool:
 
 
 def retry_after(error: Exception) -> float | None:
-    """The seconds after which the same request may be sent again, as `ProviderError.retry_after`."""
+    """Return the seconds after which the same request may be sent again, as `ProviderError.retry_after`."""
     import openai
 
     match error:

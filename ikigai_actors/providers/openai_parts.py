@@ -21,7 +21,7 @@ _PLAIN_ID_LENGTH = 9
 
 
 class OpenAIReply(StreamedReply):
-    """A reply while it arrives; ``tools`` are those that the request offered."""
+    """A reply that is arriving; ``tools`` are those that the request offered."""
 
     def __init__(self, tools: Sequence[Mapping[str, Any]] = ()) -> None:
         super().__init__()
@@ -32,7 +32,10 @@ class OpenAIReply(StreamedReply):
 
 
 def sent_name(name: str) -> str:
-    """A tool's name as the service takes it. A longer one ends with its hash, so that no two become one."""
+    """Return a tool's name in a form that the service accepts.
+
+    A long name is cut and ends with its hash, so that names stay different.
+    """
     if len(name) <= _NAME_LENGTH:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
@@ -40,7 +43,7 @@ def sent_name(name: str) -> str:
 
 
 def function_form(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """A tool as the service takes it. The rest of a description that is too long goes into that of its parameters."""
+    """Return a tool in the service's form. The rest of a long description goes into that of its parameters."""
     description, schema = tool.get("description", ""), tool["input_schema"]
     if len(description) > _DESCRIPTION_LENGTH:
         more = "\n\n".join(filter(None, (f"…{description[_DESCRIPTION_LENGTH - 1 :]}", schema.get("description"))))
@@ -49,12 +52,12 @@ def function_form(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def own_names(tools: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """The tools' names by the names that are sent."""
+    """Return the tools' own names by the names that are sent."""
     return {sent_name(tool["name"]): tool["name"] for tool in tools}
 
 
 def plain_id(call_id: str) -> str:
-    """An id of a call that every service takes, always the same for the same one."""
+    """Return an id for a call that every service accepts, always the same for the same call."""
     number = int.from_bytes(hashlib.sha256(call_id.encode()).digest()[:8])
     letters = []
     for _ in range(_PLAIN_ID_LENGTH):
@@ -69,10 +72,10 @@ def data_url(blob: Blob, blobs: Blobs) -> str:
 
 
 def file_name(blob: Blob) -> str:
-    """The name of a document: services insist on one."""
+    """Return the file name of a document, which services require."""
     return blob.name or "document.pdf"
 
 
 def not_taken(block: Attached) -> str:
-    """The text in place of an attachment that a model cannot take."""
+    """Return the text that replaces an attachment which a model cannot take."""
     return f"({block.blob.name or block.blob.media}: this model takes no {block.blob.media})"

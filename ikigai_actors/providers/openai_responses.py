@@ -39,7 +39,7 @@ from ikigai_actors.providers.streamed_reply import ServiceFailure, read_argument
 from ikigai_actors.providers.token_counts import count_in
 
 ENCRYPTED = "reasoning.encrypted_content"
-"""The field that lets reasoning be sent back. Models that do not reason refuse it."""
+"""The field that requests encrypted reasoning, to be sent back later. Models without reasoning refuse it."""
 
 _OF_THE_STORE = {"id", "status"}
 _SEARCH = {"execution": "client", "status": "completed"}
@@ -50,12 +50,12 @@ _STOP_REASONS = {"max_output_tokens": "max_tokens", "content_filter": "refusal"}
 def responses_arguments(
     request: Request, model: str, max_tokens: int | None, encrypted: bool = True, json_output: bool = False
 ) -> dict[str, Any]:
-    """The request as arguments of Responses; settings without a value are left out.
+    """Return a request as arguments of Responses, without settings that have no value.
 
     Args:
         max_tokens: the most tokens of a reply, None for the service's own limit.
         encrypted: whether to ask for the reasoning.
-        json_output: whether the service writes the value of a typed turn, if it takes the schema.
+        json_output: whether the service shall write the value of the output type, if it accepts the schema.
     """
     settings = request.settings
     later = {tool["name"]: _function(tool) for tool in request.tools if tool.get("defer_loading")}
@@ -165,11 +165,11 @@ class ResponsesReply(OpenAIReply):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the service said that it ends."""
+        """Return whether the service has marked the end of the reply."""
         return self._ended
 
     def deltas_of(self, event: Mapping[str, Any]) -> Iterator[Delta]:
-        """Take an event; give what is new in it. Raises `ServiceFailure` and `MalformedStreamError`."""
+        """Take an event; yield the deltas in it. Raises `ServiceFailure` and `MalformedStreamError`."""
         kind = expect(str, event.get("type", "error" if event.get("error") else None), "type of an event")
         match kind:
             case "error":

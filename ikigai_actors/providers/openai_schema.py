@@ -34,7 +34,7 @@ _MOST_LETTERS = 120_000
 
 
 def offered(request: Request, json_output: bool) -> tuple[Sequence[Mapping[str, Any]], dict[str, Any] | None]:
-    """The tools to send, and the form in which the service itself writes the value of a typed turn.
+    """Return the tools to send, and the JSON form of the output value if the service writes it.
 
     Args:
         json_output: whether the service may be asked to; else the model has a tool for that.
@@ -50,7 +50,7 @@ def offered(request: Request, json_output: bool) -> tuple[Sequence[Mapping[str, 
 
 
 def is_taken(schema: Mapping[str, Any]) -> bool:
-    """Whether strict mode takes a JSON schema as it is."""
+    """Return whether strict mode accepts a JSON schema unchanged."""
     definitions = schema.get("$defs", {})
     root = {name: part for name, part in schema.items() if name != "$defs"}
     if root.get("type") != "object" or not isinstance(definitions, Mapping):

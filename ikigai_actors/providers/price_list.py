@@ -19,7 +19,7 @@ MAKERS = (
     "anthropic", "openai", "google", "mistral", "deepseek", "x-ai", "cohere", "moonshotai", "zai", "minimax",
     "perplexity", "meta", "aws",
 )  # fmt: skip
-"""Where two of them have a name, the first has it."""
+"""The makers whose prices are listed; if two have the same name for a model, the first one's price is used."""
 
 _KINDS = {
     "input": "input_mtok",
@@ -29,22 +29,22 @@ _KINDS = {
 }
 _PACKAGE = "genai-prices"
 _A_DAY, _CENTURY = "20260101", "20"
-"""A name may be followed by any day: so the table has it with the beginning of one."""
+"""Names may be followed by a date: the table has them with the beginning of a date."""
 _MISSING = f"The prices come from the package {_PACKAGE}: pip install 'ikigai-actors[prices]'."
 
 
 class PriceList(NamedTuple):
-    """The list that was made."""
+    """A new list of prices."""
 
     text: str
-    """The file."""
+    """The contents of the file."""
     names: int
     left_out: list[str]
     """Models that have prices of a kind that the file cannot have."""
 
 
 def price_list(now: datetime) -> PriceList:
-    """Make the list, with the prices of a time. Raises `BadInput` where the package is not installed."""
+    """Return the list with the prices valid at a time. Raises `BadInput` if the package is not installed."""
     try:
         from genai_prices.data import providers
     except ImportError as error:

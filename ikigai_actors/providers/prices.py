@@ -38,13 +38,15 @@ _KINDS = frozenset({"input", "output", "cache_write", "cache_read"})
 
 
 HOURLY = 2
-"""The price of a token that a cache keeps for an hour, in those of input: so Anthropic, the one service that says."""
+"""The price of a token cached for an hour, as a multiple of the input price; Anthropic's value, the only one
+published.
+"""
 
 BATCH_PERCENT = 50
-"""The price of a batch, in percent, where a price does not say: as Anthropic and OpenAI have it."""
+"""The default price in a batch, in percent of the usual price, as at Anthropic and OpenAI."""
 
 MICRO = 1_000_000
-"""Micro-dollars of a dollar."""
+"""Micro-dollars in a dollar."""
 
 logger = logging.getLogger(__name__)
 
@@ -60,10 +62,10 @@ class Price:
     tiers: "tuple[tuple[int, Price], ...]" = ()
     """The prices of requests with more tokens of input than that, ascending."""
     batch: int = BATCH_PERCENT
-    """The price in a batch, in percent of the price of a request that is answered at once."""
+    """The price in a batch, in percent of the usual price."""
 
     def of(self, tokens: Usage, batched: bool = False) -> int:
-        """The price of these tokens, in micro-dollars, rounded up; of a request that a batch answers, if so."""
+        """Return the price of these tokens in micro-dollars, rounded up; ``batched`` uses the price of batches."""
         written, read = tokens.cache_creation_input_tokens, tokens.cache_read_input_tokens
         price = self.at(tokens.input_tokens + written + read)
         hourly = min(written, tokens.cache_creation_1h_input_tokens)
@@ -93,10 +95,10 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class PricedModel:
-    """A model, as far as it matters to those who plan what is asked."""
+    """A model with the facts needed for cost forecasts."""
 
     name: str
-    """``provider:model``."""
+    """The name, as ``provider:model``."""
     price: Price | None
 
 
@@ -120,7 +122,7 @@ class Prices:
         self._found = lru_cache(256)(self._find)  # each step of each turn asks
 
     def over(self, others: "Prices") -> "Prices":
-        """The prices, and for models that they do not have those of others."""
+        """Return prices that use ``others`` for models without a price here."""
         behind = self._others
         wider = cache(lambda: others if behind is None else behind().over(others))
         return Prices(self._prices, self._exact, wider)
@@ -129,7 +131,7 @@ class Prices:
         return len(self._prices)
 
     def cost(self, models: Mapping[str, Usage]) -> float | None:
-        """The price of the tokens of these models, in dollars.
+        """Return the price of these tokens by model, in dollars.
 
         None when one of the models has no price, and when there are no models.
         """
@@ -138,11 +140,11 @@ class Prices:
         return sum(known) / MICRO if known and len(known) == len(priced) else None
 
     def of(self, model: str, least: int = 0) -> Price | None:
-        """The price of a model, by its name; None when it has none.
+        """Return the price of a model, by its name; None if it has none.
 
         Args:
             model: the name.
-            least: how many characters of it must fit at least.
+            least: the least number of characters of the name that must match.
         """
         for end in range(min(len(model), self._longest), least - 1, -1):
             name = model[:end]
@@ -151,7 +153,7 @@ class Prices:
         return self._others().of(model, least) if self._others is not None else None
 
     def of_model(self, model: str, made_by: str = "") -> Price | None:
-        """The price of what a model is asked.
+        """Return the price of requests to a model; None if it has none.
 
         Args:
             model: ``provider:model``, or a name alone. What is written of this provider counts first.
@@ -169,12 +171,12 @@ class Prices:
 def known_prices(
     home: Path, history: Path | None = None, configured: Mapping[str, Price] | None = None
 ) -> tuple[Prices, list[str]]:
-    """All prices, those of a person's file among them, and a complaint about that file, if there is one.
+    """Return all prices, with those of the user's file, and complaints about that file.
 
     Args:
-        home: ikigai's home.
-        history: the file lies beside this one; None for in the home.
-        configured: prices that count before those of the file.
+        home: the directory of ikigai's files.
+        history: the history file: the price file is in the same directory; None for ``home``.
+        configured: prices that take precedence over those of the file.
     """
     others = updated_prices(home)
     first = Prices(configured or {})
@@ -185,7 +187,7 @@ def known_prices(
 
 
 def updated_prices(home: Path) -> Prices:
-    """The prices that a command has made. They are hundreds, and read when they matter."""
+    """Return the prices that ``ikigai prices --update`` has stored. They are read at the first use."""
     return Prices({}, others=lambda: KnownPrices.newest(home).prices)
 
 
@@ -199,7 +201,7 @@ class KnownPrices(NamedTuple):
     @staticmethod
     @cache
     def newest(home: Path) -> "KnownPrices":
-        """The prices of ``ikigai prices --update``, or those of the project, if they are as new."""
+        """Return the prices of ``ikigai prices --update``, or those of the project if these are newer."""
         ours = KnownPrices.ours()
         try:
             updated = KnownPrices.read(home / KNOWN_FILE)
@@ -213,7 +215,7 @@ class KnownPrices(NamedTuple):
     @staticmethod
     @cache
     def ours() -> "KnownPrices":
-        """The prices of the project: 900 lines of TOML, parsed once a process, whatever homes it knows."""
+        """Return the prices of the project: 900 lines of TOML, parsed once in a process."""
         return KnownPrices.read(OURS)
 
     @staticmethod
@@ -227,7 +229,7 @@ class KnownPrices(NamedTuple):
 
 
 def read_prices(path: Path) -> Prices:
-    """Read the file; a missing file has no prices. Raises `BadInput` for a file that is no price list."""
+    """Read a price file; a missing file gives no prices. Raises `BadInput` for a malformed file."""
     try:
         return _prices_of(path, _read_toml(path))
     except FileNotFoundError:
@@ -253,7 +255,7 @@ def _prices_of(path: Path, tables: Mapping[str, Any]) -> Prices:
 
 
 def read_price(source: str, name: str, table: Any) -> Price:
-    """Read the price of a model.
+    """Parse the price of a model.
 
     Args:
         source: the file, for errors.

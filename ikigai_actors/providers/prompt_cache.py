@@ -27,7 +27,7 @@ _Block = Mapping[str, Any]
 
 
 def marked(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a request with its breakpoint 1; those given stay as they are.
+    """Return the arguments of a request with breakpoint 1 set; the given arguments are not changed.
 
     Args:
         arguments: ``system`` and ``tools`` when there are any, each as a list.
@@ -43,7 +43,7 @@ def marked(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def breakpoints(last: Passage, shared: int) -> list[Breakpoint]:
-    """The breakpoints 2 to 4 of a conversation.
+    """Return the breakpoints 2 to 4 of a conversation.
 
     Args:
         last: The passage with which it ends.

@@ -1,4 +1,4 @@
-"""Why a service gave no reply, and what to do about it, in words for a person. Pure."""
+"""Error texts for people: why a service gave no reply, and what to do. Pure."""
 
 import math
 import re
@@ -57,14 +57,14 @@ _SHOWN = 40
 def refused(
     status: int, said: str, details: Sequence[str], request: Request, settings: Settings, suspected: str
 ) -> str:
-    """The error for an error status.
+    """Return the error text for an error status.
 
     Args:
         status: The HTTP status, or what an event in the stream is like.
-        said: What the service said.
-        details: What else is known, in short: the status, its code, the request's id.
-        settings: What a person calls the settings of the service.
-        suspected: The likely reason why an address does not answer (`address.suspects`).
+        said: the service's message.
+        details: further facts in short: the status, its code, the request's id.
+        settings: the names of the service's settings.
+        suspected: the likely reason if an address does not answer (`address.suspects`).
     """
     remedy = _OVERLOADED if status >= 500 else _REMEDIES.get(status, "The API refused").format(**settings._asdict())
     if status in (400, 422) and (tool := _refused_tool(f"{said} {' '.join(details)}", request)) is not None:
@@ -78,13 +78,13 @@ def refused(
 
 
 def quoted_page(text: str) -> str:
-    """The data in place of an error, in one line, as far as it is shown."""
+    """Return the beginning of a page that came in place of an error, on one line."""
     line = " ".join(text.split())
     return line if len(line) <= _PAGE else f"{line[:_PAGE]}…"
 
 
 def asked_to_wait(seconds: float | None) -> str:
-    """A further sentence of an error: how long the service asks to wait. Empty where it does not say."""
+    """Return a sentence that says for how long the service asks to wait; empty for None."""
     if not seconds:
         return ""
     for unit, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
@@ -119,7 +119,7 @@ def half_a_character(error: UnicodeError) -> str:
 
 
 def garbled(what: object) -> str:
-    """The error for a reply that is not in the form of the protocol."""
+    """Return the error text for a reply that does not follow the protocol."""
     return f"The reply cannot be understood: {what}. /resume, or resume(), asks again."
 
 

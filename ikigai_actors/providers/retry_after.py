@@ -1,4 +1,4 @@
-"""When a service that refuses a request says that it may be sent again. Pure.
+"""The time after which a service accepts a refused request again. Pure.
 
     Retry-After: 20 · Retry-After: Fri, 31 Dec 2027 23:59:59 GMT · retry-after-ms: 350 · x-should-retry: false
 
@@ -14,16 +14,16 @@ _FOR_THE_MOMENT = frozenset({408, 409, 429})
 
 
 def is_for_the_moment(status: int) -> bool:
-    """Whether a request with this answer may be accepted a little later, as it is."""
+    """Return whether the refusal is temporary, so that the same request may be accepted later."""
     return status in _FOR_THE_MOMENT or status >= 500
 
 
 def refused_until(status: int, headers: Mapping[str, str]) -> float | None:
-    """The seconds after which a request that was refused may be sent again, as `ProviderError.retry_after`.
+    """Return the seconds after which a refused request may be sent again, as `ProviderError.retry_after`.
 
     Args:
         status: The HTTP status.
-        headers: Those of the answer, whose names are in lower case or are found in any.
+        headers: the headers of the answer, by lower-case name or in a case-insensitive mapping.
     """
     advice = headers.get("x-should-retry", "").strip().lower()
     if advice == "false" or not (advice == "true" or is_for_the_moment(status)):

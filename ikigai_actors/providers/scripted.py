@@ -40,10 +40,10 @@ class Stream:
 
 
 ScriptedReply = str | Reply | Exception | Stream
-"""The answer to one request; an exception is raised."""
+"""The answer to one request; an exception is raised by the provider."""
 
 ReplyFunction = Callable[[Request], ScriptedReply | Awaitable[ScriptedReply]]
-"""Decides by the request. A plain function must not block: it runs on the event loop."""
+"""Returns the answer to a request. A plain function must not block, since it runs on the event loop."""
 
 Script = Iterable[ScriptedReply] | ReplyFunction
 """The replies of one agent, or of all."""
@@ -72,7 +72,7 @@ class ScriptedProvider:
         self._lock = threading.Lock()  # a generator may not be entered by two threads
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
-        """Give the next reply of the agent's script; raises it if it is an exception."""
+        """Return the next reply of the agent's script; raises it if it is an exception."""
         self.requests.append(request)
         script = self._script(request)
         if isinstance(script, Iterator):

@@ -1,4 +1,4 @@
-"""Keys of services, kept out of what people read: some errors quote the headers of a request. Pure."""
+"""Removal of keys from texts for people, since some errors quote the headers of a request. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ _KEY = re.compile(r"sk-[a-z]+-[\w-]{8,}|sk-ant-[\w-]+|sk-[A-Za-z0-9]{20,}")
 
 
 def without_keys(text: str, keys: Iterable[str | None]) -> str:
-    """The text without these keys, and without anything that looks like one."""
+    """Return the text without these keys, and without anything that looks like a key."""
     for key in keys:
         for form in (key, key.strip(), repr(key)[1:-1]) if key else ():
             text = _without(form, text) if len(form) >= _TELLING else text
@@ -21,7 +21,10 @@ def without_keys(text: str, keys: Iterable[str | None]) -> str:
 
 
 def as_cause(error: BaseException, keys: Iterable[str | None]) -> BaseException | None:
-    """The error, as a cause; None when it or one of its causes quotes a key, since causes are printed."""
+    """Return the error to be used as a cause.
+
+    None if it or one of its causes quotes a key, since causes are printed.
+    """
     known = list(keys)
     link: BaseException | None = error
     while link is not None:

@@ -29,37 +29,37 @@ class Choice(NamedTuple):
     """The name under which its provider is registered."""
     provider: Provider
     model: str
-    """The model's name within the provider; empty where the provider has none."""
+    """The model's name within the provider; empty if the provider has none."""
 
     def __str__(self) -> str:
         return f"{self.name}:{self.model}"
 
     @property
     def counts(self) -> bool | None:
-        """Whether it bills by tokens; None where its provider, other people's code, does not say."""
+        """Return whether the service bills by tokens; None if its provider does not say."""
         counts = getattr(self.provider, "counts", None)
         return counts if isinstance(counts, bool) else None
 
     @property
     def attachments(self) -> AttachmentLimits | None:
-        """The attachments that its service takes; None where its provider, other people's code, does not say."""
+        """Return the limits of attachments of the service; None if its provider does not say."""
         limits = getattr(self.provider, "attachments", None)
         return limits if isinstance(limits, AttachmentLimits) else None
 
     @property
     def refers_to_tools(self) -> bool:
-        """Whether its service loads tools where a result refers to them. Other people's code may raise anything."""
+        """Return whether the service loads tools that a result refers to. A provider of others may raise anything."""
         asked = getattr(self.provider, "refers_to_tools", None)
         return callable(asked) and asked(self.model) is True
 
     @property
     def own_code(self) -> bool:
-        """Whether the agent's own code answers."""
+        """Return whether the provider is the agent's own code, whose errors count as a crash of the agent."""
         return bool(getattr(self.provider, "own_code", False))
 
 
 class Providers:
-    """The registered providers by name, and the models for agents whose settings name none."""
+    """The registered providers by name, and the models of agents whose settings name none."""
 
     def __init__(
         self,
@@ -70,14 +70,14 @@ class Providers:
         limits: Mapping[str, Limits] | None = None,
         nobody_asked: bool = False,
     ) -> None:
-        """Keep providers.
+        """Register providers.
 
         Args:
             registered: The providers by name.
-            default: What counts for agents without a ``model`` setting, in the form of one.
-            settings: Settings for the models of agents that have not set them.
+            default: the model of agents without a ``model`` setting, in the form of that setting.
+            settings: default settings of models, for agents that have not set them.
             configured: The models in a configuration file.
-            limits: Limits by provider; those of the file count for others.
+            limits: limits by provider; those of the file are used for the others.
             nobody_asked: As the attribute.
         """
         self.nobody_asked = nobody_asked
@@ -112,12 +112,15 @@ class Providers:
         return self.choose(settings.get("compact_model") or named if summary else named)
 
     def only_stands_in(self, settings: Mapping[str, Any], summary: bool = False) -> bool:
-        """Whether the offline provider answers for these settings though nobody asked for it; as for `asked`."""
+        """Return whether the offline provider would answer for these settings without having been chosen.
+
+        Arguments as for `asked`.
+        """
         named = settings.get("model")
         return self.nobody_asked and not models_in(settings.get("compact_model") or named if summary else named)
 
     def check_ready(self, settings: Mapping[str, Any]) -> None:
-        """Raise `ProviderMissing` when none of the models of an agent with these settings has a key. May block.
+        """Raise `ProviderMissing` if none of the models of an agent with these settings has a key. May block.
 
         Anything else that a provider, other people's code, raises here its next request will raise, too.
         """
@@ -137,14 +140,14 @@ class Providers:
             raise missing
 
     def window(self, setting: str | None) -> int:
-        """How many tokens the first model of a ``model`` setting takes; 0 when nobody has said."""
+        """Return the window of the first model of a ``model`` setting, in tokens; 0 if unknown."""
         try:
             return self.window_of(self.choose(setting)[0])
         except ProviderUnknown:
             return 0
 
     def window_of(self, choice: Choice) -> int:
-        """How many tokens a model takes; 0 when nobody has said."""
+        """Return the window of a model, in tokens; 0 if unknown."""
         name, ask = str(choice), getattr(choice.provider, "window", None)
         usual: object = ask(choice.model) if callable(ask) else 0
         known = usual if isinstance(usual, int) and usual > 0 else 0
@@ -152,7 +155,10 @@ class Providers:
         return known_window(configured, learned, known) if configured or learned else known
 
     def batches(self, model: str) -> BatchService | None:
-        """The batches of the service of ``provider:model``; None where it has none, or no such provider is here."""
+        """Return the batches of the service of ``provider:model``.
+
+        None if it has none, or if the provider is unknown.
+        """
         try:
             [chosen] = self.choose(model)
             return batches_of(chosen.provider)
@@ -165,13 +171,13 @@ class Providers:
             self._learned[model] = tokens
 
     def note_cramped(self, model: str) -> bool:
-        """Note that the system prompt and tools take much of a model's window. Returns whether that is news."""
+        """Note that system prompt and tools fill much of a model's window. Returns True the first time."""
         is_news = model not in self._cramped
         self._cramped.add(model)
         return is_news
 
     def load(self) -> None:
-        """Let the providers of the usual models load what takes long. Blocks.
+        """Let the providers of the usual models load slow imports. Blocks.
 
         What a provider, other people's code, raises here its next request will raise, too: there it is explained.
         """
@@ -200,11 +206,11 @@ class Providers:
         return tuple(sorted(self._registered))
 
     def why_silent(self, writer: str, wrote: str = "this history") -> str:
-        """Why the offline provider does not answer where a model wrote; see `stand_in.why_silent`."""
+        """Return why the offline provider does not answer in a history of a real model; see `stand_in.why_silent`."""
         return why_silent(writer, {*self._registered, *installed_names()}, wrote)
 
     def notice(self, writer: str) -> str:
-        """The notice where the offline provider answers unasked; as for `ikigai_actors.providers.stand_in.notice`."""
+        """Return the notice for the offline provider that answers without having been chosen; see `stand_in.notice`."""
         return notice(writer, {*self._registered, *installed_names()}) if self.nobody_asked else ""
 
     def _installed(self, name: str) -> Provider | None:
@@ -225,17 +231,17 @@ class Providers:
 
 @lru_cache(1_024)  # each turn asks some times
 def models_in(setting: str | None) -> tuple[str, ...]:
-    """The models that a ``model`` setting names, in order: it has commas between them."""
+    """Return the models in a ``model`` setting, in order; they are separated by commas."""
     return tuple(name for part in (setting or "").split(",") if (name := part.strip()))
 
 
 def usual_provider() -> str:
-    """The name of the provider where nobody has named one: Anthropic's if there is a key, else the offline provider."""
+    """Return the name of the default provider: Anthropic's if there is a key, else the offline provider."""
     return AnthropicProvider.name if os.environ.get("ANTHROPIC_API_KEY") else OfflineProvider.name
 
 
 def known_names(configured: Configuration) -> set[str]:
-    """The names of the providers that are there without a program: built in, of a file, or of installed packages."""
+    """Return the names of the providers that need no program: built in, of the file, or of installed packages."""
     built_in = {OfflineProvider.name, AnthropicProvider.name, OpenAIProvider.name}
     return {*built_in, *configured.providers, *configured.classes, *installed_names()}
 
@@ -247,7 +253,7 @@ def choose_providers(
     configured: Configuration | None = None,
     limits: Mapping[str, Limits] | None = None,
 ) -> Providers:
-    """Choose the providers, the default one among them, and the default settings of models.
+    """Choose the registered providers, the default model, and the default settings of models.
 
     Args:
         provider: the default: the provider itself, or what a ``model`` setting may be; None takes Anthropic's if there

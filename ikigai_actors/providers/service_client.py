@@ -1,4 +1,4 @@
-"""The client of a service, and what its errors mean.
+"""The client of a service, and the handling of its errors.
 
     self._client = ServiceClient(_import_client)
     await self._client.enter()
@@ -22,14 +22,14 @@ from ikigai_actors.providers.secrets import as_cause, without_keys
 from ikigai_actors.providers.streamed_reply import BrokenArgumentsError, HalfACallError, StreamedReply
 
 CONNECTIONS = 8
-"""How many requests begin in one turn of the event loop."""
+"""The number of requests that begin in one turn of the event loop."""
 
 
 class Closable(Protocol):
     """A client of a service."""
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
 
 
 ClientT = TypeVar("ClientT", bound=Closable)
@@ -50,7 +50,7 @@ class ServiceClient(Generic[ClientT]):
         self._door = asyncio.Semaphore(CONNECTIONS)
 
     async def enter(self) -> None:
-        """Let a few requests in at a time, so that the event loop serves other connections in between.
+        """Let only a few requests begin at a time, so that the event loop serves other connections in between.
 
         When a thousand start at the same moment, each connection would otherwise wait until the last request is built,
         and time out.
@@ -64,7 +64,7 @@ class ServiceClient(Generic[ClientT]):
             await asyncio.sleep(0)
 
     def get(self, make: Callable[[], ClientT]) -> ClientT:
-        """The client of this loop; made if there is none."""
+        """Return the client of this event loop; made by ``make`` if there is none."""
         if self.made is None:
             self.made = make()
         return self.made
@@ -86,13 +86,13 @@ class Diagnosis(Protocol):
         """Whether a reply had begun and was cut, through no fault of the request."""
 
     def is_unavailable(self, error: Exception) -> bool:
-        """Whether the service does not serve, so that another one may be asked instead."""
+        """Return whether the service is unavailable, so that another one may be asked instead."""
 
     def is_free(self, error: Exception) -> bool:
-        """Whether the service refused the request before a reply began, and bills nothing."""
+        """Return whether the service refused the request before a reply began, and bills nothing."""
 
     def retry_after(self, error: Exception) -> float | None:
-        """The seconds after which the same request may be sent again, as `ProviderError.retry_after`."""
+        """Return the seconds after which the same request may be sent again, as `ProviderError.retry_after`."""
 
 
 @contextmanager
@@ -104,14 +104,14 @@ def provider_errors(
     limit: Callable[[], object],
     request: Request,
 ) -> Iterator[None]:
-    """Turn what goes wrong while a reply arrives into a `ProviderError`, with the text that came and without keys.
+    """Turn errors while a reply arrives into `ProviderError`, with the partial text and without keys.
 
     Args:
-        diagnosis: What the errors mean.
+        diagnosis: classifies the errors.
         reply: The reply so far.
-        explain: The words for an error.
-        keys: What no text may quote.
-        limit: Gives the most tokens of the reply, as its explanation names them.
+        explain: returns the text for an error.
+        keys: secrets that no text may quote.
+        limit: returns the largest number of tokens of the reply, for the texts.
     """
     try:
         yield
@@ -134,7 +134,7 @@ def provider_errors(
 
 
 def client_options(timeout: float | None) -> dict[str, Any]:
-    """The options of every client. It never asks again by itself: the agent's turn does, where people see it wait.
+    """Return the options of every client. It never retries by itself: the agent's turn does, where people see it wait.
 
     Raises `BadInput` for a wrong time.
     """

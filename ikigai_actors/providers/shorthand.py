@@ -1,4 +1,4 @@
-"""Shorthand: what a person may write instead of a `Reply`, and how it becomes one.
+"""Shorthand: values that a function may return instead of a `Reply`.
 
     as_reply("text")
     as_reply([ToolCall("read", {"path": "a"})])
@@ -32,13 +32,13 @@ class ModelValue(Protocol):
 
 
 ReplyShorthand = str | Reply | Sequence[Mapping[str, Any]] | Sequence[ToolCall] | DataclassValue | ModelValue
-"""Anything that `as_reply` takes."""
+"""The values that `as_reply` accepts."""
 
 _EXPECTED = "Expected a reply as text, a Reply, a list of ToolCall or a list of content blocks (dicts with a 'type')"
 
 
 def as_reply(value: object) -> Reply:
-    """Make a reply of what a person wrote.
+    """Return the reply for a shorthand value.
 
     Args:
         value: One of `ReplyShorthand`.

@@ -20,7 +20,7 @@ UNWRITTEN = (
 
 
 def notice(writer: str, known: Collection[str]) -> str:
-    """The notice where the offline provider answers unasked.
+    """Return the notice for the offline provider that answers without having been chosen.
 
     Args:
         writer: a model that wrote in the database, as ``provider:model``; empty when the offline one wrote everything.
@@ -32,17 +32,20 @@ def notice(writer: str, known: Collection[str]) -> str:
 
 
 def other_writer(writers: Iterable[str]) -> str:
-    """The first of these models, each ``provider:model``, that is not the offline one; empty without any."""
+    """Return the first of these models, each ``provider:model``, that is not the offline one.
+
+    Empty if there is none.
+    """
     return next((writer for writer in writers if writer and not writer.startswith(_OWN)), "")
 
 
 def why_silent(writer: str, known: Collection[str], wrote: str = "this history") -> str:
-    """Why the offline provider does not answer, and what to do.
+    """Return why the offline provider does not answer, and what to do.
 
     Args:
         writer: the model that wrote, as ``provider:model``.
         known: the names of the providers that are there: of this program, of the configuration, of installed packages.
-        wrote: what it wrote.
+        wrote: the text that the model wrote, as ``this history``.
     """
     provider, _, _ = writer.partition(":")
     missing, way = f"its provider {provider!r} is not here", f"Name the provider ({_NAME}), {_ASK}"

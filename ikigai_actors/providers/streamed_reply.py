@@ -1,4 +1,4 @@
-"""A reply while it is streamed: what the three protocols have in common.
+"""Streamed replies: the common part of the three protocols.
 
     await received(response, ChatReply(request.tools), on_delta)
 
@@ -25,20 +25,20 @@ _PAGE = 200
 _BEGINNING = 2_000
 """Bytes of a page that are read."""
 LONGEST_PAUSE_IN_REPLY = 1_200
-"""Seconds between two pieces of a reply, where no time-out is given: a model that thinks unseen may need many minutes.
-A connection that only shows that it is alive is given up.
+"""The most seconds between two pieces of a reply, if no time-out is set. Models may think for many minutes; heartbeats
+do not count as pieces.
 """
 
 
 class Response(Protocol):
-    """The response of a client before the body has come."""
+    """The response of a client, before its body is read."""
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The headers."""
+        """Return the headers."""
 
     def iter_bytes(self) -> AsyncIterator[bytes]:
-        """The body, as it comes."""
+        """Yield the body as it arrives."""
 
 
 class ServiceFailure(Exception):
@@ -54,7 +54,7 @@ class ServiceFailure(Exception):
 
 
 class NoStreamError(Exception):
-    """The service answered with something else than a stream of events."""
+    """The service answered with something other than a stream of events."""
 
     def __init__(self, media: str, beginning: str) -> None:
         shown = " ".join(beginning.split())[:_PAGE]
@@ -72,7 +72,7 @@ class HalfACallError(Exception):
 
 
 class BrokenArgumentsError(MalformedStreamError):
-    """A model wrote arguments of a call that are no JSON object; it may do better when it is asked again."""
+    """A model wrote arguments that are no JSON object; it may do better if asked again."""
 
 
 class StreamedReply(ABC):
@@ -83,17 +83,17 @@ class StreamedReply(ABC):
 
     @property
     def text(self) -> str:
-        """The text so far."""
+        """Return the text so far."""
         return "".join(self._text)
 
     @property
     @abstractmethod
     def is_whole(self) -> bool:
-        """Whether the service said that it ends."""
+        """Return whether the service has marked the end of the reply."""
 
     @abstractmethod
     def deltas_of(self, event: Mapping[str, Any]) -> Iterator[Delta]:
-        """Take an event; give what is new in it. Raises `ServiceFailure` and `MalformedStreamError`."""
+        """Take an event; yield the deltas in it. Raises `ServiceFailure` and `MalformedStreamError`."""
 
     @abstractmethod
     def reply(self) -> Reply:
@@ -101,7 +101,7 @@ class StreamedReply(ABC):
 
 
 def read_arguments(name: str, text: str, cut: bool) -> dict[str, Any]:
-    """The arguments of a call. Half of them must never run.
+    """Parse the arguments of a call; incomplete arguments are refused, since they must never run.
 
     Args:
         name: the call's name.

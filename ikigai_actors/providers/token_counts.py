@@ -13,14 +13,14 @@ from typing import Any
 logger = logging.getLogger(__name__)
 
 MOST_TOKENS = 10**15
-"""Tokens of one kind at most: what agents have spent is summed, and a database holds 63 bits."""
+"""The most tokens of one kind in a reply; more would overflow sums of 63 bits."""
 
 _told = set[str]()
 """The counts of which it was said that they are none."""
 
 
 def counted_tokens(value: object) -> int | None:
-    """The number of tokens that a value means, rounded up; None when it means none."""
+    """Return the number of tokens that a value means, rounded up; None if it means none."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -31,7 +31,7 @@ def counted_tokens(value: object) -> int | None:
 
 
 def count_in(usage: Mapping[str, Any], *path: str) -> int:
-    """A number of tokens in a usage, 0 where there is none."""
+    """Return a number of tokens in a usage; 0 if it is missing."""
     value: Any = usage
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None

@@ -7,12 +7,12 @@ from ikigai_actors.errors import ProviderError
 
 
 class TooLong(NamedTuple):
-    """The numbers in a refusal of a request that was too long."""
+    """The numbers in a service's refusal of a request that was too long."""
 
     tokens: int
-    """How many tokens the request has; 0 when it was not told."""
+    """The tokens of the request; 0 if not given."""
     window: int
-    """How many the model takes; 0 when it was not told."""
+    """The window of the model in tokens; 0 if not given."""
 
 
 _WITH_BOTH = (
@@ -36,7 +36,7 @@ _WITHOUT = re.compile(
 
 
 def too_long(text: str) -> TooLong | None:
-    """The numbers in a service's refusal of a request because of its length; None for any other text.
+    """Return the numbers in a refusal because of a request's length; None for other texts.
 
     A limit of the reply (``max_tokens: 100000 > 64000``) or of a minute is another refusal.
     """
@@ -47,5 +47,5 @@ def too_long(text: str) -> TooLong | None:
 
 
 def refusal(tokens: int, window: int) -> ProviderError:
-    """The refusal of a request that does not leave, as a service would word it."""
+    """Return the error for a request that is too long to be sent, worded as a service would."""
     return ProviderError(f"prompt is too long: {tokens} tokens > {window} maximum", free=True)

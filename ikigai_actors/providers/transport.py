@@ -18,7 +18,7 @@ _LONGEST_PAGE = 2**20
 
 
 def new_transport() -> "AsyncClient":
-    """The transport of a client, without a limit of connections.
+    """Return the transport of a client, without a limit of connections.
 
     Raises:
         ProviderError: The file of certificates that is named cannot be read.
@@ -55,7 +55,7 @@ def _trusted(file: str | None, directory: str | None) -> "SSLContext":
 
 
 def check_key(key: str, setting: str) -> str:
-    """The key, if a header can carry it; else raises `ProviderError`, which names the setting alone."""
+    """Return the key, if a header can carry it; else raise `ProviderError`, which names only the setting."""
     if not (key.isascii() and key.isprintable()):
         raise ProviderError(
             f"The key in {setting} has a character that no header can carry, as a line end: copy it again.",
@@ -66,7 +66,7 @@ def check_key(key: str, setting: str) -> str:
 
 
 async def shorten_page(response: "Response") -> None:
-    """Read the page of an error as far as it is looked at: clients read all of it, and it may have no end."""
+    """Read only the beginning of an error page: clients would read all of it, though it may have no end."""
     if not response.is_error:
         return
     import httpx2

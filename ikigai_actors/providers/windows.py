@@ -28,7 +28,7 @@ _SAFE = 0.9
 
 
 def anthropic_window(model: str) -> int:
-    """How many tokens a model of Anthropic's takes; 0 when it is not known."""
+    """Return the window of an Anthropic model in tokens; 0 if unknown."""
     return (
         _ANTHROPIC[max(windows, key=len)]
         if (windows := [prefix for prefix in _ANTHROPIC if model.startswith(prefix)])
@@ -37,15 +37,15 @@ def anthropic_window(model: str) -> int:
 
 
 def learned_window(refused: TooLong, size: int) -> int:
-    """The window that a refusal gives.
+    """Return the window according to a refusal.
 
     Args:
-        refused: what the service told.
-        size: how many tokens the request has, about: it counts where the service told no number.
+        refused: the numbers in the refusal.
+        size: the approximate tokens of the request, used if the service gave no number.
     """
     return refused.window or int(_SAFE * (refused.tokens or size))
 
 
 def known_window(configured: int, learned: int, usual: int) -> int:
-    """The window of a model by a file, a refusal and its provider; 0 means unknown."""
+    """Return the window of a model from the configuration, a refusal and its provider; 0 for unknown."""
     return min(configured, learned) if configured and learned else configured or learned or usual

@@ -31,12 +31,12 @@ class ChatMessage:
     text: str
     calls: tuple[ToolCall, ...] = ()
     call: str = ""
-    """The id of the call whose result it is; empty where it is not known."""
+    """For a result, the id of its call; empty if unknown."""
     is_error: bool = False
     pictures: tuple[Attachment, ...] = ()
     at: int = 0
     model: str = ""
-    """The model that has said it, as ``provider:model``."""
+    """The model that wrote the message, as ``provider:model``; empty for other messages."""
     usage: Usage | None = None
     usd: int = 0
 
@@ -48,7 +48,7 @@ class ChatMessage:
 
 @dataclass(slots=True)
 class RecordedChat:
-    """Requests that belong together."""
+    """The requests of one conversation."""
 
     name: str
     paths: list[list[ChatMessage]] = field(default_factory=list)
@@ -57,7 +57,7 @@ class RecordedChat:
     _looked_at: int = 0
 
     def add(self, messages: Sequence[ChatMessage]) -> None:
-        """Add a request. One that has only what is new goes on where the latest one ended."""
+        """Add a request. If it has only new messages, it continues the latest request."""
         said = [message for message in messages if message.role != "system"]
         before = [path for path in self.paths[-1] if path.role != "system"] if self.paths else []
         if before and said and said[0]._key != before[0]._key:
@@ -66,7 +66,7 @@ class RecordedChat:
             self.paths.append(list(messages))
 
     def is_continued_by(self, messages: Sequence[ChatMessage]) -> bool:
-        """Whether messages begin with all that one of the requests has."""
+        """Return whether these messages begin with all messages of an earlier request."""
         for path in self.paths[self._looked_at :]:
             self._ends.update(chained(path)[-1:])
         self._looked_at = len(self.paths)
@@ -74,7 +74,7 @@ class RecordedChat:
 
 
 def chained(messages: Iterable[ChatMessage]) -> list[str]:
-    """For each message that is no instruction, the hash of it and of those before it."""
+    """Return for each message, except instructions, the hash of the messages up to it."""
     keys, above = list[str](), ""
     for message in messages:
         if message.role != "system":
@@ -86,13 +86,13 @@ def chained(messages: Iterable[ChatMessage]) -> list[str]:
 def chat_drafts(
     chats: Iterable[RecordedChat], format_name: str, settings: Mapping[str, Any], models: bool
 ) -> list[Draft]:
-    """The agents of conversations: each with its forks.
+    """Return the agents of conversations, each with its forks.
 
     Args:
         chats: the conversations.
         format_name: what has recorded them.
-        settings: those that each agent begins with that inherits nothing.
-        models: whether the model that has answered last is a setting.
+        settings: the settings of agents that inherit nothing.
+        models: whether to set ``model`` to the model that answered last.
     """
     drafts: list[Draft] = []
     noted = set[str]()
@@ -182,15 +182,15 @@ def _write_path(draft: Draft, tree: LineTree, spoken: Mapping[str, ChatMessage],
 
 
 def messages_in(line: RecordedLine, value: object, role: str = "user") -> list[ChatMessage]:
-    """The messages that a value has, in any of the forms in which services and recorders write them.
+    """Return the messages in a value, in any form that services and recorders use.
 
     A text, a message, or a list of these; the messages of OpenAI, of Anthropic, of OpenTelemetry's conventions, and
     choices. What is none of these is left out.
 
     Args:
-        line: where it is.
+        line: the line of the value, for errors.
         value: the value; JSON in a text is read.
-        role: who says a text that does not say so.
+        role: the role of a text without one.
     """
     if isinstance(value, str):
         try:
@@ -287,7 +287,7 @@ def _picture_in(part: Mapping[str, Any]) -> list[Attachment]:
 
 
 def usage_in(value: object) -> Usage | None:
-    """The tokens, by any of the names that services and recorders give them; None where there are none."""
+    """Return the tokens, by any of the names that services and recorders use; None if there are none."""
     counts = object_of(value)
 
     def first(*names: str) -> int:
@@ -303,7 +303,7 @@ def usage_in(value: object) -> Usage | None:
 def answered(
     messages: Iterable[ChatMessage], at: int, model: str, usage: Usage | None, usd: int = 0
 ) -> list[ChatMessage]:
-    """The messages of a reply, with what is known of it."""
+    """Return the messages of a reply, with the model, tokens and cost added."""
     by_assistant = [
         replace(message, role="assistant" if message.role == "user" else message.role, at=at) for message in messages
     ]

@@ -1,4 +1,4 @@
-"""Attachments of Claude Code: what a line of this type says to the model, beside what a person said. Pure."""
+"""Attachments of Claude Code: the text that a line of this type adds to the conversation. Pure."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ _QUEUED = (
 
 
 def attached_blocks(attachment: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
-    """The text of an attachment for the model; None where its type is not known."""
+    """Return the blocks of an attachment for the model; None if its type is unknown."""
     content = attachment.get("content")
     match attachment.get("type"):
         case "file" | "already_read_file":
@@ -63,6 +63,6 @@ def blocks_in(content: object) -> list[Mapping[str, Any]]:
 
 
 def texts_of(blocks: Iterable[Mapping[str, Any]]) -> str:
-    """The texts of blocks, one a line."""
+    """Return the texts of blocks, joined by newlines."""
     texts = (block.get("text") for block in blocks if block.get("type") == "text")
     return "\n".join(text for text in texts if isinstance(text, str))

@@ -38,16 +38,16 @@ _COMMANDS = ("<command-name>", "<command-message>", "<local-command-", "<bash-",
 
 
 def is_claude_code(line: Mapping[str, Any]) -> bool:
-    """Whether a line is one of Claude Code."""
+    """Return whether a line is in the format of Claude Code."""
     return ("sessionId" in line and "type" in line) or line.get("type") in ("summary", "file-history-snapshot")
 
 
 def claude_code_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
-    """The agents of some files: of each session, of its other paths, and of its subagents.
+    """Return the agents of some files: of each session, of its other paths, and of its subagents.
 
     Args:
         recordings: the files; that of a subagent belongs to the session that its lines name, if this is there.
-        settings: those that each agent begins with that inherits nothing.
+        settings: the settings of agents that inherit nothing.
         models: whether an agent has the setting ``model``: the one that has answered last.
     """
     sessions = [ClaudeCodeSession(recording) for recording in recordings]
@@ -66,28 +66,28 @@ class Role(Enum):
     RESULTS = auto()
     PROMPT = auto()
     META = auto()
-    """A text that Claude Code has written for the model, beside what a person says."""
+    """A text that Claude Code itself added for the model."""
     SUMMARY = auto()
     INTERRUPTION = auto()
     HIDDEN = auto()
-    """No model sees it."""
+    """A line that no model sees."""
 
 
 @dataclass(slots=True)
 class SessionLine:
-    """A line that follows another one."""
+    """A line that continues another line."""
 
     line: RecordedLine
     role: Role
 
     @property
     def at(self) -> int:
-        """The time."""
+        """Return the time of the line, in milliseconds since 1970."""
         return time_of(self.line.value.get("timestamp"))
 
     @property
     def message(self) -> Mapping[str, Any]:
-        """The message, as the API has it."""
+        """Return the message in the form of the API."""
         return self.line.part("message")
 
     @property
@@ -98,25 +98,25 @@ class SessionLine:
 
     @property
     def blocks(self) -> list[Mapping[str, Any]]:
-        """The content."""
+        """Return the content blocks."""
         if self.line.value["type"] == "attachment":
             return attached_blocks(self.line.part("attachment")) or []
         return blocks_in(self.message.get("content"))
 
     @property
     def results(self) -> list[Mapping[str, Any]]:
-        """The blocks of the line that are results of calls."""
+        """Return the blocks of the line that are results of calls."""
         return [block for block in self.blocks if block.get("type") == "tool_result"]
 
     @property
     def model(self) -> str:
-        """The model that has written it; empty where Claude Code has."""
+        """Return the model that wrote the line; empty for lines of Claude Code."""
         made_by = self.message.get("model")
         return made_by if isinstance(made_by, str) and not made_by.startswith("<") else ""
 
 
 class ClaudeCodeSession:
-    """A file, and the agents that are made of it."""
+    """A session file, and the agents made of it."""
 
     def __init__(self, of: Recording) -> None:
         """Read the lines. Raises `ImportRefused`."""
@@ -208,12 +208,12 @@ class ClaudeCodeSession:
         return next((role for role in roles if role is not Role.HIDDEN), None) is Role.PROMPT
 
     def write(self, settings: Mapping[str, Any], models: bool, main: "ClaudeCodeSession | None") -> list[Draft]:
-        """The agents: of the session as it is, of its other paths, and of the sidechains in its file.
+        """Return the agents: of the session itself, of its other paths, and of the sidechains in its file.
 
         Args:
-            settings: those that each begins with that inherits nothing.
-            models: whether the model that has answered last is a setting.
-            main: the session that began this one, if it is that of a subagent.
+            settings: the settings of agents that inherit nothing.
+            models: whether to set ``model`` to the model that answered last.
+            main: the session that began this one, if this is a subagent's; else None.
         """
         name = f"agent-{self.agent}" if self.agent else self.of.stem
         top = self.top = Draft(f"claude-code {self.of.name} {self.id} {self.agent}", name)

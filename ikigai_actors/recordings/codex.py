@@ -49,16 +49,16 @@ _UNREADABLE = "(Codex has kept this summary in a form that only the service can 
 
 
 def is_codex(line: Mapping[str, Any]) -> bool:
-    """Whether a line is one of Codex."""
+    """Return whether a line is in the format of Codex."""
     return line.get("type") in _TYPES and isinstance(line.get("payload"), dict)
 
 
 def codex_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
-    """The agents of some files: one for each, below none, or forked of that of another one, or below it.
+    """Return the agents of some files, one for each: a fork of another file's agent, a child of it, or neither.
 
     Args:
         recordings: the files.
-        settings: those that each agent begins with that inherits nothing.
+        settings: the settings of agents that inherit nothing.
         models: whether an agent has the setting ``model``: the one that has answered last.
     """
     rollouts = [Rollout(recording) for recording in recordings]
@@ -84,7 +84,7 @@ def codex_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], m
 
 
 class Rollout:
-    """A file, and the agent that is made of it."""
+    """A session file, and the agent made of it."""
 
     def __init__(self, of: Recording) -> None:
         """Read the lines. Raises `ImportRefused`."""
@@ -120,12 +120,12 @@ class Rollout:
 
     @property
     def forked_from(self) -> str:
-        """The id of the session whose lines it repeats."""
+        """Return the id of the session whose lines this one repeats; empty for none."""
         return _text(self.meta, "forked_from_id")
 
     @property
     def started_by(self) -> str:
-        """The id of the session whose subagent it is."""
+        """Return the id of the session that started this one as a subagent; empty for none."""
         spawned = object_of(object_of(object_of(self.meta.get("source")).get("subagent")).get("thread_spawn"))
         return _text(self.meta, "parent_thread_id") or _text(spawned, "parent_thread_id")
 
@@ -139,11 +139,11 @@ class Rollout:
         return _text(self.meta, "model_provider") or "openai"
 
     def write(self, settings: Mapping[str, Any], models: bool, parent: "Rollout | None") -> Draft:
-        """The agent of the session.
+        """Return the agent of the session.
 
         Args:
             settings: those that it begins with if it inherits nothing.
-            models: whether the model that has answered last is a setting.
+            models: whether to set ``model`` to the model that answered last.
             parent: the session whose lines it repeats.
         """
         key, common = f"codex {self.of.name} {self.id}", self._common(parent)

@@ -1,4 +1,4 @@
-"""The formats of other programs, and files that have one of them."""
+"""The file formats of other programs, and the reading of such files."""
 
 import os
 import stat
@@ -36,10 +36,10 @@ class Format(NamedTuple):
     """A format of files."""
 
     is_line: Callable[[Mapping[str, Any]], bool]
-    """Whether a line is one of it."""
+    """Returns whether a line is in this format."""
     drafts_of: _Reader
     suffixes: tuple[str, ...] = (".jsonl",)
-    """How the names of its files end."""
+    """The suffixes of its file names."""
 
 
 FORMATS: Mapping[str, Format] = {
@@ -54,7 +54,7 @@ FORMATS: Mapping[str, Format] = {
 
 
 class SessionOptions(TypedDict, total=False):
-    """The rules for agents of sessions; see `read_sessions`."""
+    """Options for the agents made of sessions; see `read_sessions`."""
 
     keep_workspace: bool
     keep_model: bool
@@ -73,12 +73,12 @@ def read_sessions(
 
     Args:
         file: a file, or a folder whose sessions come below one agent.
-        recorder: what has written it, one of `FORMATS`; ``auto`` finds out.
+        recorder: the program that wrote the file, one of `FORMATS`; ``auto`` detects it.
         keep_workspace: whether calls of the agents run, in the workspaces of the host; else none does until their
             setting ``effects`` is removed.
         keep_model: whether the agents are asked with the model that they were recorded with; else with that of the
             host.
-        notice: hears which files of a folder were left out, which last lines, and what else a model may have read.
+        notice: takes a text about left-out files and last lines, and about other contents that a model may have read.
 
     Raises:
         ImportRefused: what is wrong with a file, and in which line.
@@ -119,7 +119,7 @@ def read_sessions(
 
 
 def importable(file: str | os.PathLike[str], recorder: str = AUTO, **how: Unpack[SessionOptions]) -> Path | RecordFile:
-    """The file as `System.import_` takes it: itself where `ikigai export` has written it, or else what it records.
+    """Return a file of `ikigai export` as its path, and any other file as the sessions in it.
 
     Raises what `read_sessions` does. A file whose format is not known is left to the import, which says what is wrong.
     """
@@ -133,7 +133,7 @@ def importable(file: str | os.PathLike[str], recorder: str = AUTO, **how: Unpack
 
 
 def recorder_of(recording: Recording) -> str | None:
-    """The program that has written a file, by its first lines; None where that is not known."""
+    """Return the program that wrote a file, by its first lines; None if unknown."""
     with suppress(ImportRefused):
         for line in islice(recording.rows(), _LOOKED_AT):
             for name, known in FORMATS.items():

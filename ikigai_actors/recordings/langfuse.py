@@ -20,7 +20,7 @@ def is_langfuse(line: Mapping[str, Any]) -> bool:
 
 
 def langfuse_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
-    """The agents of some files; see `ikigai_actors.recordings.chats.chat_drafts`."""
+    """Return the agents of some files; see `ikigai_actors.recordings.chats.chat_drafts`."""
     groups: dict[str, list[tuple[int, RecordedLine, Mapping[str, Any]]]] = {}
     names: dict[str, str] = {}
     for recording in recordings:

@@ -93,7 +93,7 @@ class _Span(NamedTuple):
 
 
 def otel_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
-    """The agents of some files; see `ikigai_actors.recordings.chats.chat_drafts`."""
+    """Return the agents of some files; see `ikigai_actors.recordings.chats.chat_drafts`."""
     groups: dict[str, list[_Span]] = {}
     for recording in recordings:
         for line in recording.rows():

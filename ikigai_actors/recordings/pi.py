@@ -30,11 +30,11 @@ def is_pi(line: Mapping[str, Any]) -> bool:
 
 
 def pi_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
-    """The agents of some files: of each session, and of its other paths.
+    """Return the agents of some files: of each session, and of its other paths.
 
     Args:
         recordings: the files.
-        settings: those that each agent begins with that inherits nothing.
+        settings: the settings of agents that inherit nothing.
         models: whether the models of a session are settings.
     """
     sessions = [PiSession(recording) for recording in recordings]
@@ -47,7 +47,7 @@ def pi_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], mode
 
 
 class PiSession:
-    """A file, and the agents that are made of it."""
+    """A session file, and the agents made of it."""
 
     def __init__(self, of: Recording) -> None:
         """Read the lines. Raises `ImportRefused`."""
@@ -75,7 +75,7 @@ class PiSession:
 
     @property
     def forked_from(self) -> str:
-        """The name of the file whose lines it repeats, without its folder and suffix."""
+        """Return the name of the file whose lines this one repeats, without folder and suffix; empty for none."""
         path = self.header.get("parentSession") or self.header.get("branchedFrom")
         return Recording(path, b"").stem if isinstance(path, str) else ""
 
@@ -90,7 +90,7 @@ class PiSession:
             line.refuse(f"a message of the unknown type {kind:.60}{made_by}")
 
     def write(self, settings: Mapping[str, Any], models: bool, parent: "PiSession | None") -> list[Draft]:
-        """The agents: of the session as it is, and of its other paths.
+        """Return the agents: of the session itself, and of its other paths.
 
         Args:
             settings: those that it begins with if it inherits nothing.

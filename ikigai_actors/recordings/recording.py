@@ -26,7 +26,7 @@ class Recording:
     """A file of another program."""
 
     name: str
-    """The place, as errors and the agents' notes name it."""
+    """The path of the file, for errors and for notes in the agents."""
     data: bytes
 
     @property
@@ -41,9 +41,9 @@ class Recording:
         return bool(last.strip()) and _is_json(before.partition(b"\n")[0]) and not _is_json(last)
 
     def lines(self) -> Iterator["RecordedLine"]:
-        """The lines that are not blank, as JSON objects.
+        """Yield the non-blank lines, as JSON objects.
 
-        Raises `ImportRefused` for one that is none, unless it is the last one and has no end.
+        Raises `ImportRefused` for a line that is no JSON object, except a last line that was cut off.
         """
         data = self.data.removeprefix(_BOM)
         start, number = 0, 0
@@ -67,7 +67,7 @@ class Recording:
             yield RecordedLine(self, number, value)
 
     def rows(self) -> Iterator["RecordedLine"]:
-        """The JSON objects: one a line; or of one JSON value, that object, or those in that list.
+        """Yield the JSON objects of the file: one a line, or those of a single JSON value.
 
         Raises `ImportRefused` as `lines` does.
         """
@@ -88,7 +88,7 @@ class Recording:
             yield RecordedLine(self, 1, row)
 
     def refuse(self, line: int, problem: str) -> NoReturn:
-        """Raise `ImportRefused` for what is wrong with a line; 0 is the whole file."""
+        """Raise `ImportRefused` for a problem in a line; line 0 means the whole file."""
         where = f"{self.name}, line {line}" if line else self.name
         raise ImportRefused(f"Nothing was imported. {where}: {problem.rstrip('.')}.")
 
@@ -98,15 +98,15 @@ class RecordedLine(NamedTuple):
 
     of: Recording
     number: int
-    """From 1."""
+    """The number of the line, from 1."""
     value: Mapping[str, Any]
 
     def refuse(self, problem: str) -> NoReturn:
-        """Raise `ImportRefused` for what is wrong with it."""
+        """Raise `ImportRefused` for a problem in this line."""
         self.of.refuse(self.number, problem)
 
     def text(self, name: str) -> str:
-        """The text in a field; empty where there is none."""
+        """Return the text in a field; empty if there is none."""
         value = self.value.get(name)
         return value if isinstance(value, str) else ""
 
@@ -120,12 +120,12 @@ class RecordedLine(NamedTuple):
             self.refuse("expected the text of a block to be a text")
 
     def part(self, name: str) -> Mapping[str, Any]:
-        """The object in a field; empty where there is none."""
+        """Return the object in a field; empty if there is none."""
         return object_of(self.value.get(name))
 
 
 def parse_json(text: bytes | str) -> Any:
-    """JSON as its standard has it, without NaN. Raises `ValueError` and `RecursionError`."""
+    """Parse strict JSON, without NaN. Raises `ValueError` and `RecursionError`."""
     return json.loads(text, parse_constant=_no_constant)
 
 
@@ -142,22 +142,22 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def object_of(value: object) -> Mapping[str, Any]:
-    """The value if it is an object, else an empty one."""
+    """Return the value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def objects_in(value: object) -> list[Mapping[str, Any]]:
-    """The objects in what should be a list of them."""
+    """Return the objects in a list; empty if the value is no list."""
     return [element for element in value if isinstance(element, dict)] if isinstance(value, list) else []
 
 
 def count_of(value: object) -> int:
-    """The value if it is a number of tokens, else 0."""
+    """Return the value if it is a number of tokens, else 0."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**40 else 0
 
 
 def time_of(value: object) -> int:
-    """A time in milliseconds since 1970, of ISO 8601 or of a number; 0 where it is none."""
+    """Return a time as milliseconds since 1970, from ISO 8601 or a number; 0 if it is none."""
     if isinstance(value, str):
         try:
             moment = datetime.fromisoformat(value)

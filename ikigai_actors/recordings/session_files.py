@@ -25,7 +25,7 @@ WRITERS: Mapping[str, type[SessionWriter]] = {
 
 
 def export_as_session(database: str | None, agent: str, file: str, to: str) -> str:
-    """Write an agent as a session of another program to a new file; return a line for a person.
+    """Export an agent as a session of another program to a new file; return a line for people.
 
     Args:
         database: the place of the database; a host may go on.
@@ -44,7 +44,7 @@ def export_as_session(database: str | None, agent: str, file: str, to: str) -> s
 
 
 def write_session(session: SessionExport, file: str, to: str) -> int:
-    """Write a session to a new file; return how many lines it has."""
+    """Write a session to a new file; return the number of its lines."""
     data = WRITERS[to](session).written()
     with writing(file, "an export") as part:
         part.write(data)

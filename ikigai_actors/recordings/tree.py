@@ -9,7 +9,7 @@ from ikigai_actors.verbs.upkeep.draft import Draft
 
 
 class LinePlace(NamedTuple):
-    """Where a line is in the log of an agent."""
+    """The place of a line in the log of an agent."""
 
     draft: Draft
     before: int
@@ -17,7 +17,7 @@ class LinePlace(NamedTuple):
     start: str
     """The line that begins the turn."""
     end: int | None
-    """The position after it; None where a turn is in progress there."""
+    """The position after the line; None if a turn is in progress there."""
 
 
 class LineTree:
@@ -32,7 +32,7 @@ class LineTree:
         """Where the lines are that were written."""
 
     def add(self, key: str, line: RecordedLine, parent: object) -> bool:
-        """Add a line; returns whether it is new. Raises `ImportRefused` where its id is that of another one."""
+        """Add a line; return whether it is new. Raises `ImportRefused` if a different line has the same id."""
         if parent is not None and not isinstance(parent, str):
             line.refuse("expected the id of its parent to be a text")
         if (before := self.lines.get(key)) is not None:
@@ -43,10 +43,10 @@ class LineTree:
         return True
 
     def link(self, may_miss: Container[str] = ()) -> None:
-        """Give each line its children.
+        """Set the children of each line.
 
         Args:
-            may_miss: the lines whose parents may be in another file; they follow none then.
+            may_miss: lines whose parents may be in another file; without their parent they become roots.
 
         Raises `ImportRefused` for a parent that is missing, and for a circle.
         """
@@ -80,7 +80,7 @@ class LineTree:
         return order
 
     def leaves(self, shown: Container[str]) -> list[str]:
-        """The lines that are shown, with none that is after them; in the order of the file."""
+        """Return the shown lines that no shown line follows, in the order of the file."""
         going_on = set[str]()
         for key in reversed(self.parents_first()):
             parent = self.parents[key]
@@ -89,7 +89,7 @@ class LineTree:
         return [key for key in self.lines if key in shown and key not in going_on]
 
     def path(self, leaf: str) -> list[str]:
-        """The lines that lead to one, and itself."""
+        """Return the lines from the root to a leaf, both included."""
         path, above = [leaf], self.parents[leaf]
         while above is not None:
             path.append(above)
@@ -99,15 +99,15 @@ class LineTree:
     def forked(
         self, path: Sequence[str], top: Draft, base: int, opens: Callable[[Iterable[str]], bool]
     ) -> tuple[Draft, int, list[str]]:
-        """Where a path parts from those that were written: whose log that is, the position, and the lines after it.
+        """Return where a path leaves the paths already written: the agent, the position, and the lines after it.
 
         A path that parts within a turn begins with the turn.
 
         Args:
             path: the lines of a path; some at its end are new.
             top: the agent of which it is forked where it shares no line.
-            base: the position for that.
-            opens: whether lines begin with a turn.
+            base: the position to use in that case.
+            opens: returns whether lines begin with a turn.
         """
         new = [key for key in path if key not in self.places]
         shared = path[: len(path) - len(new)]

@@ -192,7 +192,10 @@ def fork_guest(tx: Transaction, source: GuestPlace, target: GuestPlace, at: int 
 
 
 def cut_guest(tx: Transaction, log: GuestLog, at: int) -> None:
-    """Cut a locked log after an entry. Other logs keep the entries that they show; then this one gets another id."""
+    """Delete the entries of a locked log after position ``at``.
+
+    If copies of the log still show those entries, they are kept, and the log gets a new id.
+    """
     shared = _shared(tx, log)
     if shared > at:
         tx.run("unname_guest_log", id=log.id)

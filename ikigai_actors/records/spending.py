@@ -103,7 +103,7 @@ class Expenses:
             return Sums(dict(self._agents.get(uuid, {})), dict(self._everybody))
 
     def is_most(self, uuid: str | None, tokens: int) -> bool:
-        """Return whether a row has more tokens than services have counted, now and at the last look.
+        """Return whether a row has charged more tokens than services have counted, at this call and at the last.
 
         A row may be read before the message for which it was charged. ``uuid`` is None for all agents.
         """

@@ -14,17 +14,17 @@ from ikigai_actors.verbs.text.tree import Line, ListedTrials, tree_lines
 
 
 class ListedAgents(NamedTuple):
-    """A list at one moment, as it was asked for."""
+    """A list of agents at one moment, with the arguments it was read with."""
 
     agents: FoundAgents
     text: str
-    """The text that they were searched by; empty when they were not."""
+    """The search text; empty if the list was not searched."""
     books: Mapping[str, Book]
-    """The books of the experiments among them."""
+    """The books of the experiments among these agents, by uuid."""
 
     @property
     def facts(self) -> AgentFacts:
-        """Facts about them beside their rows."""
+        """Return facts about the agents that are not in their rows."""
         return self.agents.facts
 
     def state(self, record: AgentRecord) -> str:
@@ -35,7 +35,7 @@ class ListedAgents(NamedTuple):
 def read_list(
     source: Readable, text: str = "", most: int | None = None, dead_too: bool = False, current: str | None = None
 ) -> ListedAgents:
-    """Read a list; see `list_agents`."""
+    """Read a list of agents; the arguments are those of `list_agents`."""
     agents, books = list_agents(source, text, most, dead_too, current, books_and_first_trials)
     return ListedAgents(agents, text, books)
 
@@ -48,14 +48,14 @@ def list_lines(
     is_drawn: bool = True,
     signs: Mapping[str, Sign] | None = None,
 ) -> list[Line]:
-    """The tree of a list, the line that counts, and how to find those that are not in it.
+    """Return the lines of a list: the tree, the number of agents, and how to find those left out.
 
     Args:
-        state: what an agent is doing, in a word or two.
+        state: returns what an agent is doing, in a word or two.
         search: the command that searches.
         current: uuid of the agent that gets the ``*``.
-        is_drawn: whether lines lead to an agent from the one above it.
-        signs: heartbeats that are later than those of the list.
+        is_drawn: whether to draw lines between an agent and the one above it.
+        signs: heartbeats that are newer than those of the list, by uuid.
     """
     agents, facts, text = listed.agents, listed.facts, one_line(listed.text)
     if text and not agents.wanted:

@@ -3,7 +3,7 @@
     with observe(system) as observer:
         print(observer.link)            # open it in a browser
 
-Nothing here has rows of its own. Where it is killed, it leaves a row that says somebody listens, which runs out.
+The observer stores nothing, except a row that says that somebody listens. If its process is killed, that row expires.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ class Observer(ClosedByBlock):
     """Serves the page of one system until it is closed. Make it by `observe`."""
 
     def __init__(self, system: System, port: int, host: str, read_only: bool, token: str = "") -> None:
-        """Bind the port and begin to serve. Raises `BadInput` when the port cannot be had."""
+        """Bind the port and begin to serve. Raises `BadInput` if the port is not free."""
         self._listening = listen(host, port)
         self.address = f"{host}:{self._listening.getsockname()[1]}"
         """The host and the port that it listens at."""
@@ -57,7 +57,7 @@ class Observer(ClosedByBlock):
 
     @property
     def link(self) -> str:
-        """The link that a person opens. It has the token."""
+        """Return the link for a browser. It contains the token."""
         return self._guard.link
 
     @property
@@ -71,7 +71,7 @@ class Observer(ClosedByBlock):
             raise self._failure
 
     def close(self) -> None:
-        """End the streams, answer what was asked, and free the port. The system stays open."""
+        """End the streams, answer open requests, and free the port. The system stays open."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._ended.set)
             self._thread.join()
@@ -117,7 +117,7 @@ def observe(
         system: an open system, or an attached one.
         port: the port; 0 takes a free one.
         host: the address to listen at.
-        read_only: nothing can be done on the page.
+        read_only: whether the page can only show, and not act.
         allow_remote: listen at another address than this machine's own, without encryption.
         token_file: a file of the secret, which programs such as Prometheus then know across restarts. It is made when
             there is none. Without it each observer has a secret of its own.

@@ -29,7 +29,7 @@ _PATIENCE = 0.2
 
 @contextlib.contextmanager
 def published(kind: _Kind, database: str, link: str, folder: Path | None = None) -> Iterator[None]:
-    """Let other programs of this user find a page for the length of a block; where no file can be made, they do not."""
+    """Let other programs of this user find a page for the length of a block; does nothing if no file can be made."""
     file = (folder or _folder()) / f"{kind}-{secrets.token_hex(4)}.json"
     if is_shared(database):  # one in memory no other program opens
         with contextlib.suppress(OSError):
@@ -45,7 +45,7 @@ def published(kind: _Kind, database: str, link: str, folder: Path | None = None)
 
 
 def link_to(kind: _Kind, database: str, folder: Path | None = None) -> str | None:
-    """The link to the pages of a kind on a database; None when nobody serves them. Connects, so it is for a thread."""
+    """Return the link to the pages of a kind on a database; None if nobody serves them. Blocks to connect."""
     for file in sorted((folder or _folder()).glob(f"{kind}-*.json")):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             entry = json.loads(file.read_text(encoding="utf-8"))

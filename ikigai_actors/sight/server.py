@@ -68,7 +68,7 @@ class PageServer:
     """Answers the requests of pages."""
 
     def __init__(self, watch: ObserverWatch, read_only: bool, shell: Callable[[], str | None] | None = None) -> None:
-        """Prepare; ``shell`` gives the link to a shell in the browser, on a thread."""
+        """Prepare the server; ``shell`` returns the link to a shell in the browser, on a thread."""
         self._watch, self._read_only = watch, read_only
         self._shell = shell
         self._files = {path.name: path.read_bytes() for path in files("ikigai_actors.sight").joinpath("page").iterdir()}

@@ -1,4 +1,4 @@
-"""The stream of a page: what it gets, in order.
+"""The stream of events to a page, and their order.
 
     rows        state: what has changed since its version; may be skipped over, since the last value counts
     message     the log of an agent that it reads: each message once, in order, with its place as the id
@@ -29,12 +29,12 @@ _NOTHING = (0, 0)
 
 
 def compact_json(value: object) -> str:
-    """JSON, without spaces."""
+    """Return JSON text without spaces."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def server_sent(kind: str, data: object, number: str = "") -> str:
-    """A server-sent event."""
+    """Return a server-sent event as text."""
     return (f"id: {number}\n" if number else "") + f"event: {kind}\ndata: {compact_json(data)}\n\n"
 
 
@@ -52,7 +52,7 @@ class PageStream:
         self._notice = ""
 
     def due(self, rows: LiveRows, clock: float) -> dict[str, int]:
-        """The logs to read now, each with the position up to which the page has it."""
+        """Return the logs to read now, each with the last position that the page has."""
         unread = {
             uuid: place
             for uuid, place in self.places.items()
@@ -64,7 +64,7 @@ class PageStream:
     def tell(
         self, rows: LiveRows, replies: RepliesOnTheirWay, news: Mapping[str, Sequence[Message]], notice: str
     ) -> str:
-        """The events since the last telling; the page's place comes after them then."""
+        """Return the events since the last call."""
         out: list[str] = []
         seen = rows.since(self.version)
         self.version = seen.version
@@ -96,7 +96,7 @@ class PageStream:
 
 
 def page_stream(query: PageQuery, last_id: str | None, rows: LiveRows) -> tuple[PageStream, bool]:
-    """The stream that a page asks for, and whether it must take the table first: its own is of another epoch.
+    """Return the stream for a page, and whether the page must load the whole table first, since it has another epoch's.
 
     Raises `BadInput`.
     """

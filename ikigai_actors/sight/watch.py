@@ -1,4 +1,4 @@
-"""The watch of an observer: hears a system while a page is open, and keeps what pages get.
+"""The watch of an observer: follows a system while a page is open, and keeps the data that pages show.
 
     resting     no page: no subscription, no look. A forgotten observer costs its host nothing
     watching    subscribed; a look at the registry each second, or `_LOOKS` times as long as one takes
@@ -58,7 +58,7 @@ class ObserverWatch:
     """The state of a system for all pages together. Its methods are for the observer's event loop."""
 
     def __init__(self, system: System, epoch: str) -> None:
-        """Begin to rest."""
+        """Prepare the watch, without a subscription."""
         self.system = system
         self.rows, self.replies = LiveRows(epoch), RepliesOnTheirWay()
         self._trouble = ""  # with the store
@@ -73,18 +73,18 @@ class ObserverWatch:
 
     @property
     def trouble(self) -> str:
-        """Why nothing new may come; empty for no reason."""
+        """Return why nothing new may come; empty if there is no reason."""
         if isinstance(self.system, AttachedSystem) and not has_owner(self.system):
             return self._trouble or _NO_HOST
         return self._trouble
 
     async def read(self, work: Callable[[], T]) -> T:
-        """Do what waits for the database, on a thread; few at a time."""
+        """Run a function that waits for the database, on a thread; a few at a time."""
         async with self._reads:
             return await asyncio.to_thread(work)
 
     async def join(self) -> None:
-        """Count a page; the rows are there when this returns."""
+        """Count a page as open; the rows are loaded when this returns."""
         self.pages += 1
         if self._leaving is not None:
             self._leaving.cancel()
@@ -100,11 +100,11 @@ class ObserverWatch:
             self._leaving = asyncio.get_running_loop().call_later(_LINGER, self._rest)
 
     async def refresh(self) -> None:
-        """Look at the registry once, and keep it."""
+        """Read the registry once, and keep the result."""
         await self.read(self._look)
 
     async def close(self) -> None:
-        """Rest for good."""
+        """End the subscription for good."""
         if self._leaving is not None:
             self._leaving.cancel()
         for task in self._work:

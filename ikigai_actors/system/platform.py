@@ -33,7 +33,7 @@ class Platform:
     migrations: tuple[Migration, ...] = MIGRATIONS
     """The changes of the schema that the program knows."""
     link: Callable[[AllowedAddresses, Threads], ReceiverLink] = HttpLink
-    """Makes what sends to receivers outside."""
+    """Makes the sender of events to webhooks and other receivers outside."""
 
 
 SYSTEM_PLATFORM = Platform(SYSTEM_THREADS, SystemClock(), os.urandom, open_with_tables, ThreadDispatcher)

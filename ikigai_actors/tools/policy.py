@@ -81,6 +81,6 @@ class ToolTraits:
     definition: str = ""
     """The digest of the tool's definition in this process; empty for a built-in call."""
     definition_body: str = ""
-    """The body of that definition (see `ikigai_actors.tools.definitions`)."""
+    """The body of the tool's definition (see `ikigai_actors.tools.definitions`); empty if there is none."""
     build: str = ""
     """The build of this process (see `ikigai_actors.tools.builds`)."""

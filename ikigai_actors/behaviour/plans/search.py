@@ -30,7 +30,7 @@ class BestOf:
         check_count(self.trials, "trials", least=1)
 
     def begin(self, options: OptionsOf, chance: Draw) -> TrialPlan:
-        """The plan, before its first trial."""
+        """Return a plan that has made no trial yet."""
         return _BestOf(self, options)
 
 
@@ -49,7 +49,7 @@ class Beam:
         check_count(self.depth, "depth", least=1)
 
     def begin(self, options: OptionsOf, chance: Draw) -> TrialPlan:
-        """The plan, before its first trial."""
+        """Return a plan that has made no trial yet."""
         return _Beam(self, options)
 
 
@@ -76,7 +76,7 @@ class MCTS:
             raise BadInput(f"Expected explore to be 0 or more, and finite; got {self.explore!r}.")
 
     def begin(self, options: OptionsOf, chance: Draw) -> TrialPlan:
-        """The plan, before its first trial."""
+        """Return a plan that has made no trial yet."""
         return _MCTS(self, options, chance)
 
 

@@ -34,7 +34,7 @@ class ApiFiles(NamedTuple):
     """Runs work that waits for a database on a thread."""
 
     async def upload(self, request: ApiRequest, out: SendEvent) -> None:
-        """Keep the body. Raises `IkigaiError`, `ApiProblem` and `RequestRefused`."""
+        """Store the body of the request as a file. Raises `IkigaiError`, `ApiProblem` and `RequestRefused`."""
         check_right(self.principal, Right.PROMPT, "An upload")
         if request.media.startswith("multipart/"):
             raise ApiProblem("media", "Expected the bytes as they are, as curl --data-binary @FILE sends them.")

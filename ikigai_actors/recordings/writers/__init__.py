@@ -1,1 +1,1 @@
-"""Writers: sessions in the forms of other programs, a module for each. `writer` is what they have in common."""
+"""Writers of sessions in the formats of other programs, a module for each; `writer` has the common part."""

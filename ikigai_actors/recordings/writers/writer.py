@@ -19,7 +19,7 @@ class SessionWriter(ABC):
     """Writes a session in the form of a program."""
 
     has_paths: ClassVar[bool] = True
-    """Whether a file has other paths."""
+    """Whether a session file of this format may have several paths."""
 
     def __init__(self, session: SessionExport) -> None:
         self.session = session
@@ -33,7 +33,7 @@ class SessionWriter(ABC):
 
     @abstractmethod
     def rows_of(self, message: Message, after: str | None) -> Iterator[SessionRow]:
-        """The rows of a message.
+        """Return the rows of a message.
 
         Args:
             after: the id of the row before it, where rows have ids.
@@ -44,7 +44,7 @@ class SessionWriter(ABC):
         """The id of a row, or of a line of the file."""
 
     def written(self) -> bytes:
-        """The file."""
+        """Return the contents of the file."""
         placed: dict[tuple[str, int], str | None] = {}
         paths = [self._path_rows(log, placed) for log in self.session.logs]
         main = paths[0]
@@ -58,15 +58,15 @@ class SessionWriter(ABC):
         return base + b"".join(json.dumps(row, ensure_ascii=False).encode(errors="replace") + b"\n" for row in numbered)
 
     def first_rows(self) -> Iterator[SessionRow]:
-        """The rows with which what comes after the file begins."""
+        """Return the rows that come first when rows are added to an existing file; none by default."""
         return iter(())
 
     def numbered(self, rows: Sequence[SessionRow], base: bytes) -> Sequence[SessionRow]:
-        """The new rows. If the lines of the file are numbered, the rows go on with those numbers.
+        """Return the new rows. If the lines of the file are numbered, the rows continue the numbers.
 
         Args:
             rows: the new rows, without numbers.
-            base: the lines that the file has already.
+            base: the existing lines of the file.
         """
         return rows
 
@@ -114,10 +114,10 @@ class SessionWriter(ABC):
         return data + b"\n"
 
     def row_id(self, message: Message, part: int = 0) -> str:
-        """An id for a row, always the same one for a message."""
+        """Return an id for a row, always the same for the same message and part."""
         return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{message.agent_uuid} {message.id} {part}"))
 
     def pictures(self, message: Message) -> list[tuple[str, str]]:
-        """The media types and the base64 of what goes with a message."""
+        """Return the media types and base64 texts of a message's attachments."""
         known = self.session.attached(message)
         return [(media, base64.b64encode(data).decode()) for media, data in known if data is not None]

@@ -53,7 +53,9 @@ class PlannedTree(NamedTuple):
     above: FileTree | None
     """The tree on which it is built; None for the directory itself."""
     below: int
-    """The number of that tree's layers beneath it. The topmost may not be frozen yet."""
+    """The number of layers of the tree ``above`` that the child's tree is built on. The topmost may not be frozen
+    yet.
+    """
 
 
 def plan_trees(tx: Transaction, children: Sequence[ChildFiles], copied: Sequence[Copied]) -> list[PlannedTree]:

@@ -27,7 +27,7 @@ SERVED_AT_ONCE = 100
 
 
 class Served(NamedTuple):
-    """The result of a unit that has let agents go on."""
+    """The result of a unit that has let waiting requests of agents go on."""
 
     budget: str
     """The uuid of the owner of the budget that was checked."""

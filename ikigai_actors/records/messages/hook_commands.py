@@ -45,7 +45,7 @@ def with_commands(settings: Mapping[str, Any], new: Sequence[PinnedCommand]) -> 
 
 
 def commands_in(settings: Mapping[str, Any]) -> list[PinnedCommand]:
-    """The commands that are asked, in their order; none where the setting cannot be read."""
+    """Return the hook commands that are switched on, in order; empty if the setting is malformed."""
     entries = settings.get("hook_commands")
     known = entries if isinstance(entries, list) else []
     return [entry for entry in known if is_pinned_command(entry) and not entry.get("off")]

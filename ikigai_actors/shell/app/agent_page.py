@@ -30,7 +30,7 @@ class Later(Protocol):
 
 
 class Page:
-    """One agent on the screen."""
+    """The screen page of one agent."""
 
     def __init__(self, agent: AgentRef, transcript: ReadableTranscript, prompt: PromptBox, later: Later) -> None:
         self.agent, self.transcript, self.prompt = agent, transcript, prompt
@@ -42,18 +42,18 @@ class Page:
 
     @property
     def disposable(self) -> bool:
-        """Whether it can be made again later, and looks the same then."""
+        """Return whether the page can be closed and made again later without loss."""
         return self.transcript.following and not (self.transcript.answering or self.prompt.text or self.prompt.along)
 
     def tell(self, text: str, look: Look) -> None:
-        """Show a text of the shell's own below the messages, also below a history that is still to be read."""
+        """Show a text of the shell below the messages, also while the history is still being read."""
         if self._reading and self._scrollback is None:
             self._told.append((text, look))
         else:
             self.transcript.tell(text, look)
 
     def read(self) -> None:
-        """Read the end of the history, unless that is done; after a failure, continue."""
+        """Read the end of the history, unless that is done; after a failure, try again."""
         if self._reading:
             return
         if self._scrollback is not None:
@@ -79,7 +79,7 @@ class Page:
         self._later(lambda: scrollback.before(position, _AT_ONCE), show, lambda: show(None))
 
     def show(self, news: AgentNews) -> None:
-        """Show the news."""
+        """Show new messages and events of the agent."""
         if self._reading or self._scrollback is None:
             self._held.append(news)
             self.read()

@@ -1,4 +1,4 @@
-"""The agents of a snapshot as rows: what each of them does, for how long, and what it has spent. Pure.
+"""The agents of a snapshot as rows: activity, its duration, and cost. Pure.
 
 The tree and the screen of agents show the same rows. They are made on the thread of the snapshots.
 """
@@ -14,65 +14,65 @@ from ikigai_actors.verbs.text.harmless import one_line
 from ikigai_actors.verbs.text.words import Activity, activity
 
 NEEDS_A_PERSON = ("asks", "budget", "interrupted")
-"""The kinds of activity that go on when a person does something, the most urgent first."""
+"""The kinds of activity that wait for a person, most urgent first."""
 
 WORKS = ("answering", "tool", "thinking", "waiting")
 
 URGENCY = {kind: place for place, kind in enumerate((*NEEDS_A_PERSON, *WORKS, "stopped", "idle", "dead"))}
-"""The place of each kind of activity in a list of what matters now."""
+"""The rank of each kind of activity in a list, most urgent first."""
 
 
 class AgentRow(NamedTuple):
-    """One agent."""
+    """The facts about one agent that a row shows."""
 
     record: AgentRecord
     name: str
-    """The name that people call it by, and that finds it."""
+    """The shown name of the agent, which commands accept."""
     activity: Activity
     seconds: float
-    """How long it has done so; 0 when that is not known."""
+    """Seconds since the present activity began; 0 if unknown."""
     rate: float
     """Tokens of its answer a second, lately."""
     silent: float
-    """Seconds since its latest heartbeat, while it works; else 0."""
+    """Seconds since the latest heartbeat while the agent works; else 0."""
     turns: int
     inbox: int
     restarts: int
     tokens: int
-    """Spent in its life, or by its whole branch; the same in micro-dollars."""
+    """Tokens used by the agent, or by it and all agents below it; the next field is their cost in micro-dollars."""
     usd: int
     host: str
-    """The name of its host, where there are several."""
+    """The name of the agent's host, if there are several hosts; else empty."""
     found_by: str = ""
-    """The text by which the database has found it; empty when it was not searched."""
+    """The text by which the database found the agent; empty if it was not searched for."""
 
     @property
     def uuid(self) -> str:
-        """The uuid."""
+        """Return the uuid of the agent."""
         return self.record.uuid
 
     @property
     def works(self) -> bool:
-        """Whether it is in a turn that goes on by itself."""
+        """Return whether the agent is in a turn that goes on without a person."""
         return self.activity.kind in WORKS
 
     @property
     def waits(self) -> bool:
-        """Whether it goes on when a person does something."""
+        """Return whether the agent waits for a person."""
         return self.activity.kind in NEEDS_A_PERSON
 
     def has(self, wanted: str) -> bool:
-        """Whether its name, state or host has this text, in small letters, or the database has found it so."""
+        """Return whether name, state or host contain this lower-case text, or the database found the agent by it."""
         return self.found_by == wanted != "" or wanted in f"{self.name} {self.activity.word} {self.host}".casefold()
 
 
 def agent_rows(snapshot: Snapshot, now: int, branches: bool = False) -> list[AgentRow]:
-    """A row for each agent of a snapshot's list, the dead too.
+    """Return a row for each agent in a snapshot's list, dead ones included.
 
     Args:
-        snapshot: the moment.
+        snapshot: the snapshot to show.
         now: milliseconds since 1970.
-        branches: whether an agent's row has what it and all that descend from it have spent, the dead too.
+        branches: whether tokens and cost of a row include all descendants, dead ones too.
     """
     asks = {call.agent: Activity("asks", f"asks: {one_line(call.tool)}") for call in snapshot.questions.values()}
     spent = snapshot.branches if branches else {}
@@ -102,7 +102,7 @@ def colour_of(kind: str, colours: Palette) -> str:
 
 
 def below(records: Sequence[AgentRecord], chosen: Collection[str]) -> int:
-    """How many living agents are below some in the tree of supervisors, which are not counted themselves."""
+    """Return the number of living agents below these in the supervision tree, without these themselves."""
     children: dict[str | None, list[AgentRecord]] = {}
     for record in records:
         children.setdefault(record.supervisor_uuid, []).append(record)

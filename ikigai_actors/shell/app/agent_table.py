@@ -30,15 +30,15 @@ def _urgency(row: AgentRow) -> tuple[int, float]:
 
 
 class Column(NamedTuple):
-    """A column."""
+    """A column of the table."""
 
     width: int
-    """The columns, with the blanks before a figure or after a word; 0 for the name, which takes what is left."""
+    """The width in characters, with blanks before a number or after a word; 0 for the name, which takes the rest."""
     cell: Callable[[AgentRow], str]
     sort: Callable[[AgentRow], Any]
     """The columns that rows are sorted by, the most interesting first."""
     least: int = 0
-    """The narrowest window that has it."""
+    """The narrowest window, in characters, in which the column is shown."""
 
 
 TABLE_COLUMNS: Mapping[str, Column] = {
@@ -62,7 +62,7 @@ SIGN = 4
 _METER = 10
 
 _FEW, _FEWEST = 0.8, 0.95
-"""The parts of a budget that are spent when its meter warns, and when it alarms."""
+"""The used shares of a budget from which its meter shows a warning and an alarm."""
 
 _NAME = 18
 """The fewest columns of a name, where the window has them."""
@@ -73,7 +73,7 @@ class Order:
     """The rows that a person wants to see."""
 
     by: str = "state"
-    """The column that sorts."""
+    """The name of the column by which rows are sorted."""
     turned: bool = False
     """Whether its order is turned round."""
     wanted: str = ""
@@ -88,13 +88,13 @@ class Meters(NamedTuple):
     agents: int
     working: int
     kinds: Mapping[str, int]
-    """How many do what: by kinds of activity."""
+    """The number of agents in each kind of activity."""
     rate: float
-    """Tokens a second of all of them."""
+    """Tokens per second of all agents together."""
 
 
 def meters(rows: Sequence[AgentRow], counted: Census | None = None) -> Meters:
-    """Sum rows up; ``counted`` is of all agents, where these are some: those that work or need a person come first."""
+    """Return the sums over rows; ``counted`` has the numbers of all agents, if the rows are only some of them."""
     kinds, rate = Counter(row.activity.kind for row in rows), sum(row.rate for row in rows)
     if counted is None:
         return Meters(len(rows), sum(kinds[kind] for kind in WORKS), kinds, rate)
@@ -104,19 +104,22 @@ def meters(rows: Sequence[AgentRow], counted: Census | None = None) -> Meters:
 
 
 class Table(NamedTuple):
-    """The rows in order."""
+    """The sorted rows, with sums."""
 
     order: Order
     rows: Sequence[AgentRow]
-    """The living that are wanted, in order."""
+    """The matching living agents, in order."""
     widest: int
-    """Columns of the longest name among them."""
+    """The width of the longest name among them, in characters."""
     meters: Meters
-    """The figures of all that live."""
+    """The sums over all living agents."""
 
 
 def table(listed: Sequence[AgentRow], order: Order, counted: Census | None = None) -> Table:
-    """Put those who are wanted in order; the dead are left out. ``counted``: all agents, where these are some."""
+    """Return the matching rows in order, without dead agents.
+
+    ``counted`` has the numbers of all agents, if these are some.
+    """
     living = [row for row in listed if row.record.living]
     rows = [row for row in living if row.has(order.wanted)] if order.wanted else living.copy()
     rows.sort(key=TABLE_COLUMNS[order.by].sort, reverse=order.turned)
@@ -141,7 +144,7 @@ def widths(width: int, widest: int, hosts: bool) -> dict[str, int]:
 
 
 def meter_line(meters: Meters, snapshot: Snapshot, width: int, colours: Palette) -> Text:
-    """The figures of all agents: how many there are and do what, their rate, and what is spent of the budget.
+    """Return the line of sums: number of agents by activity, their rate, and the used part of the budget.
 
     What there is none of is left out, and so is what has no room.
     """
@@ -173,14 +176,14 @@ def meter_line(meters: Meters, snapshot: Snapshot, width: int, colours: Palette)
 
 
 def meter(share: float, width: int, colours: Palette) -> Text:
-    """A bar that is filled as far as a budget is spent."""
+    """Return a bar filled to this share (0 to 1)."""
     used = round(max(0.0, min(1.0, share)) * width)
     colour = colours.failed if share >= _FEWEST else colours.waits if share >= _FEW else colours.accent
     return Text().append("━" * used, colour).append("─" * (width - used), colours.line)
 
 
 def head_line(shown: Mapping[str, int], order: Order, colours: Palette) -> Text:
-    """The names of the columns; the one that sorts is bold, with the way in which it does."""
+    """Return the line of column headings; the sorting column is bold and shows its direction."""
     line = Text(" " * (SIGN - 1))
     for name, width in shown.items():
         words = f"Σ {name}" if order.branches and name in ("tokens", "cost") else name
@@ -192,7 +195,7 @@ def head_line(shown: Mapping[str, int], order: Order, colours: Palette) -> Text:
 
 
 def row_line(row: AgentRow, shown: Mapping[str, int], marked: bool, colours: Palette) -> Text:
-    """One agent."""
+    """Return the line of one agent."""
     kind = row.activity.kind
     colour = colour_of(kind, colours)
     line = Text().append("✓" if marked else " ", f"bold {colours.accent}").append(f"{SIGNS[kind]} ", colour)

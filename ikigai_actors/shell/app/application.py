@@ -86,7 +86,7 @@ _NARROW = 72
 """Columns of a window that has no room for the tree beside the talk."""
 
 SLOWEST = 0.5
-"""The most seconds between two looks at the news."""
+"""The longest time, in seconds, between two checks for news."""
 
 SWITCH = 0.0005
 """Seconds for which a thread that computes keeps the application's waiting. Python's own 5 ms would be felt at the
@@ -109,19 +109,19 @@ class Application(App[int]):
         notices: Iterable[str] = (), model: str = "", interrupts: Interrupts | None = None,
         config: str | None = None, light: bool | None = None, clock: Callable[[], float] = monotonic,
     ) -> None:  # fmt: skip
-        """Prepare.
+        """Prepare the application.
 
         Args:
-            history: the file that keeps what was submitted; None keeps nothing. What tokens cost is read from
-                ``prices.toml`` in the same directory.
-            follow: whether a fork goes to the child.
-            provider: names who answers by default.
-            notices: what the person should know at first.
-            model: names the model of an agent that has set none; empty when nobody has named one.
-            interrupts: has the signals that came before the application takes them.
-            config: the ``ikigai.toml`` that has prices, too; None for the usual one.
-            light: whether the terminal's ground is light; None while that is not known.
-            clock: gives seconds that never go back, by which a question takes the keyboard.
+            history: the file that keeps submitted texts; None keeps none. Prices are read from ``prices.toml`` in the
+                same directory.
+            follow: whether the screen goes to the child after a fork.
+            provider: the name of the default provider.
+            notices: texts to show at the start.
+            model: the name of the model of agents without a set model; empty if unknown.
+            interrupts: keeps signals that come before the application handles them.
+            config: the ``ikigai.toml`` with further prices; None for the usual place.
+            light: whether the terminal's background is light; None if unknown.
+            clock: returns monotonic seconds; used to decide when a question takes the keyboard.
         """
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (_NARROW, "-wide")]
@@ -172,7 +172,7 @@ class Application(App[int]):
         """The screen that is usually seen."""
 
     def run_it(self) -> int:
-        """Run to the end; return the exit status. Raises what ended it, when that was the system."""
+        """Run to the end; return the exit status. Raises the error that ended the system, if one did."""
         before, keyboard = sys.getswitchinterval(), sys.stdin
         sys.setswitchinterval(SWITCH)
         gc.freeze()  # what is there stays: to look through it takes 35 ms, in which no key is heard
@@ -189,11 +189,11 @@ class Application(App[int]):
         return result if result is not None else self.return_code or 0
 
     def get_default_screen(self) -> Screen[Any]:
-        """The main screen."""
+        """Return the main screen."""
         return self.main
 
     def on_mount(self) -> None:
-        """Begin."""
+        """Start the application's work."""
         self._main_loop = asyncio.get_running_loop()
         self.theme_changed_signal.subscribe(self, self._repaint)
         for name in ("SIGTERM", "SIGHUP", "SIGINT"):
@@ -206,7 +206,7 @@ class Application(App[int]):
         self._snapshots.start()
 
     async def on_unmount(self) -> None:
-        """End: nobody draws any more."""
+        """End: nothing is drawn any more."""
         self._timer.stop()
         self.events.close()
         for command in self._commands.values():
@@ -216,7 +216,7 @@ class Application(App[int]):
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def get_driver_class(self) -> type[Driver]:
-        """Textual's own, but at a terminal."""
+        """Return the driver of this package at a terminal, else Textual's own."""
         chosen = super().get_driver_class()
         if chosen.__name__ != "LinuxDriver":
             return chosen
@@ -225,7 +225,7 @@ class Application(App[int]):
         return TerminalDriver
 
     async def on_event(self, event: events.Event) -> None:
-        """Hand an event on, after the focus was moved to the widget that the key is meant for.
+        """Pass an event on, after the focus was moved to the widget that the key is for.
 
         The focus moves first, so no later key overtakes this one. At first the event waits for the
         prompt.
@@ -243,13 +243,13 @@ class Application(App[int]):
         await super().on_event(event)
 
     def on_ground(self, event: "Ground") -> None:
-        """Choose the theme that fits the terminal's ground, unless the person has chosen one."""
+        """Choose the theme that fits the terminal's background, unless the person has chosen one."""
         before, self._fitting = self._fitting, self._first_theme(event.light)
         if self.theme == before and self._chosen_theme.read() not in THEME_NAMES:
             self.theme = self._fitting
 
     async def on_descendant_focus(self) -> None:
-        """The prompt is there: take what was typed before."""
+        """Pass what was typed before to the prompt, which is there now."""
         early, self._early = self._early, None
         for event in early or ():
             await self.on_event(event)
@@ -258,20 +258,20 @@ class Application(App[int]):
 
     @property
     def attended(self) -> bool:
-        """Whether an editor can be shown: a browser has no terminal to give to it."""
+        """Return whether an editor can be shown: a browser has no terminal for it."""
         return not self.is_web
 
     def visit(self, uuid: str) -> None:
-        """Show an agent; from any thread."""
+        """Show an agent. Any thread may call."""
         self._destination = uuid
         self._post(self.main.visit, uuid)
 
     def leave(self) -> None:
-        """End; from any thread."""
+        """End the application. Any thread may call."""
         self._post(self.exit, 0)
 
     def edit(self, text: str) -> str | None:
-        """Give the terminal to an editor; from another thread, which waits."""
+        """Let an editor use the terminal, and return the edited text. Call it from another thread, which waits."""
 
         def edit() -> str | None:
             with self.suspend():
@@ -282,7 +282,7 @@ class Application(App[int]):
     def tell_when_done(
         self, future: Future[T], done: Callable[[T], None], failed: Callable[[IkigaiError], None]
     ) -> None:
-        """Call back with what came of a future; from any thread."""
+        """Call ``done`` or ``failed`` with the result of a future. Any thread may call."""
 
         async def wait() -> None:
             try:
@@ -295,35 +295,35 @@ class Application(App[int]):
         self._post(self.run_worker, wait)  # not called when the application has ended
 
     def stay_with(self, parent: str, child: str) -> None:
-        """Go to a child that was just forked, unless the person has gone elsewhere."""
+        """Go to a child that was just forked, unless the person has gone elsewhere. Any thread may call."""
         if self.main.page.agent.uuid == parent:
             self.main.visit(child)
 
     def copy(self, text: str) -> None:
-        """Put a text into the clipboard; from any thread."""
+        """Copy a text to the clipboard. Any thread may call."""
         self._post(self.copy_to_clipboard, text)
 
     def choose_theme(self, name: str) -> None:
-        """Draw in other colours from now on, and after the next start; from any thread."""
+        """Use this colour theme from now on, also after the next start. Any thread may call."""
         self._chosen_theme.remember(name)
         self._post(self._choose_theme, name)
 
     def find(self, uuid: str, text: str) -> None:
-        """Mark a text in the talk with an agent, if it is in sight; from any thread."""
+        """Mark a text in the transcript of an agent, if it is shown now. Any thread may call."""
         self._post(self.main.find, uuid, text)
 
     def put_back(self, text: str) -> None:
-        """Put a text that was taken back into the prompt; from any thread."""
+        """Put a withdrawn text back into the prompt. Any thread may call."""
         self._post(self.main.put_back, text)
 
     def give_up(self, uuid: str, prompt: str, refused: bool) -> None:
-        """A prompt will not be answered; from any thread."""
+        """Note that a prompt will not be answered. Any thread may call."""
         self._post(self.main.give_up, uuid, prompt, refused)
 
     def later(
         self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[], None] | None = None
     ) -> None:
-        """Do work on another thread, and then something here: with what came of it, or as it failed."""
+        """Run ``work`` on another thread, then ``done`` with its result, or ``failed``, on the application's thread."""
 
         def finished(task: "Task[Any]") -> None:
             if task.cancelled():
@@ -340,11 +340,11 @@ class Application(App[int]):
     # Screens
 
     def action_keys(self) -> None:
-        """Show the keys."""
+        """Show the list of keys."""
         self.push_screen(KeysScreen(self.main))
 
     def action_agents(self) -> None:
-        """Show all agents; go to the one that is chosen."""
+        """Show all agents, and go to the one that the person chooses."""
         if self._agents is not None:
             return
 
@@ -367,7 +367,7 @@ class Application(App[int]):
         self.push_screen(InboxScreen(self.system, self.later))
 
     def action_documents(self) -> None:
-        """Show the documents."""
+        """Show the screen of documents."""
         self.push_screen(DocumentScreen(self.system, self.later))
 
     def action_find(self, text: str = "") -> None:
@@ -621,7 +621,7 @@ class Application(App[int]):
             self.theme = THEME_NAMES.get(name, self._fitting)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Our names of colours, for Textual's own themes."""
+        """Return default values of our colour variables, for Textual's own themes."""
         return variables(DARK)
 
     def _repaint(self, theme: Theme) -> None:

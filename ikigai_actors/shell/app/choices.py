@@ -1,4 +1,4 @@
-"""The completions of a text of the prompt: commands, what may be given to them, and files that it mentions."""
+"""Completions for the text of the prompt: commands, their arguments, and mentioned files."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from ikigai_actors.verbs.text.mentions import is_command
 from ikigai_actors.verbs.text.words import activity
 
 MOST_FILES = 2_000
-"""The most entries of directories that are looked at."""
+"""The most directory entries that are searched."""
 
 _USUAL = (
     "/fork",
@@ -56,7 +56,7 @@ def choices_of(agent: AgentRef, text: str) -> list[MenuItem]:
 
 
 def command_choices(text: str) -> list[MenuItem]:
-    """The commands that begin so, then those that have it within their name, then within what they do.
+    """Return the matching commands: by the beginning of the name, then any part, then the description.
 
     Among these the usual ones come first, then the others by name.
     """
@@ -74,7 +74,7 @@ def command_choices(text: str) -> list[MenuItem]:
 
 
 def argument_choices(agent: AgentRef, text: str) -> list[MenuItem]:
-    """The completions of the last word of a command: an agent with its state. Reads the database."""
+    """Return completions of the last word of a command, as agents with their states. Reads the database."""
     offered = completions(agent, text)
     if not offered or [line.rstrip() for line in offered] == [text.rstrip()]:
         return []
@@ -89,7 +89,7 @@ def argument_choices(agent: AgentRef, text: str) -> list[MenuItem]:
 
 
 def file_choices(text: str, directory: Path) -> Iterator[MenuItem]:
-    """The files that the mention at the end of a text may mean: below a directory, and none that is hidden.
+    """Yield the files that a mention at the end of the text may mean, below a directory, without hidden ones.
 
     Those come first whose names begin so. A name without a directory finds files in other directories, too.
     """

@@ -42,21 +42,24 @@ class TerminalDriver(LinuxDriver):
     _taken = False  # whether the terminal is ours: False in the middle of taking it or of giving it back
 
     def start_application_mode(self) -> None:
-        """Take the terminal, so that it is given back as it was before the program."""
+        """Take over the terminal, and remember its state."""
         super().start_application_mode()  # type: ignore[no-untyped-call]  # Textual does not say what it returns
         if (before := start.terminal_before()) is not None:
             self.attrs_before: list[Any] | None = before
         self._taken = True
 
     def write(self, data: str) -> None:
-        """Write. A screen with the first picture is ours already, and stays as it is until we draw."""
+        """Write to the terminal.
+
+        A screen with the first picture is taken over, and stays as it is until the application draws.
+        """
         if data != start.TAKE_SCREEN:
             super().write(data)
         elif not start.screen_is_covered():
             super().write(data + question(os.environ))
 
     def stop_application_mode(self) -> None:
-        """Give the terminal back."""
+        """Restore the terminal."""
         self._taken = False
         super().stop_application_mode()
 

@@ -1,4 +1,4 @@
-"""The things that a few letters find: screens, agents, documents, commands and earlier prompts. Pure.
+"""The search for things by a few letters: screens, agents, documents, commands and earlier prompts. Pure.
 
 found_by(things, "buy")    what is called so, what begins so, what has it in its name, and then in its description
 found_by(things, "@buy")   the same of agents alone
@@ -16,7 +16,7 @@ from ikigai_actors.verbs.text.words import activity
 
 
 class Group(StrEnum):
-    """The kinds of things, by the sign that restricts a search to one kind."""
+    """The kinds of things, each with the sign that restricts a search to this kind."""
 
     SCREEN = "!"
     AGENT = "@"
@@ -32,13 +32,13 @@ class Thing(NamedTuple):
     name: str
     about: str = ""
     value: str = ""
-    """The key of the thing that is opened: a uuid, a path, a key, a text."""
+    """A uuid, a path, a key or a text, by its kind, which identifies the thing."""
     kind: str = ""
     """Of an agent, the kind of its activity."""
 
 
 A_FEW = 10
-"""How many of each kind are shown before a letter is typed."""
+"""The number of things of each kind that are shown before a letter is typed."""
 
 _ABOUT = 4
 
@@ -47,7 +47,7 @@ _LEAST = 3
 
 
 def found_by(things: Sequence[Thing], text: str) -> list[Thing]:
-    """The things that a text finds, the nearest first; those that are equally near stay in their order."""
+    """Return the things that match a text, best match first; equal matches stay in order."""
     group, wanted = _read(text)
     if not wanted:
         return [thing for thing in things if thing.group == group] if group else _some(things)
@@ -66,7 +66,7 @@ def by_kind(things: Iterable[Thing]) -> list[Thing]:
 
 
 def letters_of_agents(text: str) -> str:
-    """The letters by which a text may find agents; empty when it finds none, or there are no letters."""
+    """Return the part of the search text that may find agents; empty if it searches for other things or is blank."""
     group, wanted = _read(text)
     return wanted if group in (None, Group.AGENT) else ""
 
@@ -102,7 +102,7 @@ def _some(things: Iterable[Thing]) -> list[Thing]:
 
 
 def agent_things(labelled: Mapping[str, AgentRecord], state: Callable[[AgentRecord], str]) -> list[Thing]:
-    """Agents by what people are shown for them, those first that need a person or work."""
+    """Return agents as things to find; those that need a person come first, then those that work."""
     things = []
     for label, record in labelled.items():
         kind, word = activity(state(record))
@@ -111,7 +111,7 @@ def agent_things(labelled: Mapping[str, AgentRecord], state: Callable[[AgentReco
 
 
 def document_things(documents: Iterable[DocumentVersion]) -> list[Thing]:
-    """The documents."""
+    """Return documents as things to find."""
     return [
         Thing(Group.DOCUMENT, document.path, f"version {document.version}", document.path) for document in documents
     ]

@@ -1,4 +1,4 @@
-"""Recall: what was submitted before, kept in the file that the line mode keeps its history in.
+"""The history of submitted texts, kept in the file that the line mode keeps its history in.
 
 An entry is a line of the file; the newlines of an entry are there as U+2028. Very long entries are not kept.
 """
@@ -16,10 +16,10 @@ _LONGEST = 10_000
 
 
 class Recall:
-    """The entries, oldest first, and where a person is in them."""
+    """The submitted texts, oldest first, and the person's position in them."""
 
     def __init__(self, path: Path | None) -> None:
-        """Read the file, if there is one; None keeps nothing."""
+        """Read the history file, if it exists; None keeps nothing."""
         self._path = path
         self.entries: list[str] = []
         """All of them."""
@@ -31,14 +31,14 @@ class Recall:
         self._unsent = ""
 
     def remember(self, text: str) -> None:
-        """Keep an entry at once: nothing is lost by ``kill -9``. Going through them begins at the end again."""
+        """Append a text to the file at once, so that a killed process loses none. The position returns to the end."""
         if len(text) <= _LONGEST and (not self.entries or self.entries[-1] != text):
             self.entries.append(text)
             self._write(text)
         self._at = len(self.entries)
 
     def earlier(self, unsent: str) -> str | None:
-        """The entry before; None when there is none. The text that is left is found again at the end."""
+        """Return the earlier text, None if there is none; ``unsent``, the present text, is kept for the end."""
         if not self._at:
             return None
         if self._at == len(self.entries):
@@ -47,14 +47,14 @@ class Recall:
         return self.entries[self._at]
 
     def later(self) -> str | None:
-        """The entry after, or the text that was left; None at the end."""
+        """Return the later text, or the unsent one after the last; None at the end."""
         if self._at >= len(self.entries):
             return None
         self._at += 1
         return self._unsent if self._at == len(self.entries) else self.entries[self._at]
 
     def search(self, text: str) -> list[str]:
-        """The entries that hold the text, each once, the latest first."""
+        """Return the submitted texts that contain the text, each once, latest first."""
         wanted = text.casefold()
         return list(dict.fromkeys(entry for entry in reversed(self.entries) if wanted in entry.casefold()))
 

@@ -1,4 +1,4 @@
-"""Logs of the application: in a file, since the terminal is drawn upon; and one line of each as a notice."""
+"""Logging of the application: to a file, since the terminal is in use; one line of each record is shown as a notice."""
 
 import contextlib
 import logging
@@ -21,7 +21,7 @@ class OwnFile(RotatingFileHandler):
 
 
 class Notices(logging.Handler):
-    """Shows the person what is logged."""
+    """A logging handler that shows records as notices on the screen."""
 
     def __init__(self, notice: Callable[[str], None], path: Path) -> None:
         super().__init__(logging.WARNING)

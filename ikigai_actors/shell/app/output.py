@@ -28,7 +28,7 @@ class TranscriptPrinter(Printer):
 
 
 class Toast(Printer):
-    """Prints a notice that goes away: what a key could not do is no part of a transcript."""
+    """Prints a temporary notice in place of a transcript line, for keys that could not do their work."""
 
     def __init__(self, notify: Callable[[str], None]) -> None:
         self._notify = notify

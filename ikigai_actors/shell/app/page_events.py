@@ -9,16 +9,19 @@ from ikigai_actors.system.handles.ref import System
 from ikigai_actors.verbs.text.wording import explained, waits_for_cont
 
 MESSAGES_KEPT = 500
-"""The most messages that are kept for an agent out of sight; its page reads the others from the database."""
+"""The most messages kept for an agent that is not shown; its page reads the others from the database."""
 
 
 class PageEvents(LiveConversation):
-    """Gives the events since the application last looked."""
+    """Collects events until the application shows them."""
 
     def __init__(
         self, system: System, changed: Callable[[], None], committed: Callable[[Message], None] = lambda _: None
     ) -> None:
-        """Subscribe; both are called on the subscription's thread, ``changed`` at every event but a delta."""
+        """Subscribe to events.
+
+        Both functions run on the subscription's thread; ``changed`` at every event but a delta.
+        """
         self._system, self._committed = system, committed
         self._notices: list[str] = []
         super().__init__(system, changed, most=MESSAGES_KEPT)

@@ -19,18 +19,20 @@ _ESCAPE = "\\x1b"
 
 
 class Pastes:
-    """Makes pastes harmless; characters outside of them go through at once, unchanged."""
+    """Makes pastes harmless; other characters pass unchanged and at once."""
 
     def __init__(self) -> None:
         self._inside = False
         self._seen = ""  # how the mark that is looked for begins, as far as it has come
 
     def feed(self, text: str, quiet: float = 0.0) -> str:
-        """The next characters to pass on. The possible beginning of a paste's end mark waits for the rest.
+        """Return the next characters to pass on.
+
+        A possible beginning of a paste's end mark is kept until the rest comes.
 
         Args:
-            text: the characters that have come.
-            quiet: how many seconds nothing came before them.
+            text: the characters that came.
+            quiet: seconds without input before them.
         """
         pieces: list[str] = []
         if self._inside and quiet >= END_LOST and self._is_key(text):

@@ -42,13 +42,13 @@ logger = logging.getLogger(__name__)
 
 
 class Window(Protocol):
-    """The parts of the application that places use. Thread-safe; only `edit` waits."""
+    """The parts of the application that the places of commands use. Thread-safe; only `edit` waits."""
 
     system: System
     questions: Questions
     words: Words
     follow: bool
-    """Whether a fork goes to the child."""
+    """Whether the screen goes to the child after a fork."""
 
     @property
     def attended(self) -> bool:
@@ -61,7 +61,7 @@ class Window(Protocol):
         """End the application."""
 
     def edit(self, text: str) -> str | None:
-        """Give the terminal to an editor, and wait for it."""
+        """Let an editor use the terminal; wait for it and return the edited text."""
 
     def tell_when_done(
         self, future: Future[T], done: Callable[[T], None], failed: Callable[[IkigaiError], None]
@@ -69,38 +69,38 @@ class Window(Protocol):
         """Call back with the result of a future, or its error, on the application's thread."""
 
     def stay_with(self, parent: str, child: str) -> None:
-        """Show a child that was just forked, if its parent is in sight."""
+        """Show a child that was just forked, if its parent is shown now."""
 
     def copy(self, text: str) -> None:
         """Put a text into the clipboard."""
 
     def choose_theme(self, name: str) -> None:
-        """Draw in other colours from now on, and after the next start."""
+        """Use this colour theme from now on, also after the next start."""
 
     def find(self, uuid: str, text: str) -> None:
-        """Mark a text in the talk with an agent, if it is in sight."""
+        """Mark a text in the transcript of an agent, if it is shown now."""
 
     def put_back(self, text: str) -> None:
-        """Put a text into the prompt that was taken back."""
+        """Put a withdrawn text back into the prompt."""
 
     def give_up(self, uuid: str, prompt: str, refused: bool) -> None:
         """End the wait for the answer to a prompt. A prompt that was refused can be given again."""
 
 
 class AppPlace(ShellPlace):
-    """The place of one line."""
+    """The place of one submitted line."""
 
     def __init__(
         self, window: Window, current: AgentRef, screen: Printer, queued: bool = False, along: Sequence[str] = ()
     ) -> None:
-        """Make it.
+        """Make the place of a submitted line.
 
         Args:
             window: the application.
             current: the agent at which the line was typed.
-            screen: where its commands print.
-            queued: whether a text waits for the end of the turn in progress.
-            along: the outputs of commands that go along with a text.
+            screen: prints the output of its commands.
+            queued: whether a prompt waits for the end of the turn in progress.
+            along: outputs of earlier commands to send with the prompt.
         """
         self._window, self._queued, self._along = window, queued, along
         self.system, self.questions, self.words = window.system, window.questions, window.words
@@ -109,7 +109,7 @@ class AppPlace(ShellPlace):
         self._line = ""
 
     def do(self, line: str) -> None:
-        """Do one line. Raises `SystemClosed`; all other errors are printed."""
+        """Run the line. Raises `SystemClosed`; all other errors are printed."""
         self._line = line
         try:
             if is_command(line):
@@ -148,7 +148,7 @@ class AppPlace(ShellPlace):
         self._later(agent, "the fork", future, born, "the next step boundary")
 
     def change(self, agent: AgentRef, what: str, ask: Callable[[], Future[T]], text: str | Callable[[T], str]) -> None:
-        """Let an agent change. The log shows most changes, so they are not printed as well."""
+        """Change an agent. Nothing is printed, since the log shows most changes."""
         self._later(agent, what, ask(), lambda _: None)
 
     def resume_turn(self, agent: AgentRef) -> None:
@@ -265,7 +265,7 @@ class SerialExecutor(Worker):
     """Runs the work of commands in order, until the system is closed."""
 
     def __init__(self, closed: Callable[[SystemClosed], None]) -> None:
-        """Begin; ``closed`` is called when the system is closed, which ends the executor."""
+        """Start the thread; ``closed`` is called when the system is closed, which ends the executor."""
         super().__init__("ikigai-commands")
         self._doing: tuple[str, float] | None = None
         self._undone: deque[str] = deque()
@@ -273,7 +273,7 @@ class SerialExecutor(Worker):
         self.start()
 
     def do(self, work: Callable[[], object], line: str = "") -> None:
-        """Do this after all earlier work: a line that was typed, or the line of a key."""
+        """Run ``work`` after all earlier work; ``line`` is the typed line, or the command of a key."""
 
         def named() -> None:
             self._doing = (line, monotonic())
@@ -288,12 +288,12 @@ class SerialExecutor(Worker):
 
     @property
     def doing(self) -> tuple[str, float] | None:
-        """The name of the work in progress, and its seconds so far; None without such work, or a name."""
+        """Return the name of the work in progress and its seconds so far; None without named work."""
         doing = self._doing
         return (doing[0], monotonic() - doing[1]) if doing is not None and doing[0] else None
 
     def finish(self, seconds: float) -> list[str]:
-        """Stop after all earlier work, or after this many seconds; return the lines that were not done."""
+        """Stop after all earlier work, or after this many seconds; return the lines that were not run."""
         self.post(self.stop)
         self._thread.join(seconds)
         self.stop()

@@ -4,17 +4,17 @@ import os
 import sys
 
 HUNG_UP = 129
-"""Exit status when the terminal is gone: that of SIGHUP."""
+"""The exit status after the terminal was closed, as that of SIGHUP."""
 
 
 def terminal() -> int | None:
-    """The descriptor of the terminal that the keyboard is read from; None when there is none."""
+    """Return the file descriptor of the terminal from which the keyboard is read; None if there is none."""
     descriptor = sys.__stdin__.fileno() if sys.__stdin__ is not None else -1
     return descriptor if os.isatty(descriptor) else None
 
 
 def is_gone(terminal: int) -> bool:
-    """Whether the other end of a terminal is closed.
+    """Return whether the other end of a terminal is closed.
 
     Writing to it fails then and ends Textual's writer, for which the application would wait.
     """

@@ -17,7 +17,7 @@ from ikigai_actors.errors import BadInput
 
 
 class Palette(NamedTuple):
-    """Colours by meaning, by the names that Rich has for them."""
+    """Colours by meaning, in Rich's names."""
 
     ink: str
     past: str
@@ -28,9 +28,9 @@ class Palette(NamedTuple):
     paper: str
     """The ground of nearly everything."""
     raised: str
-    """The ground of what lies over the rest, and of code."""
+    """The background of overlays and of code."""
     chosen: str
-    """The ground of the row at the cursor, and of what the person said."""
+    """The background of the row at the cursor, and of the person's texts."""
 
 
 DARK = Palette("#e8e4db", "#9497a0", "#3fc1a8", "#e0a63a", "#ff6b5e", "#3a4150", "#12141a", "#1b1f28", "#243047")
@@ -41,25 +41,25 @@ OWN = Palette("default", "bright_black", "cyan", "yellow", "red", "bright_black"
 DARK_THEME, LIGHT_THEME, OWN_THEME = NAMES = ("ikigai-dark", "ikigai-light", "ikigai-own")
 
 THEME_NAMES = {"dark": DARK_THEME, "light": LIGHT_THEME, "own": OWN_THEME}
-"""The themes by the words of ``/settings theme``."""
+"""The themes by the argument of ``/settings theme``."""
 
 
 class ThemeChoice:
-    """The theme that the person has chosen, in a file beside the history. Thread-safe."""
+    """The chosen theme, stored in a file beside the history. Thread-safe."""
 
     def __init__(self, file: Path | None) -> None:
-        """Name the file; None remembers nothing."""
+        """Use this file; None stores nothing."""
         self._file = file
 
     def read(self) -> str:
-        """The word of the theme; empty where nobody has chosen."""
+        """Return the name of the stored theme; empty if none was chosen."""
         try:
             return "" if self._file is None else self._file.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError):
             return ""
 
     def remember(self, word: str) -> None:
-        """Keep a choice. Raises `BadInput` when it cannot be written."""
+        """Store the chosen theme. Raises `BadInput` if the file cannot be written."""
         if self._file is None:
             return
         try:
@@ -70,7 +70,7 @@ class ThemeChoice:
 
 
 def variables(colours: Palette) -> dict[str, str]:
-    """The names of these colours in style sheets: ours (``$past``, ``$edge``, ``$chosen``), and those of Textual."""
+    """Return the style-sheet variables of a palette: ours (``$past``, ``$edge``, ``$chosen``), and Textual's."""
     return {
         "past": colours.past,
         "edge": colours.line,
@@ -117,5 +117,5 @@ THEMES = (_theme(DARK_THEME, DARK, dark=True), _theme(LIGHT_THEME, LIGHT, dark=F
 
 
 def palette(theme: Theme) -> Palette:
-    """The palette of a theme; for one of Textual's, that of ours which is nearest."""
+    """Return the palette of a theme; for one of Textual's, our nearest palette."""
     return OWN if theme.ansi else DARK if theme.dark else LIGHT

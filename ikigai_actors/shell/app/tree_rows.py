@@ -1,4 +1,4 @@
-"""The rows of the tree panel: who is in sight, which branches are folded, and what is below these. Pure.
+"""The rows of the tree panel: the shown agents, the folded branches, and the numbers of agents below these. Pure.
 
     ? lead
     ├─ ● seller  54/s
@@ -20,7 +20,7 @@ LARGE_TREE = 300
 """In a tree of more agents than this, deep branches are folded by themselves."""
 
 DEEP = 3
-"""From this depth on; agent 0 has depth 0."""
+"""The depth from which branches fold by themselves; agent 0 has depth 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,21 +32,21 @@ class TreeView:
     folds: Mapping[str, bool] = field(default_factory=dict)
     """The branches that the person has folded (True) and opened (False), by uuid."""
     wanted: str = ""
-    """Only agents whose name, state or host has this text, and those above them. No branch is folded then."""
+    """Show only agents whose name, state or host contain this text, and those above them. No branch is folded then."""
     deepest: int = DEEPEST
-    """The most levels that are drawn."""
+    """The most levels drawn."""
 
 
 class Below(NamedTuple):
-    """The agents below one."""
+    """The numbers of agents below a folded one, by activity."""
 
     agents: int = 0
     working: int = 0
     waiting: int = 0
-    """For a person."""
+    """The number of agents that wait for a person."""
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Return whether there are any."""
         return self.agents > 0
 
 
@@ -54,24 +54,24 @@ _NOBODY = Below()
 
 
 class TreeRow(NamedTuple):
-    """One line of the tree."""
+    """One row of the tree."""
 
     agent: AgentRow
     branch: str
-    """The lines of the drawing before it."""
+    """The drawing before the name, made of line characters."""
     parent: str
-    """The agent above it in the drawing, by uuid; empty for none."""
+    """The agent above this one in the drawing, by uuid; empty for none."""
     below: Below
     folded: bool
-    """Whether those below it are left out."""
+    """Whether the agents below this one are hidden."""
     wanted: bool
-    """Whether it is here for itself; else for one below it."""
+    """Whether the agent itself matches the filter; else only one below it does."""
     hidden: int = 0
-    """How many living children it has that are not listed, since they are very many."""
+    """The number of living children that are not listed, since there are too many."""
 
 
 def tree_rows(listed: Sequence[AgentRow], view: TreeView, hidden: Mapping[str, int] | None = None) -> list[TreeRow]:
-    """The lines of the tree, depth first; ``hidden``: living children that are not listed, by the one above them."""
+    """Return the rows of the tree, depth first; ``hidden`` has the numbers of unlisted children by parent."""
     agents = {row.uuid: row for row in listed}
 
     def wanted(row: AgentRow) -> bool:

@@ -12,11 +12,11 @@ from ikigai_actors.verbs.text.harmless import harmless
 
 
 class TypedKey(events.Key):
-    """A key whose character is text."""
+    """A key event whose character counts as text."""
 
     @property
     def is_printable(self) -> bool:
-        """Always true."""
+        """Return True."""
         return True
 
 
@@ -24,7 +24,7 @@ TypedKey.handler_name = events.Key.handler_name  # else Textual would look for h
 
 
 def as_typed(event: events.Event) -> events.Event:
-    """The event; a key whose character is text, though Python does not call it printable, as a `TypedKey`.
+    """Return the event; a key with a text character that Python does not call printable becomes a `TypedKey`.
 
     What would paint a terminal is spelled out, as it is in a paste.
     """

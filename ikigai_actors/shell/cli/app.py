@@ -11,7 +11,7 @@ import click
 
 
 def app_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option ``--app`` of a command that runs agents; it may come before the command, too."""
+    """Add the option ``--app`` to a command that runs agents; the option may also come before the command."""
 
     def note_app(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
         if value is not None:

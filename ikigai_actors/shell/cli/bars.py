@@ -1,6 +1,6 @@
-"""The bar of a long command: how much of it is done, how fast it goes, and how long it still takes.
+"""Progress bars of long commands: part done, rate, and remaining time.
 
-A module of its own, since rich takes its time to load; `ikigai_actors.shell.cli.progress` loads it at a terminal.
+A separate module since rich loads slowly; `ikigai_actors.shell.cli.progress` loads it at a terminal only.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,8 +31,8 @@ def bar_on(
     The block gets a function. Call it with the number of items that are done, and the number of all items.
 
     Args:
-        console: where it is shown.
-        what: what is counted.
+        console: the console that shows the bar.
+        what: the name of the counted items.
         get_time: the clock of rate and time left, in seconds.
         refreshed: whether a thread of its own draws the bar; otherwise each call does.
     """

@@ -9,7 +9,7 @@ from click.shell_completion import get_completion_class
 from ikigai_actors.verbs.text.harmless import harmless
 
 COMPLETION_VARIABLE = "_IKIGAI_COMPLETE"
-"""The variable by which the script asks this program; click derives it from the program's name."""
+"""The environment variable by which a completion script calls this program; click derives its name."""
 
 
 @click.command()

@@ -19,10 +19,10 @@ from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.verbs.text.tree import tree_lines
 
 TOLD, SAYS, PIECE, TREE, HISTORIES = "told", "says", "piece", "tree", "histories"
-"""Kinds of words: a prompt, an answer, a piece of one, the tree, and what is committed."""
+"""The kinds of lines: a prompt, an answer, a piece of one, the tree, and the committed histories."""
 
 FIRST, SLOW_ONE = "shop", "seller"
-"""The names of agent 0, and of the agent in whose answer the team is killed."""
+"""The names of agent 0, and of the agent whose answer is cut off by the kill."""
 
 _PACE = 0.25
 """Seconds between the words of the slow answer: a second of it is seen."""
@@ -62,7 +62,7 @@ def work(database: str) -> None:
 
 
 def open_team(database: str, pace: float) -> ActorSystem:
-    """Open the team's system; the slow one writes a word, waits this many seconds, and so on."""
+    """Open the team's system; the slow agent waits ``pace`` seconds after each word."""
     return ActorSystem.open(database, OfflineProvider(), providers={"slow": OfflineProvider(pace=pace)}, resume=False)
 
 

@@ -14,7 +14,7 @@ TIMED_OUT = 3
 
 @contextmanager
 def ended_early(context: click.Context) -> Iterator[None]:
-    """Ctrl-C, and a wait that was over too early, have statuses of their own."""
+    """Turn Ctrl-C and an expired wait into their exit statuses."""
     try:
         yield
     except KeyboardInterrupt:

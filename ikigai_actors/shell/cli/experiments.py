@@ -16,8 +16,8 @@ from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 from ikigai_actors.verbs.text.harmless import harmless
 
 WRONG, UNSURE = 2, 3
-"""Exit status of a regression that could not be made, and of one that proves nothing. Any experiment ends with the
-first where only the offline provider could be asked, and nobody asked for it.
+"""The exit statuses of a regression that could not be made, and of one without a clear result. Experiments end with the
+first if only the offline provider is there and was not asked for.
 """
 
 Decorator = Callable[[Any], Any]

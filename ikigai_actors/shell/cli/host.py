@@ -38,19 +38,19 @@ from ikigai_actors.verbs.text.hosts import host_ended, hosts_differ
 from ikigai_actors.verbs.text.tree import summary
 
 START_AGAIN = 75
-"""Exit status of a host that was not told to end, and that may run when it is started again: sysexits' EX_TEMPFAIL."""
+"""The exit status of a host that ended by itself and may run after a restart: sysexits' EX_TEMPFAIL."""
 
 REPLACED = 76
-"""Exit status of a host whose place another one of its name has taken: it must not be started again beside that one."""
+"""The exit status of a host whose place another host of the same name has taken: it must not be restarted."""
 
 _PASSES = (StoreUnavailable, StoreInUse, StoreConflict)
 """Why a host could not be started this time."""
 
 LONGEST_PAUSE = 5.0
-"""The most seconds between two looks whether a host is needed."""
+"""The longest time, in seconds, between two checks whether a host is still needed."""
 
 DRAIN = 25.0
-"""Seconds for giving the agents away: less than those after which systemd and Kubernetes send SIGKILL."""
+"""Seconds for giving the agents away; shorter than the time after which systemd and Kubernetes send SIGKILL."""
 
 
 def run_host(
@@ -69,10 +69,10 @@ def run_host(
 
     Args:
         options: the global options of the command line.
-        name: by which it is known to the hosts with which it shares the agents; None for one of its own.
-        resume: whether to go on with turns that were cut off; None does so.
+        name: the name of the host among those that share the agents; None if it shares them with none.
+        resume: whether to resume interrupted turns; None means yes.
         alive: a file or pipe for heartbeats; None for none.
-        until_idle: seconds after which it ends by itself while nobody needs it; None for never.
+        until_idle: seconds without need after which the host ends by itself; None for never.
         until: runs a loop, and raises `SystemClosed` when the system stops by itself.
         tell: takes a line for the person who started it.
         allowed: networks to which events may be sent beside public addresses; empty for those of the environment.
@@ -136,26 +136,26 @@ def run_host(
 
 
 class IdleWatch:
-    """Notices that nobody has needed a host for long enough."""
+    """Decides whether a host was not needed for long enough."""
 
     def __init__(self, seconds: float, is_idle: Callable[[], bool], now: Callable[[], float]) -> None:
-        """Begin now.
+        """Start to measure.
 
         Args:
-            seconds: how long nobody has to need it.
-            is_idle: looks whether nobody does at this moment; may raise `StoreError`.
-            now: seconds of a clock that never leaps.
+            seconds: the time without need after which the host may end.
+            is_idle: returns whether nothing needs the host now; may raise `StoreError`.
+            now: returns monotonic seconds.
         """
         self._seconds, self._is_idle, self._now = seconds, is_idle, now
         self._needed = now()
 
     @property
     def pause(self) -> float:
-        """Seconds until the next look: who comes and goes between two looks leaves a turn, or wanted nothing."""
+        """Return the seconds until the next check."""
         return min(self._seconds / 4, LONGEST_PAUSE)
 
     def is_over(self) -> bool:
-        """Look; return whether it has been idle for long enough."""
+        """Check once; return whether the host was not needed for long enough."""
         now = self._now()
         with contextlib.suppress(StoreError):  # nobody can ask for anything then
             if not self._is_idle():

@@ -7,9 +7,9 @@ from ikigai_actors.system.remote.client import Client
 
 
 def drain(database: str | None, host: str, timeout: float) -> int:
-    """Make a host give its agents away, and wait for that; return how many it still has after this many seconds.
+    """Make a host give its agents away, and wait ``timeout`` seconds; return the number of agents still there.
 
-    Raises `NoHost`, and what `Client.open` does.
+    Raises `NoHost`, and the errors of `Client.open`.
     """
     with Client.open(database) as client:
         drained = client.drain(host)

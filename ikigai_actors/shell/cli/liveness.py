@@ -27,14 +27,14 @@ def _opened(path: str) -> io.FileIO:
 
 
 class Liveness:
-    """Sends heartbeats. A beat waits for nobody."""
+    """Sends heartbeats. Sending never waits."""
 
     def __init__(self, path: str | None, lease: float) -> None:
         """Take the variable ``NOTIFY_SOCKET`` out of the environment: what agents start is not meant by it.
 
         Args:
             path: the file, or a pipe such as ``/dev/fd/3``; None for none.
-            lease: seconds for which the host is believed after a renewal.
+            lease: seconds that the host counts as living after a renewal.
 
         Raises:
             BadInput: the file cannot be written; the lease is no time.

@@ -89,7 +89,10 @@ if TYPE_CHECKING:
 
 
 class CommandLine(HeadedGroup):
-    """The group ``ikigai``. What its errors quote of the arguments is made harmless; Ctrl-C ends it without a word."""
+    """The command group ``ikigai``.
+
+    Arguments quoted in its errors are made harmless; Ctrl-C ends it silently.
+    """
 
     contents, help_command = COMMAND_LINE, "ikigai help"
 
@@ -97,13 +100,13 @@ class CommandLine(HeadedGroup):
         return sorted({*self.commands, *table.names(Callers.SCRIPTS)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Find a command. A verb is imported when it runs, or explains itself."""
+        """Find a command. A verb is imported only when it runs or shows its help."""
         if cmd_name in self.commands or cmd_name not in table.names(Callers.SCRIPTS):
             return super().get_command(ctx, cmd_name)
         return subcommand(table.load(cmd_name))
 
     def entry(self, ctx: click.Context, name: str) -> tuple[str, str]:
-        """The arguments of a command, and what it does in a line. No verb is imported for them."""
+        """Return the arguments of a command, and a line about it, without importing verbs."""
         if name in self.commands or name not in table.TABLE:
             return super().entry(ctx, name)
         return table.TABLE[name].usage, table.TABLE[name].line
@@ -111,7 +114,7 @@ class CommandLine(HeadedGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command. A global option after it is an error that shows its place."""
+        """Find the command. A global option after it is an error that says where the option belongs."""
         before = {name for option in self.params for name in option.opts if name.startswith("--")}
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not isinstance(command, click.Group):
@@ -339,7 +342,7 @@ def main() -> NoReturn:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Do what the arguments say, those of this process when None; return the exit status."""
+    """Run the command line with these arguments, None for those of this process; return the exit status."""
     try:
         cli.main(arguments, prog_name="ikigai")
     except SystemExit as end:

@@ -29,7 +29,7 @@ def notices_of(system: "System", options: Options) -> list[str]:
 
 
 def skill_notices(system: "System") -> list[str]:
-    """The notices about skills, instructions, kinds and hooks on this disk about which nobody has decided yet."""
+    """Return notices about skills, instructions and kinds on this disk that were neither allowed nor refused yet."""
     from ikigai_actors.reach.views import undecided_hooks_of, undecided_kinds_of, undecided_skills_of
     from ikigai_actors.verbs.place import last_active
 

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class StandardOutput(Printer):
-    """Prints the lines of a verb; nothing where only its value is wanted."""
+    """Prints the lines of a verb; prints nothing if only its value is needed."""
 
     def __init__(self, is_silent: bool) -> None:
         self._is_silent = is_silent
@@ -46,7 +46,7 @@ class StandardOutput(Printer):
             click.echo(harmless(text))
 
     def block(self, text: str) -> None:
-        """Print a text of somebody's: whole for a program, harmless for a terminal."""
+        """Print a text of a person or a model: unchanged for a program, harmless for a terminal."""
         if not self._is_silent:
             click.echo(harmless(text) if sys.stdout.isatty() else text)
 
@@ -66,12 +66,12 @@ class StandardOutput(Printer):
 
 
 class OneCommand(Unattended):
-    """The place of one subcommand."""
+    """The place in which one subcommand runs."""
 
     has_input = True
 
     def __init__(self, system: "System", screen: Printer, timeout: float | None, awaits_answer: bool) -> None:
-        """Make it; ``awaits_answer`` says whether it waits for the answer to a prompt."""
+        """Make the place; ``awaits_answer`` says whether the command waits for the answer to a prompt."""
         super().__init__(system, screen, timeout)
         self._until = None if timeout is None else monotonic() + timeout
         self._awaits_answer = awaits_answer

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def opened(options: Options, interactive: bool) -> "ActorSystem | AttachedSystem":
-    """The system that runs the agents; when another process runs them, one that is attached to it."""
+    """Open the system that runs the agents; if another process runs them, attach to it."""
     from ikigai_actors.reach.databases import place_of
     from ikigai_actors.system.system import ActorSystem
 

@@ -4,7 +4,7 @@ They are strings, since the package keeps them in a private module and moves the
 """
 
 PINNED = "0.66b2"
-"""The version of the package whose names these are."""
+"""The version of that package whose names are used."""
 SCHEMA_URL = "https://opentelemetry.io/schemas/1.44.0"
 
 SERVICE_NAME = "service.name"
@@ -31,7 +31,7 @@ TOOL_RESULT = "gen_ai.tool.call.result"
 TOKEN_TYPE = "gen_ai.token.type"
 
 INVOKE_AGENT, CHAT, EXECUTE_TOOL = "invoke_agent", "chat", "execute_tool"
-"""The operations."""
+"""The names of the operations."""
 
 OPERATION_DURATION = "gen_ai.client.operation.duration"
 TOKEN_USAGE = "gen_ai.client.token.usage"
@@ -41,8 +41,8 @@ OWN_PARENT = "ikigai.parent.uuid"
 OWN_TURN = "ikigai.turn"
 """The position of the message that opened the turn."""
 OWN_END = "ikigai.end"
-"""The position of the message that ended it; 0 where a death did."""
+"""The position of the message that ended the turn; 0 if the agent's death ended it."""
 OWN_POSITION = "ikigai.position"
-"""The position of the message that says what came of a request, or of the reply that has the call."""
+"""The position of the message with the result of a request, or of the reply that has the call."""
 OWN_LINK = "ikigai.link"
 """The reason of a link: ``fork``, ``mail`` or ``merge``."""

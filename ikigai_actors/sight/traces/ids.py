@@ -1,4 +1,4 @@
-"""Ids of spans: hashes of what rows say, so they are the same however often a turn is exported, from any machine.
+"""Ids of spans: hashes of stored data, so they are the same however often a turn is exported, from any machine.
 
 They are known before the work begins, so a span that a tool makes can name its parent.
 """
@@ -12,7 +12,7 @@ def trace_of(agent: str, opens: int) -> bytes:
 
 
 def turn_span(agent: str, opens: int, again: int) -> bytes:
-    """The span of a turn; ``again`` counts how often it was opened again after an error."""
+    """Return the id of a turn's span; ``again`` counts how often the turn was opened again after an error."""
     return _hashed(8, "invoke_agent", agent, opens, again)
 
 
@@ -22,7 +22,7 @@ def request_span(agent: str, opens: int, number: int) -> bytes:
 
 
 def call_span(agent: str, reply: int, place: int) -> bytes:
-    """The span of a call, by the position of its reply and its place in it from 0."""
+    """Return the id of a call's span, from the position of its reply and the index of the call in it, from 0."""
     return _hashed(8, "execute_tool", agent, reply, place)
 
 

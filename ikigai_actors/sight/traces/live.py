@@ -61,15 +61,15 @@ class SpanExporter(Protocol):
     """An exporter of OpenTelemetry's SDK."""
 
     def export(self, spans: "Sequence[ReadableSpan]") -> Any:
-        """Export spans; returns ``SpanExportResult.SUCCESS`` when they were taken."""
+        """Export spans; return ``SpanExportResult.SUCCESS`` if they were accepted."""
 
 
 Export = Callable[[Sequence[TraceSpan]], str]
-"""Exports spans, and returns why they were not taken; empty when they were. It may block."""
+"""Exports spans, and returns why they were not accepted; empty if they were. It may block."""
 
 
 class Tracing(Instrument):
-    """Lets spans that tools and providers make lie below the spans of their call, or of their request.
+    """Makes spans of tools and providers children of the span of their call or request.
 
     The id of such a span is known before the work begins. The span itself is exported when its turn has ended. Needs
     the package ``opentelemetry-api``, which comes with the client of Anthropic.
@@ -110,7 +110,7 @@ class TurnTracer(Service, ClosedByBlock):
         self.start()
 
     def close(self, timeout: float | None = None) -> None:
-        """Export what has ended, if the exporter takes it, and stop. The system stays open."""
+        """Export the turns that have ended, if the exporter accepts them, and stop. The system stays open."""
         self._subscription.close()
         super().close(timeout)
 
@@ -179,7 +179,7 @@ def trace_turns(
     Args:
         system: an open system, or an attached one.
         exporter: the address of a collector, or an exporter of OpenTelemetry's SDK.
-        content: whether spans have the texts of prompts, replies, arguments and results.
+        content: whether spans contain the texts of prompts, replies, arguments and results.
         usage: which spans have tokens: ``"both"`` turns and requests, or ``"chat"`` requests alone, for tools that add
             up what the spans of a trace have.
 

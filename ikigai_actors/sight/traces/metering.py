@@ -1,4 +1,4 @@
-"""Metrics of OpenTelemetry: what agents do on this host, measured as they do it.
+"""Metrics of OpenTelemetry about the agents of this host, measured as they work.
 
     with ActorSystem.open("team.db", instruments=[Metering(metrics.get_meter("my-team"))]) as system:
         ...
@@ -37,7 +37,7 @@ class Metering(Instrument):
     """
 
     def __init__(self, meter: "Meter", clock: Clock | None = None) -> None:
-        """Make the instruments of this meter. Raises `BadInput` for what is no meter."""
+        """Make the instruments of this meter. Raises `BadInput` if it is no meter."""
         if not callable(getattr(meter, "create_histogram", None)):
             raise BadInput(f"Expected a meter, as opentelemetry.metrics.get_meter(…) gives it; got {shown(meter)}.")
         self._clock = clock or SystemClock()

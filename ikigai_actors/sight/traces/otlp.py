@@ -1,4 +1,4 @@
-"""Spans as OpenTelemetry's protocol has them: protobuf for collectors, JSON for files. Pure.
+"""Spans in the form of OpenTelemetry's protocol: protobuf for collectors, JSON for files. Pure.
 
 Protobuf is written by the classes of ``opentelemetry-proto``, which the extra ``otel`` brings: Arize Phoenix refuses
 JSON over HTTP, so protobuf is sent by default. JSON is written here, because that package writes ids in base64 where
@@ -14,7 +14,7 @@ from ikigai_actors.sight.traces.conventions import OWN_LINK, SCHEMA_URL
 from ikigai_actors.sight.traces.spans import AttributeValue, TraceSpan
 
 SCOPE = "ikigai-actors"
-"""The name of what made the spans; also the name of the service, where no other is given."""
+"""The name of the instrumentation scope; also the name of the service, if no other is given."""
 
 _NANOSECONDS = 1_000_000
 _ERROR = 2
@@ -38,7 +38,7 @@ def batches(turns: Iterable[list[TraceSpan]], most: int) -> Iterator[list[list[T
 
 
 def protobuf_encoder(resource: Mapping[str, str], user: str) -> Callable[[Iterable[TraceSpan]], bytes]:
-    """A maker of the bodies of requests: each is an ``ExportTraceServiceRequest``.
+    """Return a function that makes the body of a request: an ``ExportTraceServiceRequest``.
 
     Raises `BadInput` where the extra ``otel`` is missing; the error names the ``user`` that needs it.
     """
@@ -60,23 +60,23 @@ def protobuf_encoder(resource: Mapping[str, str], user: str) -> Callable[[Iterab
 
 
 def spans_as_json(spans: Iterable[TraceSpan], resource: Mapping[str, str]) -> str:
-    """The same as one line of JSON, which collectors read from files."""
+    """Return the spans as one line of JSON, which collectors read from files."""
     scope = {"scope": {"name": SCOPE}, "spans": [_span_as_json(span) for span in spans], "schemaUrl": SCHEMA_URL}
     about = {"resource": {"attributes": _attributes_as_json(resource)}, "scopeSpans": [scope], "schemaUrl": SCHEMA_URL}
     return json.dumps({"resourceSpans": [about]}, separators=(",", ":"))
 
 
 class PartialSuccess(NamedTuple):
-    """The answer of a collector to a request that it has taken."""
+    """The answer of a collector to an accepted request."""
 
     rejected: int = 0
-    """How many of its spans were not kept."""
+    """The number of spans that were not kept."""
     words: str = ""
-    """Why, or a warning."""
+    """The reason, or a warning."""
 
 
 def partial_success(body: bytes, kind: str) -> PartialSuccess:
-    """The fields of an ``ExportTraceServiceResponse``, as protobuf or JSON; nothing for what is neither."""
+    """Return the fields of an ``ExportTraceServiceResponse``, as protobuf or JSON; empty for any other body."""
     if not body:
         return PartialSuccess()
     try:

@@ -37,10 +37,10 @@ _MESSAGES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class TraceScope:
-    """The parts of a database that are traced."""
+    """The choice of what is traced."""
 
     agents: Collection[str] | None = None
-    """By uuid; None for everybody."""
+    """The uuids of the traced agents; None for all."""
     since: int = 0
     """Turns that ended then or later, in milliseconds since 1970."""
     until: int = FOREVER
@@ -48,13 +48,13 @@ class TraceScope:
     content: bool = False
     """Whether spans have the texts of prompts, replies and results."""
     join: bool = False
-    """Whether the first turn of a child is in the trace of the turn in which it was forked."""
+    """Whether a child's first turn is in the trace of the turn that forked the child."""
     usage: str = BOTH
-    """Which spans have tokens: `BOTH`, or ``chat`` for those of requests alone."""
+    """The spans that have token counts: `BOTH`, or ``chat`` for requests alone."""
 
 
 def ended_turns(sources: TurnSources, scope: TraceScope) -> Iterator[list[TraceSpan]]:
-    """The spans of each turn that has ended, in the order of births; a turn's own span first."""
+    """Yield the spans of each ended turn, in the order of births; the turn's own span first."""
     links = _Links(sources, scope.join)
     chosen = sources.agents(scope.agents)
     for place in range(0, len(chosen), _AGENTS):

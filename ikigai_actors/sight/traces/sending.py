@@ -1,4 +1,4 @@
-"""The sender of spans: gives batches to a collector over HTTP, and sends again what a busy one refuses.
+"""The sender of spans: sends batches to a collector over HTTP, and repeats those that a busy one refuses.
 
     sender = SpanSender(collector, encode, "application/x-protobuf", patiently(sleep, now))
     sender.send(spans)      # what the collector has not kept of them, though it answered
@@ -38,7 +38,7 @@ _LONGEST_PAUSE = 60.0
 _TIMEOUT = 30.0
 
 PATH = "/v1/traces"
-"""Where a collector takes spans, if its address has no path."""
+"""The path at which a collector accepts spans, if its address has none."""
 
 
 class _Staying(urllib.request.HTTPRedirectHandler):
@@ -55,11 +55,11 @@ class CollectorAnswer(NamedTuple):
     """The outcome of a request."""
 
     status: int
-    """0 where nobody has answered."""
+    """The HTTP status; 0 if there was no answer."""
     reason: str
     retry_after: str = ""
     partial: PartialSuccess = PartialSuccess()
-    """The spans that were not kept, of an answer that has taken the request."""
+    """The spans of an accepted request that were not kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +87,12 @@ class Collector:
 
     @property
     def place(self) -> str:
-        """The address as people are shown it: without a name and a password."""
+        """Return the address for people, without user name and password."""
         parts = urlsplit(self.url)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
     def post(self, body: bytes, kind: str, *, zipped: bool = True) -> CollectorAnswer:
-        """Send a body once."""
+        """Send a body once; return the answer."""
         headers = {**self.headers, "Content-Type": kind, **({"Content-Encoding": "gzip"} if zipped else {})}
         request = urllib.request.Request(self.url, gzip.compress(body, 1, mtime=0) if zipped else body, headers)
         try:
@@ -108,26 +108,26 @@ class Collector:
 
 
 Attempt = Callable[[Callable[[], CollectorAnswer]], CollectorAnswer]
-"""Sends a request by a function, once or again and again; gives the answer that counts."""
+"""Calls a function that sends a request, once or repeatedly; returns the last answer."""
 
 
 class Delivery(NamedTuple):
-    """The spans that a collector has not kept, though it answered."""
+    """The spans that a collector has answered for, but not kept."""
 
     rejected: int = 0
     words: tuple[str, ...] = ()
-    """Why, in its own words; warnings too."""
+    """The collector's reasons and warnings."""
     too_large: tuple[TraceSpan, ...] = ()
-    """The spans that are too large for it, each by itself."""
+    """The spans that are too large for the collector, each by itself."""
 
     def and_then(self, other: "Delivery") -> "Delivery":
-        """Both together."""
+        """Return both deliveries together."""
         words = tuple(dict.fromkeys((*self.words, *other.words)))
         return Delivery(self.rejected + other.rejected, words, self.too_large + other.too_large)
 
     @property
     def lost(self) -> str:
-        """The loss, in a sentence for a person; empty for nothing."""
+        """Return the loss as a sentence for people; empty if nothing was lost."""
         losses = (
             [f"has rejected {self.rejected:,} {'span' if self.rejected == 1 else 'spans'}"] if self.rejected else []
         )
@@ -140,7 +140,7 @@ class Delivery(NamedTuple):
 
 
 class SpanSender:
-    """Sends spans to one collector. Remembers what that does not take."""
+    """Sends spans to one collector. Remembers which encodings and sizes the collector does not accept."""
 
     def __init__(
         self, collector: Collector, encode: Callable[[Sequence[TraceSpan]], bytes], kind: str, attempt: Attempt
@@ -158,7 +158,7 @@ class SpanSender:
         self._too_large = 0  # bytes of the smallest body that was; 0 for none
 
     def send(self, spans: Sequence[TraceSpan]) -> Delivery:
-        """Send spans, in as many requests as must be. Raises `IkigaiError` when they are refused, or nobody answers."""
+        """Send spans, in as many requests as needed. Raises `IkigaiError` if they are refused, or nobody answers."""
         body = self._encode(spans)
         if len(spans) > 1 and 0 < self._too_large <= len(body):
             return self._halved(spans)
@@ -200,7 +200,7 @@ def patiently(sleep: Callable[[float], object], now: Callable[[], float]) -> Att
 
 
 def pause(attempt: int, retry_after: str, now: float) -> float:
-    """Seconds until the next attempt: what the collector asks for, else twice as long each time."""
+    """Return the seconds to the next attempt: as the collector asks, else doubled each time."""
     try:
         asked = float(retry_after)
     except ValueError:
@@ -212,7 +212,7 @@ def pause(attempt: int, retry_after: str, now: float) -> float:
 
 
 def address_in(environment: Mapping[str, str]) -> str | None:
-    """The address of a collector that the variables of OpenTelemetry name; None for none."""
+    """Return the collector's address from OpenTelemetry's environment variables; None if they name none."""
     if url := environment.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"):
         return url
     base = environment.get("OTEL_EXPORTER_OTLP_ENDPOINT")

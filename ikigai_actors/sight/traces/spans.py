@@ -22,15 +22,15 @@ from ikigai_actors.sight.traces import conventions as name
 from ikigai_actors.sight.traces.ids import call_span, request_span, trace_of, turn_span
 
 INTERNAL, CLIENT = 1, 3
-"""The kinds of spans, as OpenTelemetry's protocol numbers them."""
+"""The kinds of spans, by their numbers in OpenTelemetry's protocol."""
 
 FORKED = "fork"
 MAILED = "mail"
 MERGED = "merge"
-"""The reasons of links."""
+"""The reasons of links between spans."""
 
 BOTH = "both"
-"""Turns and requests have tokens; else requests alone, for tools that add up what the spans of a trace have."""
+"""Token counts on turns and on requests; otherwise on requests alone, for tools that sum over a trace."""
 
 AttributeValue = str | int | tuple[str, ...]
 
@@ -50,7 +50,7 @@ class TraceSpan:
     trace: bytes
     id: bytes
     parent: bytes
-    """Empty for none."""
+    """The id of the parent span; empty for none."""
     name: str
     kind: int
     start: int
@@ -61,32 +61,32 @@ class TraceSpan:
 
 
 class Reference(NamedTuple):
-    """The spans to which one is to be linked, as far as the log of its own agent says."""
+    """A reference to another agent's turn, which a span is to be linked with."""
 
     span: int
-    """The place of the span in its turn."""
+    """The index of the span in its turn."""
     why: str
     agent: str
-    """Whose turn it is. With ``mail``, who has read it."""
+    """The uuid of the agent of that turn; with ``mail``, of the agent that read the mail."""
     at: int
-    """A position in that agent's log; with ``mail``, when it was read."""
+    """A position in that agent's log; with ``mail``, the time of reading in milliseconds since 1970."""
 
 
 class EndedTurn(NamedTuple):
     """The spans of a turn."""
 
     opens: int
-    """The position of the message that opened it."""
+    """The position of the message that opened the turn."""
     again: int
     end: int
-    """When it ended, in milliseconds since 1970."""
+    """When the turn ended, in milliseconds since 1970."""
     spans: list[TraceSpan]
-    """The own first."""
+    """The spans of the turn, its own first."""
     references: list[Reference]
 
 
 class TracedAgent(NamedTuple):
-    """The agent whose log is folded."""
+    """The agent whose log is read."""
 
     uuid: str
     name: str
@@ -101,7 +101,7 @@ class OpenTurn(NamedTuple):
     opens: int
     again: int
     first: bool
-    """Whether it is the first one of its agent."""
+    """Whether this is the agent's first turn."""
 
 
 class _Called(NamedTuple):
@@ -143,7 +143,7 @@ class _Turn:
 
 
 class TurnFold:
-    """Takes the messages of one agent, in order, from a turn's beginning on."""
+    """Takes the messages of one agent, in order, beginning with a turn."""
 
     def __init__(self, agent: TracedAgent, *, content: bool = False, first: bool = True, usage: str = BOTH) -> None:
         """Begin.
@@ -163,18 +163,18 @@ class TurnFold:
 
     @property
     def open(self) -> OpenTurn | None:
-        """The turn in progress."""
+        """Return the turn in progress; None without one."""
         turn = self._turn
         return None if turn is None or turn.rests is not None else OpenTurn(turn.opens, turn.again, turn.first)
 
     @property
     def latest(self) -> OpenTurn | None:
-        """The turn in progress, else the latest one."""
+        """Return the turn in progress, else the latest one; None without any."""
         turn = self._turn or self._before
         return None if turn is None else OpenTurn(turn.opens, turn.again, turn.first)
 
     def follow(self, message: Message) -> EndedTurn | None:
-        """Take the next message; return the turn of which it shows that it has ended."""
+        """Take the next message; return the turn that has ended before or with it, if any."""
         self._now = max(self._now, message.created_at)
         if "from" in message.data and message.kind != Kind.MERGE:
             return None  # a copy with which a trial begins: nobody was asked for it
@@ -200,12 +200,12 @@ class TurnFold:
         return None if turn.rests is not None else self._follow_within(turn, message)
 
     def close(self, *, is_open: bool, death: str | None = None, died: int = 0) -> EndedTurn | None:
-        """The last turn, if it has ended where the log ends.
+        """Return the last turn, if it ended with the end of the log.
 
         Args:
-            is_open: whether the registry says that a turn is open.
-            death: how the agent died, if it is dead.
-            died: when.
+            is_open: whether a turn is open according to the registry.
+            death: how the agent died; None if it lives.
+            died: when it died, in milliseconds since 1970.
         """
         turn = self._turn
         if turn is None or is_open:
@@ -403,7 +403,7 @@ def _error_of(message: Message) -> str:
 
 
 def all_input(spent: Spent) -> int:
-    """All tokens that a request sent, those from a cache too."""
+    """Return all input tokens of a request, cached ones included."""
     usage = spent.usage
     return usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens
 

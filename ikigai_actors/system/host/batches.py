@@ -80,7 +80,7 @@ class Attend(Protocol):
 
 
 class BatchLink(NamedTuple):
-    """The way of a host to the services of its providers."""
+    """The functions by which a host reaches the batches of its providers' services."""
 
     service_of: Callable[[str], BatchService | None]
     """The batches of ``provider:model``; None where this host cannot ask them."""

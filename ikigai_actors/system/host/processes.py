@@ -656,7 +656,10 @@ class ProcessTable(Processes):
         return True
 
     def granted(self, uuid: str, held: Held) -> None:
-        """Let an agent go on whose request has waited for a budget. Never waits; nothing when that was ended."""
+        """Let an agent's request that has waited for a budget go on; does nothing if the wait was ended.
+
+        Never waits.
+        """
         if (actor := self._actors.get(uuid)) is not None:
             actor.actor_inbox.put_urgent(on.Granted(held))
 

@@ -104,7 +104,7 @@ class AgentFailure(NamedTuple):
     error: BaseException | None = None
     """The error of its own code."""
     line: str = ""
-    """The text for the log when the agent goes on, or its supervisor gives up; empty for nothing."""
+    """The line to log when the agent is restarted, or its supervisor gives up; empty for none."""
 
     @property
     def why(self) -> str:

@@ -1,4 +1,13 @@
-"""The acts, declared by `ikigai_actors.verbs.act`, a module for each subject."""
+"""The acts, declared by `ikigai_actors.verbs.act`.
+
+turns      fork, prompt, steer, wait
+talk       send, read_mail, documents
+looking    agents, history, diff, approvals
+changes    merge, signal, kill, decide, grant
+questions  answer
+settings   settings, configure
+contexts   requests of agents of other systems by A2A; these acts are no tools
+"""
 
 from collections.abc import Mapping
 

@@ -17,7 +17,7 @@ class Transfer(NamedTuple):
     """The report of a copy."""
 
     lines: list[str]
-    """The lines for a person."""
+    """The report as lines for people."""
     sound: bool
     """Whether the copy is sound. False if a violation was copied."""
 

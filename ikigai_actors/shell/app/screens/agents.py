@@ -84,7 +84,7 @@ class AgentTable(AgentList):
         self._reorder(replace(self.order, wanted=text))
 
     def paint(self) -> None:
-        """Draw all that is not a row, and decide on the columns of the rows."""
+        """Draw everything except the rows, and choose the columns."""
         width, hosts = self.size.width, self.snapshot is not None and bool(self.snapshot.hosts)
         self._widths = widths(width, self._table.widest, hosts)
         self._head.update(head_line(self._widths, self.order, self.colours))
@@ -98,7 +98,7 @@ class AgentTable(AgentList):
         self._reorder(replace(self.order, by=names[(place + step) % len(names)], turned=False))
 
     def prepare(self, snapshot: Snapshot) -> Table:
-        """Arrange the rows of a snapshot; for other threads, since it takes long."""
+        """Return the arranged rows of a snapshot. Slow, so call it on another thread."""
         order = self.order
         rows = agent_rows(snapshot, int(time() * 1_000), order.branches)
         return table(rows, order, snapshot.census if snapshot.rest else None)
@@ -118,7 +118,7 @@ class AgentTable(AgentList):
 
 
 class AgentScreen(Screen[str | None]):
-    """Gives the uuid of the agent that was chosen, or None.
+    """A screen to choose an agent; its result is the agent's uuid, or None.
 
     Tokens and costs are what an agent has spent in its life, on earlier hosts too; with ``b``, what it and all that
     descend from it have, the dead too. All else is since its start here.
@@ -136,9 +136,9 @@ class AgentScreen(Screen[str | None]):
         yield self.table
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
-        """Give the chosen agent."""
+        """Close the screen with the chosen agent."""
         self.dismiss(event.key)
 
     def on_agent_list_left(self) -> None:
-        """Go back."""
+        """Close the screen without a choice."""
         self.dismiss(None)

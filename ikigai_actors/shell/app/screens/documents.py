@@ -38,7 +38,7 @@ class DocumentScreen(Screen[None]):
     """
 
     def __init__(self, system: System, later: Later, path: str | None = None) -> None:
-        """Make it; it opens the document at ``path``, if that is given."""
+        """Make the screen; it opens the document at ``path``, if given."""
         super().__init__()
         self._wanted = path
         self._system, self._later = system, later

@@ -28,7 +28,7 @@ _KEYS = (("Enter", "opens"), ("@", "agents"), (">", "commands"), ("#", "document
 
 
 class FindScreen(ModalScreen[Thing | None]):
-    """Gives what was chosen, or None."""
+    """A screen to find and choose a thing; its result is the thing, or None."""
 
     BINDINGS: ClassVar[list[Any]] = [
         Binding("escape,ctrl+p", "dismiss(None)", show=False, priority=True),
@@ -56,14 +56,14 @@ class FindScreen(ModalScreen[Thing | None]):
         agents: Callable[[str], Iterable[Thing]],
         later: Later,
     ) -> None:
-        """Make it.
+        """Make the screen.
 
         Args:
-            text: what is typed already.
-            known: what can be found at once.
-            read: gives what can be found besides, and may take a while.
-            agents: gives the agents that some letters find, since of very many only some were read; the same.
-            later: does these on another thread.
+            text: the text already typed.
+            known: the things that can be searched at once.
+            read: returns further things, and may take a while.
+            agents: returns the agents that match some letters, since the known ones may be only a part.
+            later: runs a function on another thread.
         """
         super().__init__()
         self._things, self._read, self._agents, self._later = by_kind(known), read, agents, later
@@ -71,7 +71,7 @@ class FindScreen(ModalScreen[Thing | None]):
         self._input = Input(text, placeholder="a few letters of a name", compact=True, select_on_focus=False)
 
     def compose(self) -> ComposeResult:
-        """Lay out the input, what it finds, and the keys."""
+        """Lay out the input, the results, and the keys."""
         with Vertical(id="find"):
             with Horizontal(id="entry"):
                 yield Static("›")
@@ -80,28 +80,28 @@ class FindScreen(ModalScreen[Thing | None]):
             yield KeyLine(_KEYS)
 
     def on_mount(self) -> None:
-        """Begin with what is there."""
+        """Show the known things."""
         self._input.focus()
         self._search()
         self._later(self._read, self._add)
 
     def on_input_changed(self) -> None:
-        """Search again whenever the text changes; the cursor goes to the nearest."""
+        """Search again whenever the text changes; the cursor goes to the best match."""
         self._search()
         self._rows.action_move(-len(self._things))
         if wanted := letters_of_agents(self._input.value):
             self._later(partial(self._agents, wanted), self._add)
 
     def on_input_submitted(self) -> None:
-        """Choose what is at the cursor."""
+        """Choose the thing at the cursor."""
         self._rows.action_choose()
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
-        """Give what was chosen."""
+        """Close the screen with the chosen thing."""
         self.dismiss(self._rows.item)
 
     def action_move(self, by: int) -> None:
-        """Move the cursor; the input keeps the keyboard."""
+        """Move the cursor; the input keeps the focus."""
         self._rows.action_move(by)
 
     def action_page(self, by: int) -> None:
@@ -126,7 +126,7 @@ class FindScreen(ModalScreen[Thing | None]):
 
 
 def thing_line(thing: Thing, wanted: str, columns: int, colours: Palette) -> Text:
-    """A thing with the letters that were found, and its description."""
+    """Return the line of a thing: its name with the matching letters marked, and its description."""
     sign, colour = (
         (SIGNS[thing.kind], colour_of(thing.kind, colours)) if thing.kind else (_SIGNS[thing.group], colours.past)
     )

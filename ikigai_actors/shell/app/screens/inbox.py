@@ -74,7 +74,7 @@ class InboxScreen(Screen[None]):
             self._answer.focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Answer the open question with what was typed."""
+        """Answer the open question with the typed text."""
         self._send(event.value, deny=False)
 
     def action_decide(self, deny: bool) -> None:

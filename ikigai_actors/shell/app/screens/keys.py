@@ -35,7 +35,7 @@ KEY_GROUPS: dict[str, tuple[tuple[str, str], ...]] = {
         ("Shift+drag", "Select, by the terminal's own mouse"),
     ),
 }
-"""The keys that are no bindings of the main screen, by what they are for."""
+"""The keys other than bindings of the main screen, grouped by purpose."""
 
 _BOUND = {
     "Talk": ("escape", "ctrl+c", "f2", "ctrl+r", "ctrl+z"),
@@ -46,11 +46,11 @@ _BOUND = {
 
 
 NARROW = 76
-"""In a window of fewer columns, a description comes directly after its key."""
+"""The window width, in characters, below which a description follows its key directly."""
 
 
 class KeysScreen(ModalScreen[None]):
-    """The keys, and what each of them does."""
+    """A screen that lists the keys and their effects."""
 
     BINDINGS: ClassVar[list[Any]] = [Binding("escape,f1,q,enter", "dismiss", "Back")]
 

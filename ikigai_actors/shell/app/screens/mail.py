@@ -19,7 +19,7 @@ from ikigai_actors.verbs.text.harmless import harmless
 from ikigai_actors.verbs.text.naming import named
 
 LATEST = 500
-"""The most mails that are listed."""
+"""The most mails in the list."""
 
 
 class MailScreen(Screen[None]):

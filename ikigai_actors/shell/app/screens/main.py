@@ -49,7 +49,7 @@ from ikigai_actors.verbs.text.pace import A_TOKEN, Pace
 from ikigai_actors.verbs.text.words import activity, took
 
 PAGES = 50
-"""The pages that are kept. Beyond this number, pages go that can be made again and look the same."""
+"""The number of kept pages. Above this number, pages that can be made again without loss are closed."""
 
 _SHOWN_WAITING = 5
 """The most prompts that wait in the database and are shown: the latest. The line of work counts all."""
@@ -113,18 +113,18 @@ class MainScreen(Screen[None]):
         """Make the screen.
 
         Args:
-            first: the agent to begin with.
+            first: the agent to show first.
             page_events: the events of the system, kept until a page shows them.
-            recall: the entries that were submitted before.
-            workers: the threads that lay out long markdown and pictures.
+            recall: the texts submitted before.
+            workers: threads that lay out long markdown and pictures.
             later: runs work on another thread.
-            do: runs a line that was submitted.
-            edit: takes a text to an editor, and back into the prompt.
-            doings: run the line of a key, and act on agents of the tree.
-            looked_at: called with the uuid of the agent that is shown from now on.
+            do: runs a submitted line.
+            edit: opens an editor for a text; the result goes to the prompt.
+            doings: runs the line of a key, and acts on agents of the tree.
+            looked_at: called with the uuid of the agent that is shown now.
             provider: the name of the default provider.
-            model: the name for the model of an agent that has set none; empty when it is not known.
-            clock: gives seconds that never go back, by which a question takes the keyboard.
+            model: the name of the model of agents without a set model; empty if unknown.
+            clock: returns monotonic seconds; used to decide when a question takes the keyboard.
         """
         super().__init__()
         # Held, not looked up: while the application ends, events may arrive after these widgets are removed.
@@ -155,7 +155,7 @@ class MainScreen(Screen[None]):
         """The latest snapshot; None until the first one arrives."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the tree at the left, and the talk beside it: the transcript, and below it the prompt."""
+        """Lay out the tree at the left, and at the right the transcript above the prompt."""
         self._tree.display = False
         yield self._tree
         with self._talk:
@@ -174,18 +174,18 @@ class MainScreen(Screen[None]):
 
     @property
     def page(self) -> Page:
-        """The page in sight."""
+        """Return the page that is shown now."""
         return self._pages[self._current]
 
     @property
     def wish(self) -> Wish | None:
-        """The content of the tree; None while it is not in sight."""
+        """Return what the tree shall show; None while it is hidden."""
         return self._tree.wish if self._tree.display else None
 
     # Events of the system
 
     def visit(self, uuid: str, notice: str = "") -> None:
-        """Show the page of an agent, and on it the notice, if there is one."""
+        """Show the page of an agent, and on it the notice, if given."""
         if not self._transcripts.is_attached:  # the application ends, and mounts nothing any more
             return
         if uuid != self._current:
@@ -237,11 +237,11 @@ class MainScreen(Screen[None]):
             self.set_focus(box)
 
     def prepare(self, snapshot: Snapshot) -> Arranged | None:
-        """Arrange the tree of a snapshot, if it is in sight; for other threads, since it takes long."""
+        """Return the arranged tree of a snapshot; None if the tree is hidden. Slow, so call it on another thread."""
         return self._tree.prepare(snapshot) if self.wish is not None and snapshot.listed else None
 
     def update_from(self, snapshot: Snapshot, tree: Arranged | None = None) -> None:
-        """Show a snapshot of the current agent; when the agent has just died, go to its heir."""
+        """Show a snapshot; if the current agent has just died, go to the agent that inherits its place."""
         if snapshot.current.uuid != self._current:
             return
         self.snapshot = snapshot
@@ -260,7 +260,7 @@ class MainScreen(Screen[None]):
 
     @property
     def columns(self) -> int:
-        """How wide a line of a transcript may be. Thread-safe."""
+        """Return the width of a transcript line in characters. Thread-safe."""
         return self.page.transcript.scrollable_content_region.width or self.size.width
 
     def tell(self, uuid: str, text: str, look: Look) -> None:
@@ -269,7 +269,7 @@ class MainScreen(Screen[None]):
             page.tell(tidy(text), look)
 
     def put_back(self, text: str) -> None:
-        """Put a text that was taken back into the prompt."""
+        """Put a withdrawn text back into the prompt."""
         self.page.prompt.put_back(text)
         self.page.prompt.focus()
 
@@ -301,7 +301,7 @@ class MainScreen(Screen[None]):
     # Input of the person
 
     def turn_to(self, event: events.Event) -> bool:
-        """Focus the prompt when an event is meant for it; return whether the event is done with.
+        """Focus the prompt if an event is for it; return whether the event needs no further handling.
 
         For the prompt are a paste, wherever the focus is, and text that is typed in the transcript or beside the tree.
         The box is asked here, not by its own queue, where the letters that follow would overtake one.
@@ -323,7 +323,7 @@ class MainScreen(Screen[None]):
         return False
 
     def on_prompt_box_submitted(self, event: PromptBox.Submitted) -> None:
-        """Run the line that was submitted."""
+        """Run the submitted line."""
         page = self.page
         page.transcript.following = True
         if (command := typed_command(event.text)) is not None:
@@ -337,7 +337,7 @@ class MainScreen(Screen[None]):
         self._show_bars()
 
     def on_text_area_changed(self, event: PromptBox.Changed) -> None:
-        """Offer what the text of the prompt may become."""
+        """Show completions for the text of the prompt."""
         prompt, agent = event.text_area, self.page.agent
         if prompt is not self.page.prompt:
             return
@@ -361,7 +361,7 @@ class MainScreen(Screen[None]):
         self._edit(text)
 
     def go_along(self, uuid: str, output: str) -> None:
-        """Keep an output for the next prompt of an agent, if it has a page."""
+        """Keep an output to be sent with the next prompt of an agent, if the agent has a page."""
         if (page := self._pages.get(uuid)) is not None:
             page.prompt.along.append(output)
             self._show_bars()
@@ -375,11 +375,11 @@ class MainScreen(Screen[None]):
         self._press("/queue --take-back")
 
     def on_prompt_box_left(self, event: PromptBox.Left) -> None:
-        """Leave the application."""
+        """End the application."""
         self.app.exit(event.status)
 
     def on_transcript_wanted(self, event: ReadableTranscript.Wanted) -> None:
-        """Read earlier messages for the transcript that wants them."""
+        """Read earlier messages for a transcript."""
         for page in self._pages.values():
             if page.transcript is event.transcript:
                 page.read_before(event.position)
@@ -394,7 +394,7 @@ class MainScreen(Screen[None]):
         self._go_to_prompt()
 
     def on_approval_box_answered(self, event: ApprovalBox.Answered) -> None:
-        """Approve or deny the call of a question; or let the person say why not."""
+        """Approve or deny the call of a question, or let the person type a reason."""
         command = event.question.command(event.key)
         if event.key in ("t", "r"):
             self.page.prompt.become(event.question.rule if event.key == "r" else f"{command} ")
@@ -404,7 +404,7 @@ class MainScreen(Screen[None]):
         self.set_focus(self.page.prompt)
 
     def on_approval_box_above(self) -> None:
-        """Take back what waits for the agent, as Up does in an empty prompt."""
+        """Withdraw the latest waiting text, as Up does in an empty prompt."""
         if self.page.prompt.waiting:
             self._press("/queue --take-back")
 
@@ -418,7 +418,7 @@ class MainScreen(Screen[None]):
         self.app.push_screen(PagerScreen(event.piece, self._threads))
 
     def on_readable_transcript_finds(self) -> None:
-        """Let the person search."""
+        """Open the search bar."""
         self._find.open()
 
     def on_find_bar_closed(self) -> None:
@@ -426,12 +426,12 @@ class MainScreen(Screen[None]):
         self.set_focus(self.page.prompt)
 
     def find(self, uuid: str, text: str) -> None:
-        """Search the talk with an agent, if it is in sight; for an empty text, let the person type one."""
+        """Search the transcript of an agent, if it is shown; for an empty text, let the person type one."""
         if uuid == self._current:
             self._find.open(text)
 
     def action_find(self) -> None:
-        """Search the talk in sight, or filter the tree that has the keyboard."""
+        """Search the shown transcript, or filter the tree if it has the focus."""
         if self._tree.has_keyboard:
             self._tree.actions["ctrl+f"]()
         else:
@@ -449,7 +449,7 @@ class MainScreen(Screen[None]):
         self._press(line)
 
     def action_interrupt(self) -> None:
-        """Interrupt the turn; when the focus is elsewhere, only return it to the prompt."""
+        """Interrupt the turn; if the focus is not in the prompt, only move it there."""
         if self._find.display:
             self._find.close()
         elif self.focused is not self.page.prompt:
@@ -459,7 +459,10 @@ class MainScreen(Screen[None]):
             self._press("interrupt")
 
     def action_interrupt_or_leave(self) -> None:
-        """Copy the selected text; without one, interrupt the turn and clear the prompt, and the second time leave."""
+        """Copy the selected text; without one, interrupt the turn and clear the prompt.
+
+        Pressed again, end the application.
+        """
         self.page.prompt.call_later(self._interrupt_or_leave, monotonic())  # after the keys that were typed before
 
     def _interrupt_or_leave(self, now: float) -> None:
@@ -498,7 +501,7 @@ class MainScreen(Screen[None]):
         self.set_focus(bar if bar.display and self.focused is not bar else self.page.prompt)
 
     def action_tree(self) -> None:
-        """Show the tree and give it the keyboard, or hide it."""
+        """Show the tree and focus it, or hide it."""
         if self._tree.display:
             self._tree.display = False
             self._lay_out()
@@ -558,7 +561,7 @@ class MainScreen(Screen[None]):
         return min(BOX_COLUMNS, self._talk.size.width or self.size.width)
 
     def on_descendant_focus(self) -> None:
-        """Show by the sign of the prompt whether the keyboard is there, and the keys of a transcript that has it."""
+        """Show by the prompt's sign whether it has the focus, and show the keys of a focused transcript."""
         self._sign.set_class(self.focused is self.page.prompt, "here")
         self._show_bars()
 

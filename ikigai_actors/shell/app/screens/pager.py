@@ -1,4 +1,4 @@
-"""The pager: all of a call and its result, of a prompt or of thinking, with a search of its own."""
+"""The pager: a whole call with its result, or a whole prompt or thinking text, with a search of its own."""
 
 from collections.abc import Iterator
 from concurrent.futures import Executor
@@ -22,7 +22,7 @@ _TICK = 1 / 15
 
 
 def pages(piece: Piece) -> Iterator[Piece]:
-    """The whole text of a piece, in parts."""
+    """Yield the text of a piece in full, split into parts that can be laid out one by one."""
     texts = [(piece.whole or piece.text, Look.STRONG if piece.look is Look.CALL else Look.TOLD)]
     if piece.result is not None:
         texts += [("", Look.NOTE), (piece.result or "(nothing)", Look.TOLD)]
@@ -33,7 +33,7 @@ def pages(piece: Piece) -> Iterator[Piece]:
 
 
 class PagerScreen(Screen[None]):
-    """The whole of one piece."""
+    """A screen that shows one piece in full."""
 
     BINDINGS: ClassVar[list[Any]] = [
         Binding("escape,q", "leave", "Back"),
@@ -45,7 +45,7 @@ class PagerScreen(Screen[None]):
     DEFAULT_CSS = "PagerScreen ReadableTranscript { padding: 0 1 0 2; }"
 
     def __init__(self, piece: Piece, workers: Executor) -> None:
-        """Make it, with the threads that lay out what takes long."""
+        """Make the screen; ``workers`` are threads that lay out long texts."""
         super().__init__()
         self._reader = ReadableTranscript(workers, whole=True)
         self._piece = piece
@@ -67,7 +67,7 @@ class PagerScreen(Screen[None]):
         self.set_interval(_TICK, self._tick)
 
     def on_find_bar_closed(self) -> None:
-        """Go on reading."""
+        """Return the focus to the text."""
         self.set_focus(self._reader)
 
     def action_find(self) -> None:
@@ -75,11 +75,11 @@ class PagerScreen(Screen[None]):
         self._find.open()
 
     def action_page(self) -> None:
-        """Scroll by a window."""
+        """Scroll by the height of the window."""
         self._reader.scroll_page_down(animate=False)
 
     def action_leave(self) -> None:
-        """End the search, or leave."""
+        """End the search, or close the screen."""
         if self._find.display:
             self._find.close()
         else:

@@ -1,4 +1,4 @@
-"""The answer that arrives, as blocks: a closed chunk is laid out once, the open one again with each piece."""
+"""The arriving answer as blocks: a closed chunk is laid out once, the open one again with each piece."""
 
 from ikigai_actors.shell.app.transcript.block import ShownBlock
 from ikigai_actors.shell.app.transcript.layout import HEAVY
@@ -7,7 +7,7 @@ from ikigai_actors.shell.app.transcript.pieces import Look, Piece, tidy
 
 
 class StreamedAnswer:
-    """One answer of a model, as far as it has arrived."""
+    """An answer of a model, as far as it has arrived."""
 
     def __init__(self) -> None:
         self._thinking = ""
@@ -30,7 +30,7 @@ class StreamedAnswer:
 
     @property
     def speaks(self) -> bool:
-        """Whether words of it have arrived, not thoughts alone."""
+        """Return whether text of the answer has arrived, besides thinking."""
         return bool(self._closed or self._chunks.open.strip())
 
     @property

@@ -1,4 +1,4 @@
-"""A block: a piece with its lines, laid out again only when the frame changes."""
+"""A block: a piece with its laid-out lines, which are made again only if the frame changes."""
 
 from textual.strip import Strip
 
@@ -8,7 +8,7 @@ from ikigai_actors.shell.app.transcript.text_search import Hit, TextSearch
 
 
 class ShownBlock:
-    """One piece of a transcript, with its lines. Used on the application's thread only."""
+    """One piece of a transcript with its lines. Use it on the application's thread only."""
 
     __slots__ = ("_frame", "_hits", "_lines", "_searched", "asked", "piece", "plain", "toggled")
 
@@ -30,30 +30,30 @@ class ShownBlock:
         return frame == self._frame
 
     def lines(self, frame: Frame) -> list[Strip]:
-        """The lines for this frame; lays the piece out if they are not at hand."""
+        """Return the lines for this frame; lays the piece out if needed."""
         if frame != self._frame:
             self.plain = is_heavy(self.piece)
             self._lines, self._frame = lay_out(self.piece, frame, self.toggled, self.plain), frame
         return self._lines
 
     def hits(self, search: TextSearch, frame: Frame) -> list[Hit]:
-        """Where a text is in its lines for this frame."""
+        """Return the places where a text is in the lines for this frame."""
         lines, before = self.lines(frame), self._searched
         if before is None or before[0] is not search or before[1] is not lines:
             self._searched, self._hits = (search, lines), search.hits([line.text for line in lines])
         return self._hits
 
     def settle(self, lines: list[Strip], frame: Frame) -> bool:
-        """Take the lines that another thread made for a frame; return whether they are still wanted."""
+        """Take lines that another thread made for a frame; return whether they are still needed."""
         if frame != self._frame or not self.plain:
             return False
         self._lines, self.plain = lines, False
         return True
 
     def show(self, piece: Piece) -> None:
-        """Show another piece in the same place."""
+        """Replace the piece."""
         self.piece, self._frame, self.plain, self.asked = piece, None, is_heavy(piece), None
 
     def toggle(self) -> None:
-        """Fold it, or unfold it."""
+        """Fold or unfold the piece."""
         self.toggled, self._frame = not self.toggled, None

@@ -35,10 +35,10 @@ _Kind = tuple[str, ...]
 
 
 class CodeTheme(SyntaxTheme):
-    """The styles of tokens in one palette."""
+    """The styles of code tokens in one palette."""
 
     def __init__(self, colours: Palette) -> None:
-        """Make them."""
+        """Make the styles for a palette."""
         ink, past, accent, failed = (
             Style(color=colour) for colour in (colours.ink, colours.past, colours.accent, colours.failed)
         )
@@ -53,13 +53,13 @@ class CodeTheme(SyntaxTheme):
         self._styles = {tuple(filter(None, kind.split("."))): style + ground for kind, style in styles.items()}
 
     def get_style_for_token(self, token_type: _Kind) -> Style:
-        """The style of the nearest kind of token that has one."""
+        """Return the style of a token kind, or of its nearest parent kind with a style."""
         if token_type not in self._styles:
             self._styles[token_type] = self.get_style_for_token(token_type[:-1])
         return self._styles[token_type]
 
     def get_background_style(self) -> Style:
-        """The ground."""
+        """Return the background style."""
         return self._ground
 
 
@@ -143,7 +143,7 @@ class _Line(_Readable, HorizontalRule):
 
 
 class ThemedMarkdown(Markdown):
-    """Markdown in a palette."""
+    """Markdown rendered in the colours of a palette."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,

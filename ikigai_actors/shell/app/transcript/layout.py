@@ -27,13 +27,13 @@ HEAVY = 1_500
 """Characters of markdown above which its layout would noticeably delay the keyboard."""
 
 HUGE = 100_000
-"""Characters of markdown above which it stays plain."""
+"""Markdown longer than this many characters is shown as plain text."""
 
 _LONGEST = 400
 """The most lines that are shown of a piece, unless Rich lays it out; the pager shows all."""
 
 FOLDED = 12
-"""The most lines that are shown of a folded prompt."""
+"""The most lines shown of a folded prompt."""
 
 
 class Frame(NamedTuple):
@@ -46,7 +46,7 @@ class Frame(NamedTuple):
     results: bool = False
     """Whether results of calls, and long prompts, are unfolded."""
     whole: bool = False
-    """Whether plain text is never cut, however long it is."""
+    """Whether plain text is shown in full, however long."""
 
 
 def foldable(piece: Piece) -> bool:
@@ -55,7 +55,7 @@ def foldable(piece: Piece) -> bool:
 
 
 def is_folded(piece: Piece, frame: Frame, toggled: bool) -> bool:
-    """Whether a piece is folded; ``toggled`` is as for `lay_out`."""
+    """Return whether a piece is folded; ``toggled`` is as for `lay_out`."""
     return foldable(piece) and (frame.thinking if piece.look is Look.THINKING else frame.results) == toggled
 
 
@@ -67,14 +67,14 @@ def is_heavy(piece: Piece) -> bool:
 def lay_out(
     piece: Piece, frame: Frame, toggled: bool = False, plain: bool = False, picture: PictureRows | None = None
 ) -> list[Strip]:
-    """The lines of a piece, not padded to the width.
+    """Return the lines of a piece, not padded to the width.
 
     Args:
         piece: the piece to lay out.
         frame: the width, the colours, and the kinds of pieces that are unfolded.
-        toggled: whether this piece is folded although the frame unfolds its kind, or the reverse.
-        plain: whether markdown stays plain text, and a picture a line.
-        picture: gives the rows of a picture; None leaves it at its line.
+        toggled: whether this piece differs from its kind: folded though the frame unfolds the kind, or the reverse.
+        plain: whether to show markdown as plain text, and a picture as a line.
+        picture: returns the rows of a picture; None shows its line only.
     """
     width, looks = max(frame.width, 10), _looks(frame.colours)
     narrow = min(width, TEXT_COLUMNS)  # of what is read as text; calls, tables and results may be wider

@@ -30,7 +30,7 @@ class Chunks:
 
     @property
     def open(self) -> str:
-        """The chunk that still grows; blank when there is none."""
+        """Return the chunk that still grows; blank if there is none."""
         return "\n".join([*self._lines, self._rest])
 
     @property

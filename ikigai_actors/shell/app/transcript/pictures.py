@@ -36,14 +36,14 @@ Cell = tuple[Pixel | None, Pixel | None]
 """The upper and the lower pixel of a cell; None shows the screen through the picture."""
 
 PictureRows = Callable[[str, int], Sequence[Strip]]
-"""Gives the rows of a picture by its hash and the most columns it may take; none when it cannot be shown."""
+"""Returns the rows of a picture, by its hash and the largest number of columns; empty if it cannot be shown."""
 
 
 def picture_rows(read: Callable[[str], bytes | None]) -> PictureRows:
-    """A function that gives the rows of pictures, and keeps those that were asked for last.
+    """Return a function that returns the rows of pictures, and caches recent ones.
 
     Args:
-        read: reads the bytes of a picture by its hash, any thread; an error of it is not kept.
+        read: returns the bytes of a picture by its hash, on any thread; its errors are not cached.
     """
 
     @lru_cache(_KEPT)
@@ -55,7 +55,7 @@ def picture_rows(read: Callable[[str], bytes | None]) -> PictureRows:
 
 
 def cells_of(data: bytes, columns: int = MOST_COLUMNS) -> list[list[Cell]]:
-    """A picture as rows of cells, not larger than it is; empty when it cannot be shown.
+    """Return a picture as rows of cells, not enlarged; empty if it cannot be shown.
 
     Args:
         data: the bytes of a PNG, JPEG, GIF or WebP picture. More than 8,000 pixels along a side are not decoded.

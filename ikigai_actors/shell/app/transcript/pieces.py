@@ -25,11 +25,11 @@ from ikigai_actors.verbs.text.pages import (
 from ikigai_actors.verbs.text.words import duration
 
 ARGUMENTS = 200
-"""The most characters that are shown of a folded call: its name and its arguments."""
+"""The most characters shown of a folded call: its name and arguments."""
 
 
 class Look(StrEnum):
-    """The ways in which a piece can look."""
+    """The ways in which a piece can be shown."""
 
     PROMPT = "prompt"
     WAITING = "waiting"
@@ -42,7 +42,7 @@ class Look(StrEnum):
     ERROR = "error"
     NOTE = "note"
     PICTURE = "picture"
-    """A note of a picture that is attached, and where it can be shown the picture."""
+    """The line of an attached picture, followed by the picture if it can be shown."""
     RULE = "rule"
     TOLD = "told"
     """The output of a command."""
@@ -55,7 +55,7 @@ class Piece(NamedTuple):
     look: Look
     text: str
     position: int = 0
-    """The position of the message that it shows; 0 for a text that is in no log."""
+    """The position of the shown message; 0 for a text that is not in the log."""
     result: str | None = None
     """The result of a call; None while the call runs."""
     call: str = ""
@@ -65,13 +65,13 @@ class Piece(NamedTuple):
     blob: str = ""
     """The hash of the picture."""
     whole: str = ""
-    """A call with all its arguments, for when it is unfolded."""
+    """A call with all its arguments, shown when unfolded."""
     began: int = 0
-    """When a call began to run, in milliseconds since 1970; 0 when it has not, or that is not known."""
+    """When a call began to run, in milliseconds since 1970; 0 if it has not, or if unknown."""
     progress: tuple[str, ...] = ()
-    """For a call that runs: for how long it has, and the last lines that it has printed."""
+    """For a running call: its duration so far, and the last lines of its output."""
     names: tuple[str, ...] = ()
-    """For a line about forks: the agents that it names."""
+    """For a line about forks: the names of the children."""
 
 
 def tidy(text: str) -> str:
@@ -80,7 +80,7 @@ def tidy(text: str) -> str:
 
 
 def pieces_of(messages: Iterable[Message], called: NameOf = no_name) -> list[Piece]:
-    """The pieces of consecutive messages; a result is with its call if both are among them."""
+    """Return the pieces of consecutive messages; a result joins its call if both are among them."""
     pieces: list[Piece] = []
     for message in messages:
         if message.kind == Kind.TOOL_RESULT:
@@ -97,7 +97,7 @@ def pieces_of(messages: Iterable[Message], called: NameOf = no_name) -> list[Pie
 
 
 def running_call(pieces: Sequence[Piece], message: Message) -> int | None:
-    """The index of the call that a message is about, the latest one without a result; None when it is not there."""
+    """Return the index of the latest call without a result that the message is about; None if there is none."""
     call = str(message.data.get("tool_use_id", ""))
     places = range(len(pieces) - 1, -1, -1)
     return next((at for at in places if pieces[at].call == call and _is_open(pieces[at])), None)
@@ -108,7 +108,7 @@ def _is_open(piece: Piece) -> bool:
 
 
 def with_fork(piece: Piece, message: Message, called: NameOf) -> Piece | None:
-    """A line about forks with one more of the same kind, directly after them; None where a message is no such fork."""
+    """Return the line about forks with one more fork; None if the message is no fork directly after them."""
     if not piece.names or (words := fork_words(message, called)) is None or not piece.text.startswith(words.verb):
         return None
     return _forks(piece.names, words, piece.position)
@@ -124,7 +124,7 @@ _NAMED = 3
 
 
 def few(names: Sequence[str]) -> str:
-    """Names as a person lists them: the first ones, and how many more there are."""
+    """Return names as a list for people: the first ones, and the number of the rest."""
     if len(names) > _NAMED:
         return f"{', '.join(names[: _NAMED - 1])} and {len(names) - _NAMED + 1} more"
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
@@ -135,14 +135,14 @@ _LAST_LINES = 3
 
 
 def progress_of(milliseconds: int, printed: str) -> tuple[str, ...]:
-    """The lines of a call that runs: for how long it has, after its first second, and its last lines."""
+    """Return the lines about a running call: its duration, shown after one second, and the last lines of its output."""
     since = duration(milliseconds / 1000) if milliseconds >= 1_000 else ""
     lines = [line for line in tidy(printed).split("\n") if line.strip()]
     return (since, *lines[-_LAST_LINES:]) if since or lines else ()
 
 
 def with_result(pieces: Sequence[Piece], message: Message) -> tuple[int, list[Piece]]:
-    """The index of the call that a result belongs to, and the piece in its place from now on.
+    """Return the index of the call that a result belongs to, and the pieces that replace it.
 
     Args:
         pieces: the pieces before; when the call is not among them, the index is their number.
@@ -161,7 +161,7 @@ def with_result(pieces: Sequence[Piece], message: Message) -> tuple[int, list[Pi
 
 
 def answer_pieces(text: str, position: int = 0) -> list[Piece]:
-    """The pieces of an answer's text, one for each chunk; ``position`` is that of its message."""
+    """Return the pieces of an answer's text, one for each chunk; ``position`` is that of its message."""
     return [Piece(Look.MARKDOWN, chunk, position) for chunk in chunked(tidy(text))]
 
 

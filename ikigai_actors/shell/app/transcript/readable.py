@@ -27,15 +27,15 @@ _MARKED = Style(reverse=True)
 
 
 class HitCount(NamedTuple):
-    """How many hits there are, and at which of them the person is."""
+    """The number of hits, and the hit at which the person is."""
 
     at: int
-    """From 1; 0 for none."""
+    """The number of the present hit, from 1; 0 for none."""
     of: int
     more: bool
     """Whether earlier messages are not read yet."""
     looking: bool
-    """Whether they are being read."""
+    """Whether earlier messages are being searched."""
 
 
 class ReadableTranscript(Transcript):
@@ -56,9 +56,9 @@ class ReadableTranscript(Transcript):
     at: ShownBlock | None = None
     """The block at the mark."""
     reads: bool = False
-    """Whether the keyboard came here to read: then letters that are no keys of its own go to the prompt."""
+    """Whether the focus was moved here for reading: then letters that are no keys go to the prompt."""
     search: TextSearch | None = None
-    """The text that is searched for."""
+    """The present search; None for none."""
     _hit: tuple[ShownBlock, int] | None = None  # a block, and which of its hits
     _looking = 0  # the direction in which a hit is looked for; 0 for none
     _unfolded: tuple[ShownBlock, ...] = ()  # by a search
@@ -75,11 +75,11 @@ class ReadableTranscript(Transcript):
         self._draw()
 
     def takes(self, event: events.Event) -> bool:
-        """Whether an event is a key of the transcript: any other text is for the prompt."""
+        """Return whether an event is a key of the transcript; other text is for the prompt."""
         return isinstance(event, events.Key) and event.key in self._keys()
 
     def on_key(self, event: events.Key) -> None:
-        """Do what a key says."""
+        """Handle a key."""
         if (action := self._keys().get(event.key)) is not None:
             action()
             event.stop()
@@ -105,7 +105,7 @@ class ReadableTranscript(Transcript):
         return keys
 
     def move(self, by: int) -> None:
-        """Move the mark to the next piece, up for -1, down for 1; scroll where none is near."""
+        """Move the mark to the next piece: -1 up, 1 down; scroll if none is near."""
         self.reads = True
         stops, here = self._stops(), self._place(self.at)
         place = (bisect_left(stops, here) - 1 if by < 0 else bisect_right(stops, here)) if here >= 0 else -1
@@ -139,13 +139,13 @@ class ReadableTranscript(Transcript):
     # Searching
 
     def look_for(self, text: str) -> None:
-        """Mark a text wherever it is shown; nothing for a blank one."""
+        """Mark a text wherever it is shown; a blank text marks nothing."""
         self.end_search()
         self.search = TextSearch(text) if text.strip() else None
         self._draw()
 
     def end_search(self) -> None:
-        """Mark nothing, and fold again what the search has unfolded, but for the piece that the person has reached."""
+        """Remove the marks, and fold again what the search unfolded, except the piece at the present hit."""
         kept = self._hit[0] if self._hit is not None else None
         for block in self._unfolded:
             if block is not kept and (index := self._place(block)) >= 0:
@@ -154,7 +154,7 @@ class ReadableTranscript(Transcript):
         self._draw()
 
     def go_to_hit(self, by: int) -> None:
-        """Go to the next hit: an earlier one for -1, a later one for 1."""
+        """Go to another hit: -1 earlier, 1 later."""
         if self.search is not None:
             self.following, self._looking = False, by
             self._look_on()

@@ -19,16 +19,16 @@ class HitPart(NamedTuple):
 
     line: int
     start: int
-    """The first column."""
+    """The first column, from 0."""
     end: int
 
 
 Hit = tuple[HitPart, ...]
-"""One place where the text is: a part of each line that it covers."""
+"""One place of the text: a part of each line that it covers."""
 
 
 class TextSearch:
-    """A text that is searched for, in capitals or not."""
+    """A text to search for, ignoring case."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -36,11 +36,11 @@ class TextSearch:
         self._pattern = re.compile(r"\s+".join(words) if words else r"(?!)", re.IGNORECASE)
 
     def is_in(self, text: str) -> bool:
-        """Whether it is anywhere in a text that is not laid out."""
+        """Return whether a text contains the search text, before layout."""
         return self._pattern.search(text) is not None
 
     def hits(self, lines: Sequence[str]) -> list[Hit]:
-        """Where it is in lines of the screen."""
+        """Return all places of the search text in lines of the screen."""
         joined, starts, indents = _joined(lines)
         return [
             tuple(_parts(lines, starts, indents, match.start(), match.end()))
@@ -73,7 +73,7 @@ def _parts(
 
 
 def with_marks(line: Strip, parts: Sequence[tuple[HitPart, Style]]) -> Strip:
-    """A line with parts of it, in order, in other styles."""
+    """Return a line with some parts, in order, in other styles."""
     pieces, at = [], 0
     for part, style in parts:
         pieces += [line.crop(at, part.start), restyled(line.crop(part.start, part.end), style)]
@@ -82,5 +82,5 @@ def with_marks(line: Strip, parts: Sequence[tuple[HitPart, Style]]) -> Strip:
 
 
 def restyled(line: Strip, style: Style) -> Strip:
-    """A line in another style, over that of each of its segments."""
+    """Return a line with a style added over those of its segments."""
     return Strip([Segment(text, (own or Style()) + style, control) for text, own, control in line])

@@ -45,25 +45,25 @@ from ikigai_actors.verbs.text.pace import TurnSpan
 from ikigai_actors.verbs.text.pages import NameOf, no_name
 
 BUDGET = 0.008
-"""Seconds of one tick that the layout may take; one block is laid out in any case."""
+"""Seconds of one tick that the layout may use; at least one block is laid out."""
 
 _MARGIN = 20
 """Earlier messages are asked for when fewer lines than this are left above the window."""
 
 FEW = 10
-"""The most blocks that are all laid out when an agent is opened; of more, only a window and a margin at the end."""
+"""Up to this many blocks are all laid out when an agent is opened; of more, only the last screen and a margin."""
 
 _NEAR = 200
 """The latest blocks in which a call is looked for that a message is about."""
 
 TRIMMED = 100
-"""Blocks that stay at the end when the frame changes; earlier ones are read again when a person scrolls up."""
+"""The number of blocks kept when the frame changes; earlier ones are read again on scrolling up."""
 
 _EMPTY = Strip([])
 
 
 class Transcript(ScrollView, can_focus=True):
-    """The transcript of one agent."""
+    """The scrolling transcript of one agent."""
 
     DEFAULT_CSS = "Transcript { height: 1fr; scrollbar-size-vertical: 1; overflow-x: hidden; overflow-y: scroll; }"
 
@@ -82,14 +82,14 @@ class Transcript(ScrollView, can_focus=True):
         called: NameOf = no_name,
         whole: bool = False,
     ) -> None:
-        """Make an empty one.
+        """Make an empty transcript.
 
         Args:
-            workers: the threads that lay out what takes long.
-            budget: the seconds of a tick that the layout may take.
-            picture: gives the rows of a picture; None leaves pictures at their lines.
-            called: gives the names of agents.
-            whole: whether plain text is never cut.
+            workers: threads that lay out long texts.
+            budget: the seconds of a tick that the layout may use.
+            picture: returns the rows of a picture; None shows pictures as lines.
+            called: returns the name of an agent.
+            whole: whether plain text is shown in full.
         """
         super().__init__()
         self._threads, self._budget, self._picture, self._called = workers, budget, picture, called
@@ -113,22 +113,22 @@ class Transcript(ScrollView, can_focus=True):
 
     @property
     def text(self) -> str:
-        """All blocks as plain text; lays out those that are not yet."""
+        """Return all blocks as plain text; lays out the rest first."""
         return "\n".join(line.text.rstrip() for block in self._blocks for line in block.lines(self._frame))
 
     @property
     def arrived(self) -> int:
-        """How many characters of the answer have arrived."""
+        """Return the number of characters of the answer that have arrived."""
         return self._answer.size
 
     @property
     def speaks(self) -> bool:
-        """Whether words of the answer have arrived."""
+        """Return whether text of the answer has arrived."""
         return self._answer.speaks
 
     @property
     def answering(self) -> bool:
-        """Whether it shows a text that no database has: an answer that arrives, or a prompt that waits."""
+        """Return whether a text is shown that is not stored yet: an arriving answer or a waiting prompt."""
         return bool(self._answer.blocks or self._waiting)
 
     # Contents
@@ -153,14 +153,17 @@ class Transcript(ScrollView, can_focus=True):
         self._arrange()
 
     def restart(self, messages: Sequence[Message]) -> None:
-        """Begin again with these messages, the latest ones, since too many came to show all."""
+        """Start again with these latest messages, since too many came to show all."""
         del self._blocks[: self._body]
         self._body, self._first, self.head, self._opened = 0, 0, 0, False
         self._lay_out_from(0)
         self.add(messages)
 
     def prepend(self, messages: Sequence[Message] | None) -> None:
-        """Add the messages before the first one; None when they cannot be read, so that the next scroll asks again."""
+        """Add earlier messages before the first one.
+
+        None if they could not be read, so that the next scroll asks again.
+        """
         self._asked = self._in_vain = messages is None
         if not messages or not self._first or messages[-1].id != self._first - 1:
             return
@@ -187,27 +190,27 @@ class Transcript(ScrollView, can_focus=True):
         self._show_answer()
 
     def forget_answer(self) -> None:
-        """Remove the answer that arrived, since its message replaces it."""
+        """Remove the arriving answer, since its message replaces it."""
         self._answer = StreamedAnswer()
         self._show_answer()
 
     def tell(self, text: str, look: Look = Look.TOLD) -> None:
-        """Show a text that is in no log."""
+        """Show a text that is not in the log."""
         self._insert([ShownBlock(Piece(look, text))])
         self._arrange()
 
     def wait_with(self, prompt: str) -> None:
-        """Show a prompt that was given, and is not in the log yet."""
+        """Show a submitted prompt that is not in the log yet."""
         self._waiting.append(ShownBlock(Piece(Look.WAITING, tidy(prompt))))
         self._show_answer()
 
     def dismiss(self, prompt: str) -> None:
-        """Remove a prompt that waits: it is in the log, or will never be."""
+        """Remove a waiting prompt, which is in the log now or was dropped."""
         self._stop_waiting(prompt)
         self._show_answer()
 
     def show_waiting(self, texts: Sequence[str]) -> None:
-        """Show the prompts that wait in the database, too: they may be from before this process began."""
+        """Show the prompts that wait in the database, also those from before this process began."""
         before = Counter(block.piece.text for block in self._waiting)
         kept = Counter(map(tidy, texts))
         if kept - before or (self._kept - kept) & before:
@@ -317,11 +320,11 @@ class Transcript(ScrollView, can_focus=True):
         self._body += len(blocks)
 
     def show_running(self, now: int | None, printed: Mapping[str, str]) -> None:
-        """Show how long the calls have run that run, and the last lines that they have printed.
+        """Show for running calls their duration and the last lines of their output.
 
         Args:
             now: milliseconds since 1970; None while no call runs.
-            printed: what calls have printed so far, by their ids.
+            printed: the output of calls so far, by call id.
         """
         for index, block in enumerate(self._blocks[self._near : self._body], self._near):
             piece = block.piece

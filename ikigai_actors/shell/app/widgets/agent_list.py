@@ -30,16 +30,16 @@ PROMPT_KEYS: Keys = (("Enter", "sends"), ("Esc", "drops it"))
 
 
 class Doings(NamedTuple):
-    """How a list acts on agents."""
+    """The actions of a list of agents."""
 
     press: Callable[[str], None]
     """Runs a slash command, with its answer as a notice."""
     say: Callable[[str, str], None]
     """Prompts an agent, by uuid."""
     later: Callable[[Callable[[], Any], Callable[[Any], None]], None]
-    """Does work on another thread, and then something here with the result."""
+    """Runs the first function on another thread, then the second with its result on this thread."""
     look: Callable[[], None] = lambda: None
-    """Has a snapshot taken of what a list wishes now."""
+    """Asks for a new snapshot, after the list's wish has changed."""
 
 
 class _Question(NamedTuple):
@@ -52,7 +52,7 @@ class _Question(NamedTuple):
 
 
 class AgentList(Vertical):
-    """Agents as rows."""
+    """A list of agents as rows."""
 
     DEFAULT_CSS = """
     AgentList .keys { height: auto; max-height: 4; padding: 0 1; }
@@ -71,10 +71,10 @@ class AgentList(Vertical):
 
     @dataclass
     class Left(Message):
-        """Escape was pressed, and there was nothing to take back."""
+        """Escape was pressed while there was nothing to cancel."""
 
     def __init__(self, doings: Doings, rows: Rows, id: str | None = None) -> None:  # noqa: A002 - Textual names it so
-        """Make it, with the rows that it shows."""
+        """Make a list that shows these rows."""
         super().__init__(id=id)
         self.rows = rows
         self.snapshot: Snapshot | None = None
@@ -108,7 +108,7 @@ class AgentList(Vertical):
         return palette(self.app.current_theme)
 
     def want(self, text: str) -> None:
-        """Show only those whose name, state or host has this text, in small letters; all for an empty one."""
+        """Show only agents whose name, state or host contain this lower-case text; all for an empty text."""
         raise NotImplementedError("each kind of list arranges its own rows")
 
     @property
@@ -141,11 +141,11 @@ class AgentList(Vertical):
 
     @property
     def asks(self) -> bool:
-        """Whether it asks something, which the next key answers."""
+        """Return whether the list asks a question that the next key answers."""
         return self._question is not None
 
     def take_key(self, event: events.Event) -> bool:
-        """Do what a key says to the rows; whether it was one for them.
+        """Handle a key for the rows; return whether it was handled.
 
         The application asks before it hands the key on: in a queue it would be overtaken by the next ones, and the
         letters of a filter would be orders to kill.
@@ -161,7 +161,7 @@ class AgentList(Vertical):
         return action is not None
 
     def on_key(self, event: events.Key) -> None:
-        """Do what a key says that neither the rows nor the entry has taken."""
+        """Handle a key that neither the rows nor the input has handled."""
         if event.key == "escape":
             taken = self._take_back()
         elif self._input.has_focus and event.key in ("up", "down"):
@@ -277,7 +277,7 @@ class AgentList(Vertical):
 
 
 def rest_line(snapshot: Snapshot) -> str:
-    """How many living agents are not in a list, and how they are found; empty when all are."""
+    """Return how many living agents are not in a list, and how to find them; empty if all are."""
     if not snapshot.rest:
         return ""
     if snapshot.wish is not None and snapshot.wish.text:
@@ -286,7 +286,7 @@ def rest_line(snapshot: Snapshot) -> str:
 
 
 def kill_question(uuids: tuple[str, ...], who: str, more: int | None) -> _Question:
-    """The question before agents are killed; ``more`` is how many are below them, None where nobody has counted."""
+    """Return the question before agents are killed; ``more`` is the number of agents below them, None if unknown."""
     if more == 0:
         return _Question(uuids, f"Kill {who}?", {"y": ("kill", ""), "n": ("keep", None)})
     only = "only it" if len(uuids) == 1 else "only them"

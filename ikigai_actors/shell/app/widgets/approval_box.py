@@ -36,10 +36,10 @@ QUIET = 1.0
 """Seconds without a key, after which a question takes the keyboard."""
 
 KEYS_WAIT = 0.4
-"""Seconds for which the box has the keyboard and no key answers yet."""
+"""Seconds after getting the focus during which no key answers."""
 
 ALONE = 0.4
-"""Seconds for which nothing may follow a letter that answers."""
+"""Seconds without another key after which a letter counts as an answer."""
 
 _A_KEY = 7
 """Columns of a key, with the blanks around it."""
@@ -55,19 +55,19 @@ class Question(NamedTuple):
     """The name of the agent that asks."""
     call: PendingCall
     place: int = 1
-    """Which of all open questions it is, from 1."""
+    """The number of the question among all open ones, from 1."""
     of: int = 1
     text: str | None = None
-    """The text of the file that the call edits; None when that is not known."""
+    """The text of the file that the call edits; None if unknown."""
 
     @property
     def reach(self) -> str:
-        """How far an approval may hold: ``tool``, ``exact``, or empty for this call alone."""
+        """Return how far an approval may reach: ``tool``, ``exact``, or empty for this call alone."""
         return self.call.always[-1] if self.call.always else ""
 
     @property
     def rule(self) -> str:
-        """The beginning of a slash command that sets a rule about such calls, to be changed before it is sent."""
+        """Return a slash command that sets a rule for such calls, to be edited before it is sent."""
         arguments = self.call.input
         subject = arguments.get("command") if self.call.tool == "bash" else arguments.get("file_path")
         pattern = f" {shlex.quote(subject)}" if isinstance(subject, str) and "\n" not in subject else ""
@@ -80,7 +80,7 @@ class Question(NamedTuple):
 
 
 def keys_of(question: Question, width: int) -> list[tuple[str, str]]:
-    """The keys that answer a question, and what each of them does; in fewer words where it is narrow."""
+    """Return the keys that answer a question, with their effects; shorter in a narrow window."""
     what = always_words(question.call)
     ways: list[tuple[str, ...]] = [
         ("run once", "no", "why not", f"always {what} for {question.who} and below"),
@@ -104,7 +104,7 @@ def answer_line(question: Question, width: int, keyboard: bool, colours: Palette
 
 
 def always_line(question: Question, width: int, keyboard: bool, colours: Palette) -> Text:
-    """The line that asks once more about an answer that holds for later calls."""
+    """Return the line that asks for confirmation of an answer that also holds for later calls."""
     what = dict(keys_of(question, width)).get("a", "always")
     line = Text(f"{what}? ", colours.waits)
     for key, answer in (("y", "yes"), ("n", "no")):
@@ -115,7 +115,7 @@ def always_line(question: Question, width: int, keyboard: bool, colours: Palette
 
 
 def foot_of(question: Question, below: int, width: int, keyboard: bool) -> str:
-    """The lower edge of the box: what is still to be read, which question it is, and how to leave it for later."""
+    """Return the lower border of the box: lines still to read, number of the question, and how to postpone it."""
     way = "r rule · Esc later" if keyboard else "F2 answers"
     more = counted(below, "more line") if below else ""
     shows = f"{more} below: y shows them" if more and keyboard else more
@@ -126,7 +126,7 @@ def foot_of(question: Question, below: int, width: int, keyboard: bool) -> str:
 
 
 def folded(call: PendingCall, width: int, text: str | None = None) -> list[tuple[str, CallPart]]:
-    """All lines of a call, each of at most this many columns; ``text`` is what the file has that it edits."""
+    """Return all lines of a call, wrapped to this width; ``text`` is the present text of the file that it edits."""
     return [
         (f"{mark if place == 0 else ' ' * len(mark)}{part}", line.part)
         for line in call_page(call, text)
@@ -144,7 +144,7 @@ class _Letter(NamedTuple):
 
 
 class CallText(ScrollView):
-    """The lines of a call, of which those in sight are drawn."""
+    """The scrolling lines of a call."""
 
     DEFAULT_CSS = """
     CallText { height: auto; scrollbar-size-vertical: 1; overflow-x: hidden; overflow-y: scroll; }
@@ -157,7 +157,7 @@ class CallText(ScrollView):
 
     @property
     def below(self) -> int:
-        """How many lines are below those in sight."""
+        """Return the number of lines below the visible ones."""
         return max(0, len(self._lines) - self.scroll_offset.y - self.size.height)
 
     def show(self, lines: list[tuple[str, CallPart]], colours: Palette, most: int) -> None:
@@ -180,7 +180,7 @@ class CallText(ScrollView):
 
 
 class ApprovalBox(Vertical, can_focus=True):
-    """The box; hidden when nothing is asked."""
+    """The box; hidden while there is no question."""
 
     DEFAULT_CSS = """
     ApprovalBox {
@@ -207,22 +207,22 @@ class ApprovalBox(Vertical, can_focus=True):
 
     @dataclass
     class Answered(Message):
-        """A key has answered a question: ``y``, ``n``, ``t`` or ``a``; ``r`` begins a rule."""
+        """A key has answered a question: ``y``, ``n``, ``t`` or ``a``; ``r`` begins to write a rule."""
 
         question: Question
         key: str
 
     @dataclass
     class Passed(Message):
-        """The person goes to the next question."""
+        """The person wants the next question."""
 
         question: Question
 
     class Above(Message):
-        """Up was pressed where no line is above: it is meant as in an empty prompt."""
+        """Up was pressed at the first line: handled as in an empty prompt."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        """Make it; ``clock`` gives seconds that never go back."""
+        """Make the box; ``clock`` returns monotonic seconds."""
         super().__init__()
         self._clock = clock
         self._call, self._answers = CallText(), Static(id="answers")
@@ -235,17 +235,17 @@ class ApprovalBox(Vertical, can_focus=True):
         self._colours = DARK
 
     def compose(self) -> ComposeResult:
-        """The call, and below it the keys, which stay in sight."""
+        """Lay out the call, and below it the keys, which stay visible."""
         yield self._call
         yield self._answers
 
     @property
     def number(self) -> int:
-        """The number of the question; 0 without one."""
+        """Return the number of the question; 0 without one."""
         return self._question.number if self._question is not None else 0
 
     def takes(self, event: events.Event) -> bool:
-        """Whether an event is a key of the box: any other text is for the prompt."""
+        """Return whether an event is a key of the box; other text is for the prompt."""
         question = self._question
         if not isinstance(event, events.Key) or question is None or self._letter is not None or not self._listens:
             return False
@@ -253,7 +253,7 @@ class ApprovalBox(Vertical, can_focus=True):
 
     @property
     def agent(self) -> str:
-        """The agent that asks, by uuid; empty without a question."""
+        """Return the uuid of the asking agent; empty without a question."""
         return self._question.call.agent if self._question is not None else ""
 
     @property
@@ -262,7 +262,7 @@ class ApprovalBox(Vertical, can_focus=True):
         return self._since is not None and self._clock() - self._since >= KEYS_WAIT
 
     def take_key(self, event: events.Event) -> bool:
-        """Do what a key of the box says; return that it is done."""
+        """Handle a key of the box; return True if it was handled."""
         if isinstance(event, events.Key) and event.key == "space":
             self.action_page(1)
         elif isinstance(event, events.Key):
@@ -270,7 +270,7 @@ class ApprovalBox(Vertical, can_focus=True):
         return True
 
     def followed_by(self, event: events.Event) -> str:
-        """Take back the letter that an event follows, and return it as text; nothing where there is none.
+        """Cancel a letter that another event follows, and return it as text; empty if there is none.
 
         Enter lets it decide at once; Escape, which leaves the box, drops it.
         """
@@ -285,7 +285,7 @@ class ApprovalBox(Vertical, can_focus=True):
         return ""
 
     def tick(self) -> None:
-        """Let a letter decide that nothing has followed."""
+        """Let a letter count as an answer after the time without another key."""
         if self._letter is not None and self._clock() - self._letter.at >= ALONE:
             letter, self._letter = self._letter, None
             self._decide(letter)
@@ -317,14 +317,14 @@ class ApprovalBox(Vertical, can_focus=True):
         self.call_after_refresh(self._show_keys)  # how many lines are below is known then
 
     def watch_has_focus(self, has_focus: bool) -> None:
-        """Take keys from soon on; or leave them to the prompt again."""
+        """Accept keys soon after getting the focus; leave them to the prompt after losing it."""
         super().watch_has_focus(has_focus)
         self._always = False
         self._begin()
         self._show_keys()
 
     def action_answer(self, key: str) -> None:
-        """Take a letter, which decides if nothing follows. Lines that are still below are shown instead."""
+        """Take a letter as an answer if no key follows. If lines are not visible yet, show them instead."""
         question = self._question
         if question is None or not self._listens:
             return
@@ -359,7 +359,7 @@ class ApprovalBox(Vertical, can_focus=True):
             self.post_message(self.Passed(self._question))
 
     def action_up(self) -> None:
-        """Scroll up by a line; where there is none above, leave the key to the prompt."""
+        """Scroll up by a line; at the first line, handle the key as in an empty prompt."""
         if self._call.scroll_offset.y:
             self.action_scroll(-1)
         else:

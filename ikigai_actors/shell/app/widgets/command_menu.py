@@ -1,4 +1,4 @@
-"""The menu above the prompt: what the text may become. It lies over the transcript, and nothing of it stays there.
+"""The menu of completions above the prompt. It is drawn over the transcript, and leaves nothing there.
 
 The prompt keeps the keyboard: it moves the mark, and takes the marked line.
 """
@@ -16,21 +16,21 @@ from ikigai_actors.shell.app.theme import DARK, Palette
 from ikigai_actors.verbs.text.mentions import is_command
 
 MOST_ITEMS = 50
-"""The most lines that are offered; one more letter finds the others."""
+"""The most lines in the menu; more letters find the others."""
 
 
 class MenuItem(NamedTuple):
-    """One line of the menu."""
+    """A line of the menu."""
 
     line: str
-    """The text of the prompt when it is taken; it ends with a blank where more is to be typed."""
+    """The text of the prompt after this line is chosen; it ends with a blank if an argument must follow."""
     shown: str
     about: str = ""
-    """The command in few words."""
+    """A short description."""
 
 
 def choice_line(choice: MenuItem, name_width: int, width: int, colours: Palette) -> Text:
-    """A line of the menu: the name, its arguments, and what it is."""
+    """Return a line of the menu: the name, its arguments, and a description."""
     head, _, rest = choice.shown.partition(" ")
     line = Text(head, colours.accent, no_wrap=True).append(f" {rest}" if rest else "", colours.past)
     line.truncate(name_width, overflow="ellipsis", pad=True)
@@ -53,7 +53,7 @@ class CommandMenu(OptionList, can_focus=False):
     """
 
     def __init__(self, commands: Callable[[str], list[MenuItem]]) -> None:
-        """Make it; ``commands`` gives the choices for a text that begins a command, at once."""
+        """Make the menu; ``commands`` returns the completions of a text that begins a command, without waiting."""
         super().__init__(markup=False)
         self._commands = commands
         self._choices: Sequence[MenuItem] = ()
@@ -63,7 +63,7 @@ class CommandMenu(OptionList, can_focus=False):
         self._moved = False
 
     def meant(self, text: str) -> MenuItem | None:
-        """The choice that Enter takes for a text: the marked one, unless the text is a prompt, or complete as it is."""
+        """Return the line that Enter takes for a text: the marked one; None for a prompt or a complete command."""
         moved = self._moved and text == self._text
         complete = not is_command(text) or any(
             choice.line.rstrip() == text.rstrip() for choice in self._choices_for(text)
@@ -71,7 +71,7 @@ class CommandMenu(OptionList, can_focus=False):
         return self.fitting(text) if moved or not complete else None
 
     def fitting(self, text: str) -> MenuItem | None:
-        """The marked choice for a text; None without one."""
+        """Return the marked line for a text; None without one."""
         choices = self._choices_for(text)
         at = self.highlighted if text == self._text and self.highlighted is not None else 0
         return choices[at] if choices else None
@@ -85,7 +85,7 @@ class CommandMenu(OptionList, can_focus=False):
         return [choice for choice in self._choices if choice.line.startswith(text)]
 
     def offer(self, choices: Sequence[MenuItem], text: str, width: int, below: int, colours: Palette) -> None:
-        """Show choices for a text, at most `MOST_ITEMS`, above this many rows; none hides the menu."""
+        """Show lines for a text, at most `MOST_ITEMS`, above ``below`` rows; no lines hide the menu."""
         self._text = text
         self.styles.margin = (0, 0, below, 0)
         if (choices, colours, width) == (self._choices, self._colours, self._width) and self.display == bool(choices):
@@ -103,12 +103,12 @@ class CommandMenu(OptionList, can_focus=False):
         self.border_subtitle = Content(f"{more}↑↓ choose · Tab takes · Esc closes")
 
     def fit(self, width: int, below: int, colours: Palette) -> None:
-        """Show what is shown in a window of another width."""
+        """Redraw the menu for a window of another width."""
         if self.display and width != self._width:
             self.offer(self._choices, self._text, width, below, colours)
 
     def close(self, text: str = "") -> None:
-        """Hide it; for this text it stays so."""
+        """Hide the menu; it stays hidden for this text."""
         self._text, self._choices, self.display = text, (), False
 
     def move(self, by: int) -> None:

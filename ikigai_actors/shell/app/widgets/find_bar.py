@@ -1,4 +1,4 @@
-"""The bar of a search: the text that is looked for, and at which hit the person is."""
+"""The bar of a search: the search text and the number of the present hit."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from ikigai_actors.shell.app.transcript.readable import HitCount, ReadableTransc
 
 
 def hit_count_words(hit_count: HitCount) -> str:
-    """The hits in words."""
+    """Return the number of hits in words."""
     if hit_count.looking:
         return "reading earlier messages …"
     of = f"{hit_count.of}{'+' if hit_count.more else ''}"
@@ -21,7 +21,7 @@ def hit_count_words(hit_count: HitCount) -> str:
 
 
 class FindBar(Horizontal):
-    """The bar; hidden while nobody searches."""
+    """The bar; hidden while there is no search."""
 
     DEFAULT_CSS = """
     FindBar { height: 1; display: none; background: $surface; padding: 0 1; }
@@ -31,23 +31,23 @@ class FindBar(Horizontal):
     """
 
     class Closed(Message):
-        """The search is over."""
+        """The search was ended."""
 
     def __init__(self, reader: Callable[[], ReadableTranscript]) -> None:
-        """Make it; ``reader`` gives the transcript that is searched."""
+        """Make the bar; ``reader`` returns the searched transcript."""
         super().__init__()
         self._reader = reader
         self._input, self._count = Input(compact=True, placeholder="find in this talk"), Static()
         self._told = ""
 
     def compose(self) -> ComposeResult:
-        """The text, and what was found."""
+        """Lay out the input and the number of hits."""
         yield Static("find ")
         yield self._input
         yield self._count
 
     def open(self, text: str = "") -> None:
-        """Let the person type a text; or go to the latest hit of one that is given."""
+        """Let the person type a text; if one is given, go to its latest hit."""
         self.display = True
         if text:
             self._input.value = text
@@ -60,7 +60,7 @@ class FindBar(Horizontal):
         self.tick()
 
     def close(self) -> None:
-        """Search no more."""
+        """End the search."""
         if self.display:
             self.display = False
             self._reader().end_search()
@@ -82,7 +82,7 @@ class FindBar(Horizontal):
         self.tick()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Go to the latest hit, and leave the keyboard to the transcript."""
+        """Go to the latest hit, and focus the transcript."""
         event.stop()
         self._go(-1)
 

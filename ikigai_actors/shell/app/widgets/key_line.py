@@ -1,4 +1,4 @@
-"""The last line of a screen: its keys, and what they do."""
+"""The last line of a screen, which names its keys and their effects."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from textual.widgets import Static
 from ikigai_actors.shell.app.theme import Palette, palette
 
 Keys = Sequence[tuple[str, str]]
-"""Keys, and what they do, the most useful first."""
+"""Keys with their effects, most useful first."""
 
 
 class KeyLine(Static):
@@ -19,17 +19,17 @@ class KeyLine(Static):
     DEFAULT_CSS = "KeyLine { height: 1; padding: 0 1; }"
 
     def __init__(self, keys: Keys) -> None:
-        """Make it."""
+        """Make the line for these keys."""
         super().__init__()
         self._keys = keys
 
     def on_resize(self, event: events.Resize) -> None:
-        """Show what has room now."""
+        """Show as many keys as fit."""
         self.update(key_line(self._keys, self.content_size.width, palette(self.app.current_theme)), layout=False)
 
 
 def key_line(keys: Keys, width: int, colours: Palette) -> Text:
-    """Keys and what they do, as many as fit."""
+    """Return a line with as many keys and effects as fit."""
     text = Text()
     for key, what in keys:
         if text.cell_len + cell_len(f"{key} {what}") > width:

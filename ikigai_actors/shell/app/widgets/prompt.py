@@ -22,13 +22,13 @@ from ikigai_actors.verbs.text.harmless import harmless
 from ikigai_actors.verbs.text.mentions import is_command
 
 LARGE = 10_000
-"""The most characters of a paste that is in the text itself."""
+"""Pastes up to this many characters are inserted as text."""
 
 _EDITING = BindingsMap(TextArea.BINDINGS).key_to_bindings
 
 
 class PromptBox(TextArea):
-    """The prompt of one agent."""
+    """The input box of one agent."""
 
     DEFAULT_CSS = """
     PromptBox { height: auto; max-height: 8; border: none; padding: 0; background: $background; }
@@ -38,14 +38,14 @@ class PromptBox(TextArea):
 
     @dataclass
     class Submitted(Message):
-        """Enter was pressed: the text, of one line or several, is to be run."""
+        """Enter was pressed: the text, one line or several, shall be run."""
 
         prompt: "PromptBox"
         text: str
         queued: bool = False
-        """Whether it waits for the end of the turn in progress."""
+        """Whether the text waits for the end of the turn in progress."""
         along: Sequence[str] = ()
-        """The outputs of commands that go along with it."""
+        """Outputs of earlier commands to send with the text."""
 
     class Edits(Message):
         """F9 was pressed: the text is to be edited elsewhere."""
@@ -58,13 +58,16 @@ class PromptBox(TextArea):
 
     @dataclass
     class Left(Message):
-        """The person leaves: by Ctrl-D in an empty prompt, or by Ctrl-C. It comes after what was submitted before."""
+        """The person ends the application: by Ctrl-D in an empty prompt, or by Ctrl-C.
+
+        Sent after earlier submissions.
+        """
 
         status: int = 0
         """The exit status."""
 
     def __init__(self, recall: Recall, menu: CommandMenu) -> None:
-        """Make it, with the menu of what its text may become."""
+        """Make the input box with its history of submitted texts and its menu of completions."""
         super().__init__(compact=True, highlight_cursor_line=False, tab_behavior="focus")
         self._recall, self._menu = recall, menu
         self.recalled = False
@@ -77,7 +80,7 @@ class PromptBox(TextArea):
         self._wrapped = Size()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Remember for which size the text was wrapped."""
+        """Remember the size for which the text was wrapped."""
         self._wrapped = event.size
 
     def tick(self) -> None:
@@ -87,23 +90,23 @@ class PromptBox(TextArea):
 
     @property
     def whole(self) -> str:
-        """The text, with pastes in place of their tokens."""
+        """Return the text, with pastes in place of their tokens."""
         text = self.text
         for token, pasted in self._pasted.items():
             text = text.replace(token, pasted, 1)
         return text
 
     def become(self, text: str) -> None:
-        """Replace the text by another one, made harmless, and put the cursor at its end."""
+        """Replace the text, after making it harmless, and move the cursor to its end."""
         self.text = harmless(text)
         self.move_cursor(self.document.end)
 
     def put_back(self, text: str) -> None:
-        """Put a text back that was submitted, before what was typed since."""
+        """Put a submitted text back, before what was typed since."""
         self.become(f"{text}\n{self.text}" if self.text else text)
 
     def paste(self, pasted: str) -> None:
-        """Insert a text in place of the selection, made harmless; a large one as its token."""
+        """Insert a text in place of the selection, after making it harmless; a large one as a token."""
         text = harmless(pasted.replace("\r\n", "\n").replace("\r", "\n"))
         if len(text) > LARGE:
             token = f"[pasted {_size(len(text))}]"

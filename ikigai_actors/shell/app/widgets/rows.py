@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 
 class Rows(ScrollView, can_focus=True):
-    """A list of rows from which a person chooses one."""
+    """A list of rows from which one can be chosen."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cursor"}
 
@@ -40,10 +40,10 @@ class Rows(ScrollView, can_focus=True):
         """Make an empty list.
 
         Args:
-            key: gives the key of an item, which stays the same when the list is shown again.
-            line: gives the line that shows an item.
+            key: returns the key of an item, which stays the same over updates.
+            line: returns the line of an item.
             id: the id of the widget.
-            whole: gives the columns of a line that the row at the cursor shows to their end, scrolled sideways.
+            whole: returns the full width of an item's line; the row at the cursor scrolls sideways to show it.
         """
         super().__init__(id=id)
         self._key, self._line, self._whole = key, line, whole
@@ -59,7 +59,7 @@ class Rows(ScrollView, can_focus=True):
 
     @property
     def item(self) -> Any:
-        """The item at the cursor; None in an empty list."""
+        """Return the item at the cursor; None in an empty list."""
         return self._items[self._at] if self._items else None
 
     @property
@@ -68,7 +68,7 @@ class Rows(ScrollView, can_focus=True):
         return self._key(self._items[self._at]) if self._items else None
 
     def on_key(self, event: events.Key) -> None:
-        """Do what a key says."""
+        """Handle a key."""
         if (action := self.actions.get(event.key)) is not None:
             action()
             event.stop()

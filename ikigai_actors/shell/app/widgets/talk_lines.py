@@ -1,4 +1,4 @@
-"""The lines around the prompt. Pure: facts in, lines out. What a narrow window has no room for is left out."""
+"""The lines around the prompt. Pure: facts in, lines out. Parts that do not fit are left out."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -28,27 +28,27 @@ _SHOWN_WAY = 2
 
 
 class Underway(NamedTuple):
-    """The line of what the agent in sight does."""
+    """The present activity of the shown agent."""
 
     state: str
     seconds: float | None = None
-    """Since its turn began; None when that is not known."""
+    """Seconds since its turn began; None if unknown."""
     answering: bool = False
-    """Whether words of its answer arrive."""
+    """Whether text of its answer arrives."""
     rate: float = 0.0
-    """Tokens a second, about."""
+    """Tokens per second, approximately."""
     answered: bool = False
-    """Whether the question has the keyboard: its own lines name the keys then."""
+    """Whether the approval box has the focus: then that box names the keys."""
 
 
 def work_line(work: Underway | None, after: str, waiting: int, spin: int, width: int, colours: Palette) -> Text:
-    """The line above the prompt: what goes on, for how long, how fast, and how to stop it.
+    """Return the line above the prompt: activity, duration, rate, and how to stop it.
 
     Args:
-        work: what goes on; None for nothing.
-        after: what the last turn took, which is shown when nothing goes on.
-        waiting: how many texts of the person wait for the agent.
-        spin: which sign of the spinner is shown; any number.
+        work: the present activity; None for none.
+        after: the duration and cost of the last turn, shown while there is no activity.
+        waiting: the number of the person's texts that wait for the agent.
+        spin: the frame of the spinner; any number.
         width: columns of the line.
         colours: the palette.
     """
@@ -93,7 +93,7 @@ def _working(work: Underway, spin: int, colours: Palette) -> Text:
 
 
 def way(snapshot: Snapshot | None, colours: Palette) -> Text:
-    """Where the person is: ``… ▸ lead ▸ buyer``."""
+    """Return the path to the current agent, as ``… ▸ lead ▸ buyer``."""
     if snapshot is None:
         return Text(STARTING, colours.past)
     above = snapshot.above
@@ -104,12 +104,12 @@ def way(snapshot: Snapshot | None, colours: Palette) -> Text:
 
 
 def facts(snapshot: Snapshot | None, model: str, arrived: int = 0) -> list[str]:
-    """The text at the right edge of the prompt, the least important first.
+    """Return the texts at the right end of the prompt's border, least important first.
 
     Args:
-        snapshot: the moment; None before the first one, when nothing is known.
-        model: names the model of an agent that has set none, in the process that runs it: another host has its own.
-        arrived: tokens of the answer that is on its way, about: the service has not counted them yet.
+        snapshot: the present snapshot; None before the first one.
+        model: the name of the model of agents without a set model, in this process.
+        arrived: approximate tokens of the arriving answer, which the service has not counted yet.
     """
     if snapshot is None:
         return []
@@ -120,7 +120,7 @@ def facts(snapshot: Snapshot | None, model: str, arrived: int = 0) -> list[str]:
 
 
 def spent(snapshot: Snapshot, arrived: int = 0) -> str:
-    """Tokens and money in words: ``1.2k in · 340 out · $0.0042``; empty while they are summed up.
+    """Return tokens and money as ``1.2k in · 340 out · $0.0042``; empty while they are being summed up.
 
     With tokens of an answer on its way, in tens: ``1.2k in · ~360 out · $0.0042``. Where services have not counted all
     that is paid for, ``1.2k in · 340 out · up to $0.0093``, and without a price ``up to 9.3k tokens``.
@@ -146,7 +146,7 @@ _TRIES = (
 
 
 def welcome(width: int, colours: Palette) -> Text:
-    """The text for a person who sees the program for the first time: what it is, and what to try."""
+    """Return the text for first-time users: what the program is, and what to try."""
     text = Text("Every agent is a process: it has a mailbox and a log, forks, and outlives kill -9. Try:", colours.ink)
     room = max(cell_len(what) for what, _ in _TRIES) + 3
     for what, why in _TRIES:
@@ -157,13 +157,13 @@ def welcome(width: int, colours: Palette) -> Text:
 
 
 def lower_edge(busy: bool, outputs: int) -> str:
-    """The lower edge of the prompt: what Enter does while the agent works, and what goes along with the next prompt."""
+    """Return the lower border of the prompt: the effect of Enter, and outputs sent with the next prompt."""
     along = f"{counted(outputs, 'output')} with your next prompt · Ctrl+U drops" if outputs else ""
     return along or ("Enter steers · Alt+Enter queues" if busy else "")
 
 
 def placeholder(name: str | None, width: int) -> Content:
-    """The text of an empty prompt, for an agent of this name; without the commands in a narrow window."""
+    """Return the text of an empty prompt for an agent of this name; without commands in a narrow window."""
     asks = f"Ask {one_line(name) if name else 'anything'}"
     whole = f"{asks}, or / for commands"
     text = Text(whole if cell_len(whole) < width else asks)
@@ -172,7 +172,10 @@ def placeholder(name: str | None, width: int) -> Content:
 
 
 def edge(left: Text, right: Sequence[str], width: int, colours: Palette) -> Text:
-    """An edge of a box with a text at its left, and facts at its right, of which the first go where it is narrow."""
+    """Return a border with a text at the left and facts at the right.
+
+    The first facts are dropped if they do not fit.
+    """
     kept = [one_line(fact) for fact in right if fact]
     left.truncate(max(1, width), overflow="ellipsis")
     while kept and left.cell_len + Text(" · ".join(kept)).cell_len + 6 > width:
@@ -184,7 +187,7 @@ def edge(left: Text, right: Sequence[str], width: int, colours: Palette) -> Text
 
 
 def foot(snapshot: Snapshot | None, width: int, colours: Palette, below: bool = False) -> Text:
-    """The last line: new text and mail, the neighbours, and the keys of the screens.
+    """Return the last line: new text and mail, the neighbours, and the keys of the screens.
 
     What has no room goes, the first last. ``below``: whether text comes below what the person reads.
     """

@@ -21,13 +21,13 @@ from ikigai_actors.verbs.text.harmless import one_line
 from ikigai_actors.verbs.text.words import counted, duration
 
 SIGN, LEVEL = 2, 3
-"""Columns of the sign before a name, and of one level of the tree."""
+"""The width of the sign before a name, and of one level of the tree."""
 
 _NAME = 14
 """The fewest columns for a name, with the depth of an agent below the last level; a narrow window has fewer."""
 
 Arranged = tuple[TreeView, list[TreeRow]]
-"""The rows of a tree, and the view that they are for."""
+"""The rows of a tree, with the view they were made for."""
 
 
 class TreePanel(AgentList):
@@ -50,7 +50,7 @@ class TreePanel(AgentList):
         ("←→", "fold"), ("^F", "filter"), ("Alt+K", "kill"), ("Alt+S", "stop"), ("Alt+P", "prompt"),
         ("Alt+C", "continue"), ("Alt+B", "budget"), ("Enter", "open"), ("Esc", "back"),
     )  # fmt: skip
-    """The keys beside the talk."""
+    """The keys while the tree is beside the transcript."""
 
     MARGIN = 0
 
@@ -69,21 +69,24 @@ class TreePanel(AgentList):
 
     @property
     def has_keyboard(self) -> bool:
-        """Whether what is typed is for the tree."""
+        """Return whether typed keys are for the tree."""
         return self.display and self.has_pseudo_class("focus-within")
 
     @property
     def keys(self) -> Keys:
-        """The keys that the last line shows; beside the talk they are others."""
+        """Return the keys for the last line; other ones while the tree is beside the transcript."""
         return self.KEYS if self.covers else self.BESIDE
 
     def takes(self, event: events.Event) -> bool:
-        """Whether an event is for the tree: beside the talk, no text is, unless the tree asks something."""
+        """Return whether an event is for the tree.
+
+        Beside the transcript, no text is, unless the tree asks a question.
+        """
         text = isinstance(event, events.Key) and event.is_printable
         return self.has_keyboard and (self.covers or self.asks or not text)
 
     def take_key(self, event: events.Event) -> bool:
-        """Do what a key says to the rows; whether it was one for them. Beside the talk, orders are given with Alt."""
+        """Handle a key for the rows; return whether it was handled. Beside the transcript, commands need Alt."""
         if self.covers or self.asks or not isinstance(event, events.Key):
             return super().take_key(event)
         if event.key.startswith("alt+") and (action := self.actions.get(event.key.removeprefix("alt+"))) is not None:
@@ -92,17 +95,17 @@ class TreePanel(AgentList):
         return not event.is_printable and super().take_key(event)
 
     def open(self) -> None:
-        """Show it, with the cursor at the current agent, and give it the keyboard."""
+        """Show the tree with the cursor at the current agent, and focus it."""
         self.display, self._asked_for = True, True
         self.rows.focus()
 
     def prepare(self, snapshot: Snapshot) -> Arranged:
-        """Arrange the rows of a snapshot; for other threads, since it takes long."""
+        """Return the arranged rows of a snapshot. Slow, so call it on another thread."""
         view = replace(self._view, current=snapshot.current.uuid)
         return view, tree_rows(agent_rows(snapshot, int(time() * 1_000)), view, snapshot.hidden)
 
     def update_from(self, snapshot: Snapshot, arranged: Arranged) -> None:
-        """Show the tree of a snapshot; without the keyboard, the cursor goes to the current agent."""
+        """Show the tree of a snapshot; without the focus, the cursor goes to the current agent."""
         self.snapshot, (view, rows) = snapshot, arranged
         self.tell_rest(snapshot)
         if view == replace(self._view, current=view.current):
@@ -160,7 +163,7 @@ class TreePanel(AgentList):
 
 
 def tree_line(row: TreeRow, current: bool, marked: bool, colours: Palette) -> Text:
-    """One agent: its sign and its name; what is folded below it, its unread mail, and how its answer gets on."""
+    """Return the row of one agent: sign, name, number of folded agents, unread mail, and the rate of its answer."""
     agent = row.agent
     text = (
         Text()
