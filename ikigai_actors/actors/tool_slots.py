@@ -73,7 +73,7 @@ class Slots:
     """The slots of one event loop. They are given out in the order of the requests."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, number: int, most_abandoned: int = MOST_ABANDONED) -> None:
-        """Make ``number`` slots; ``most_abandoned`` threads go on without one."""
+        """Make ``number`` slots; at most ``most_abandoned`` abandoned threads go on without a slot."""
         self.loop = loop
         self._number, self._most_abandoned = number, most_abandoned
         self._taken: dict[Slot, None] = {}

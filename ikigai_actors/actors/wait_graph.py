@@ -30,7 +30,7 @@ class WaitedBy(StrEnum):
     """The part of an agent that waits."""
 
     CODE = "code"
-    """The function of its provider, or of a tool."""
+    """The code of the agent's provider, or of a tool that it runs."""
     CALL = "call"
     """The built-in call of its model."""
 

@@ -41,5 +41,5 @@ def since_restart(messages: list[Message]) -> list[Message]:
 
 
 def goes_on_without(calls: list[str]) -> str:
-    """Return the text of a reply that has a new act, and that names the recorded calls not asked for yet."""
+    """Return the text of a reply of a changed function, which names the recorded calls that it has not repeated yet."""
     return f"The function was changed, and goes on. Nothing has asked yet for {', '.join(calls)}." if calls else ""

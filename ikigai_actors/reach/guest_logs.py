@@ -170,7 +170,7 @@ class GuestLogs:
         self._store.write(lambda tx: guests.fork_guest(tx, source, target, at))
 
     def drop(self, place: GuestPlace, below: tuple[str, str] | None = None) -> None:
-        """Delete a log, and all logs of a library and scope. Logs that begin with its entries keep them."""
+        """Delete a log; with ``below``, also all logs of that library and scope. Copies of the log keep its entries."""
 
         def work(tx: Transaction) -> None:
             others = [] if below is None else guests.guests_within(tx, *below)

@@ -30,9 +30,9 @@ class Answers:
         self._held = ""
 
     def feed(self, text: str) -> tuple[str, bool | None]:
-        """The next characters to pass on, and whether the ground is light where the answer was among them.
+        """Return the next characters to pass on, and whether the background is light; None without an answer.
 
-        What may be the beginning of an answer waits for the rest, until nothing came for a while: an empty text.
+        The possible beginning of an answer is kept until the rest comes. An empty text means that nothing came.
         """
         text, held, self._held = self._held + text, self._held, ""
         rest, light = without_answer(text)

@@ -19,7 +19,7 @@ def keyed_text(verb: str, scope: str, key: str) -> str:
 
 
 class KeyOracle:
-    """Follows the keys of a run."""
+    """Checks that each idempotency key of a test run gives one answer, however often it is used."""
 
     def __init__(self) -> None:
         self._done: dict[tuple[str, str], str] = {}

@@ -58,7 +58,7 @@ class Begun(NamedTuple):
     """Makes the answer of the turns, in the order of the handles."""
     seconds: float
     any: bool = False
-    """Whether one ended turn is enough."""
+    """Whether the wait is over when the first of the turns has ended; else when all have."""
     is_task: bool = False
     """Whether it is a single turn, which may be a task."""
     is_silent: bool = False
