@@ -36,7 +36,7 @@ from ikigai_actors.providers.batches import (
 from ikigai_actors.providers.conversation import chain_of
 from ikigai_actors.providers.extra_options import extra_options
 from ikigai_actors.providers.message_json import encoded, to_json
-from ikigai_actors.providers.prompt_cache import breakpoints, marked
+from ikigai_actors.providers.prompt_cache import breakpoints, marked, marked_for_an_hour
 from ikigai_actors.providers.remedies import Settings
 from ikigai_actors.providers.service_client import ServiceClient, client_options, provider_errors
 from ikigai_actors.providers.streamed_reply import received
@@ -178,7 +178,10 @@ class AnthropicProvider:
     async def create_batch(self, id: str, requests: Sequence[BatchRequest]) -> str:  # noqa: A002 - its field's name
         """Send a batch; return the service's name of it. Raises `ProviderError`."""
         async with self._batches_of_service() as batches:
-            params = [{"custom_id": request.custom_id, "params": json.loads(request.body)} for request in requests]
+            bodies = marked_for_an_hour([json.loads(request.body) for request in requests])
+            params = [
+                {"custom_id": request.custom_id, "params": body} for request, body in zip(requests, bodies, strict=True)
+            ]
             return (await batches.create(requests=cast(Any, params))).id
 
     async def listed_batches(self) -> Sequence[ListedBatch]:

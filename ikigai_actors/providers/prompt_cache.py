@@ -14,9 +14,15 @@ one begins with the same blocks and has a breakpoint there, or less than 20 bloc
 
 An agent that shares nothing with others is treated as if it had been forked at its latest reply: then 2 is where its
 own last request wrote, however many blocks its calls and their results have added since.
+
+A batch may take longer than the five minutes for which the cache remembers. What several of its requests begin with, as
+the forks of a history do, is remembered for an hour, which costs more to write: `marked_for_an_hour`.
 """
 
+import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
 from ikigai_actors.providers.blocks import ThinkingBlock
@@ -63,6 +69,40 @@ def breakpoints(last: Passage, shared: int) -> list[Breakpoint]:
     ends: Iterable[tuple[Passage | None, int | None]] = ((_message_before(fork), None), (fork, end), (last, None))
     places = (_last_markable(passage, end) for passage, end in ends if passage is not None)
     return list(dict.fromkeys(place for place in places if place is not None))
+
+
+def marked_for_an_hour(requests: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    """Return the requests of a batch; a mark that several of them can read counts for an hour.
+
+    The service refuses a mark of an hour after one of five minutes, so all marks before it count for an hour too.
+
+    Args:
+        requests: The arguments of each, with their breakpoints. Their marks are changed.
+    """
+    marks = [list(_marks_of(arguments)) for arguments in requests]
+    times = Counter(digest for places in marks for digest, _ in places)
+    for places in marks:
+        last = max((at for at, (digest, _) in enumerate(places) if times[digest] > 1), default=-1)
+        for _, block in places[: last + 1]:
+            block["cache_control"] = {**MARK, "ttl": "1h"}
+    return requests
+
+
+def _marks_of(arguments: Mapping[str, Any]) -> Iterator[tuple[bytes, dict[str, Any]]]:
+    """Yield each marked block of a request, with a digest of all blocks up to it."""
+    messages = arguments.get("messages", ())
+    spoken = [(message["role"], block) for message in messages for block in _blocks(message["content"])]
+    shared = [(part, block) for part in ("tools", "system") for block in _blocks(arguments.get(part) or ())]
+    so_far = sha256(json.dumps([arguments.get("model"), arguments.get("tool_choice")]).encode())
+    for part, block in (*shared, *spoken):
+        plain = {name: value for name, value in block.items() if name != "cache_control"}
+        so_far.update(json.dumps([part, plain], sort_keys=True).encode())
+        if "cache_control" in block:
+            yield so_far.digest(), block
+
+
+def _blocks(content: Any) -> Sequence[dict[str, Any]]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def _message_before(passage: Passage) -> Passage | None:

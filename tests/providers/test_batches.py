@@ -49,6 +49,9 @@ class _Handler(BaseHTTPRequestHandler):
                 requests = json.loads(raw)["requests"]
                 self._take(requests, [request["params"] for request in requests])
                 TypeAdapter(list[BatchedMessage]).validate_python(requests)
+                for request in requests:
+                    hours = [mark.get("ttl") == "1h" for mark in _marks(request["params"]) if mark]
+                    assert hours == sorted(hours, reverse=True)  # those of an hour come first
                 self.send(self._message_batch("msgbatch_1", requests))
             case ["messages", "batches", remote, "cancel"]:
                 self.send(self._message_batch(remote, self.server.batches[remote]))
@@ -210,6 +213,39 @@ def test_a_batch_is_sent_listed_awaited_and_read(kind: str, service: Service) ->
         await provider.close()
 
     asyncio.run(play())
+
+
+def said(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "content": [{"type": "text", "text": text}]}
+
+
+def test_what_the_forks_of_a_history_have_in_common_is_remembered_for_an_hour(service: Service) -> None:
+    provider = provider_of("anthropic", service)
+    batches = batches_of(provider)
+    assert batches is not None
+    plan = (said("user", "Plan the ship."), said("assistant", "A plan."))
+    wood = (*plan, said("user", "Of wood?"), said("assistant", "Oak."))
+    asked = [
+        Request("a", None, "m", "Be brief.", (*history, said("user", text)), settings={"max_tokens": 9}, shared=shared)
+        for text, history, shared in (("Mast?", plan, 2), ("Keel?", plan, 2), ("How old?", wood, 4), ("Hello?", (), 0))
+    ]
+
+    async def play() -> None:
+        bodies = [await batches.batch_body(request) for request in asked]
+        await batches.create_batch(BATCH, [BatchRequest(f"r{place}", body) for place, body in enumerate(bodies)])
+        await provider.close()
+
+    asyncio.run(play())
+    hour, minutes = {"type": "ephemeral", "ttl": "1h"}, {"type": "ephemeral"}
+    mast, keel, old, alone = [_marks(request["params"]) for request in service.batches["msgbatch_1"]]
+    assert mast == keel == [hour, hour, hour, minutes]
+    assert [mark for mark in old if mark] == [hour, minutes, minutes, minutes]
+    assert alone == [hour, minutes]  # the system prompt is that of the others
+
+
+def _marks(params: dict[str, Any]) -> list[Any]:
+    blocks = [*params["system"], *(block for message in params["messages"] for block in message["content"])]
+    return [block.get("cache_control") for block in blocks]
 
 
 @pytest.mark.parametrize("kind", ["anthropic", "chat", "responses"])
