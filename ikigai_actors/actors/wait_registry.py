@@ -79,14 +79,16 @@ class OpenWait:
     """Returns whether this wait has ended."""
     refuse: Callable[[WouldDeadlock], object]
     """Ends the wait by an error, from any thread."""
+    needs_all: bool = True
+    """Whether the wait needs all of its agents. One that some of them can end closes no circle."""
     key: WaitKey = field(default=WaitKey(0, 0, ""), init=False)
     """The key of the wait, set by the registry."""
     has_read_parked: bool = field(default=False, init=False)
     """Whether the waits of parked agents to which it leads were looked at."""
 
     def edges(self) -> Iterator[WaitEdge]:
-        """Return the present edges of the wait, one for each agent still waited for."""
-        if not self.is_over():
+        """Return the present edges of the wait, one for each agent without which it does not end."""
+        if self.needs_all and not self.is_over():
             for uuid in self.awaits.awaited():
                 yield WaitEdge(self.waiter, uuid, self.by, self.until, self.key)
 
@@ -210,7 +212,8 @@ class WaitRegistry:
         if uuid not in self._of:  # nearly always
             return ()
         with self._lock:
-            return tuple(dict.fromkeys(edge.awaited for edge in self._out(uuid)))
+            waits = [wait for wait in self._of.get(uuid, ()) if not wait.is_over()]
+            return tuple(dict.fromkeys(awaited for wait in waits for awaited in wait.awaits.awaited()))
 
     def _out(self, uuid: str) -> Iterable[WaitEdge]:
         return itertools.chain.from_iterable(wait.edges() for wait in self._of.get(uuid, ()))

@@ -18,7 +18,7 @@ result. A crash leaves nothing: the wait begins again, with the deadline that it
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -137,6 +137,8 @@ class Probe(Waiter):
     """Reads the result that ends the wait; None while there is none. An exception ends the wait, too."""
     late: Callable[[Transaction], Any] = lambda tx: None
     """Reads the result that ends the wait when its time is over."""
+    left: Callable[[Transaction], Collection[str]] | None = None
+    """Reads the uuids of the agents for which it still waits; None if each of ``pending`` is one until the end."""
 
 
 class _Row(NamedTuple):
@@ -209,12 +211,16 @@ class Waits(Service):
         def read(tx: Transaction) -> str | None:
             return late(tx) if len(turns_over(tx, wait.mailbox, turns)) >= need > 0 else None
 
+        def left(tx: Transaction) -> set[str]:
+            over = turns_over(tx, wait.mailbox, turns)
+            return {one.agent for one in turns if one not in over}
+
         agents = {one.agent for one in turns}
-        waiter = Probe(wait._replace(agents=tuple(agents)), self, done, agents, read=read, late=late)
-        self._begin_call(waiter)
+        waiter = Probe(wait._replace(agents=tuple(agents)), self, done, agents, read=read, late=late, left=left)
+        self._begin_call(waiter, needs_all=need >= len(agents))
         return waiter
 
-    def _begin_call(self, waiter: Waiter) -> None:
+    def _begin_call(self, waiter: Waiter, *, needs_all: bool = True) -> None:
         wait = waiter.wait
         if wait.agents and (wait.deadline is None or wait.deadline > wait.since):
             waiter.of_call = OpenWait(
@@ -224,6 +230,7 @@ class Waits(Service):
                 Until.TURN,
                 is_over=lambda: waiter not in self._open,
                 refuse=lambda error: self._end(waiter, error),
+                needs_all=needs_all,
             )
         waiter.begin()
 
@@ -294,6 +301,8 @@ class Waits(Service):
 
     def is_awaited(self, waiter: Waiter, uuid: str) -> bool:
         """Return whether a wait still waits for an agent, by its present state and mail. Raises `StoreError`."""
+        if isinstance(waiter, Probe) and waiter.left is not None:
+            return uuid in waiter.pending and uuid in self._store.read(waiter.left)
         rest = {uuid} if self._is_idle(uuid) else set[str]()
 
         def look(tx: Transaction) -> bool:

@@ -515,6 +515,7 @@ class ActorSystem(System):
                 self._on_commit(answer.answer)
             case Woken():
                 self._supervision.look_at_woken()
+                self._runtime.waits.changed(answer.agent)
                 self._on_commit(answer.answer)
             case Parked() if answer.wake_at is not None:
                 self._supervision.look_at_timers()

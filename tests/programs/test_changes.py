@@ -110,6 +110,6 @@ def test_a_decorator_takes_the_way_and_a_version_is_that_of_the_syntax_tree() ->
     def other(task: str) -> str:
         return "coffee"
 
-    same.__name__ = other.__name__ = "one"
-    assert (named.name, named.on_change) == ("one", "restart")
+    same.__name__ = other.__name__ = "named"
+    assert (named.name, named.on_change) == ("named", "restart")
     assert program(other).version != program(same).version

@@ -59,6 +59,7 @@ def judge(database: str, where: Path) -> None:
 
 
 @pytest.mark.slow("starts a program for each kill")
+@pytest.mark.timeout(600)
 @cheaper("kills", 2, 50, "starts 50 programs")
 def test_the_example_that_is_killed_at_commits_gives_one_answer_and_posts_once(tmp_path: Path, kills: int) -> None:
     chance, died, plays = Random(kills), 0, 0

@@ -341,3 +341,47 @@ def test_a_circle_of_waits_is_found_although_one_of_its_agents_is_parked(durable
         GO.set()
         assert "other waits for boss waits for other" in reply.get(timeout=DEADLINE).text
     is_sound(durable)
+
+
+def answers_or_says(asked: AgentRef, prompt: str) -> str:
+    """The answer to a prompt of a program, or why there is none."""
+    try:
+        return str(asked.prompt(prompt).get().text)
+    except StepFailed as error:
+        return str(error)
+
+
+@program
+def waits_for_one_of_two(task: str) -> str:
+    """Takes the first answer of two, or both; the first child may ask back."""
+    me = current_agent()
+    if task in ("tea", "coffee"):
+        return task
+    if task == "back":
+        return answers_or_says(me.system.agent("boss"), "tea")
+    other, mast = me.fork(name="other", model="waits_for_one_of_two"), me.fork(name="mast", model="mast")
+    if task == "first":
+        return str(first(other.prompt("back"), mast.prompt(task))[1].text)
+    return " ".join(reply.text for reply in gather(other.prompt("coffee"), mast.prompt(task)))
+
+
+@pytest.mark.parametrize("seconds", [SOON, None])
+@pytest.mark.parametrize(("task", "answer"), [("first", "mast"), ("both", "coffee mast")])
+def test_an_agent_without_which_a_wait_ends_may_wait_for_whoever_waits(
+    durable: str, seconds: float | None, task: str, answer: str
+) -> None:
+    with gated(durable, waits_for_one_of_two, park_after=seconds) as (system, boss, mast, _):
+        reply = boss.prompt(task)
+        mast.wait_until_asked()
+        eventually(lambda: boss.history()[-1].kind == "tool_call", "its wait")
+        other = system.agent("other")
+        if task == "both":
+            eventually(lambda: not other.record.turn and len(other.history()) > 1, "the first answer")
+            other.prompt("back")
+        eventually(lambda: other.history()[-1].kind == "tool_call", "the wait of the other one")
+        for _ in range(2):  # the circles of its wait were looked for
+            boss.wait([system.agent("mast")], timeout=0)
+        mast.open()
+        assert reply.get(timeout=DEADLINE).text == answer
+        eventually(lambda: other.history()[-1].content == "tea", "the answer to the other one")
+    is_sound(durable)

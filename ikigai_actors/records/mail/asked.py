@@ -75,6 +75,8 @@ class Woken(NamedTuple):
     """The answer of a unit that has woken parked agents (`records.log.parking`), with the answer of its act."""
 
     answer: Any
+    agent: str = ""
+    """The agent of whose turn nobody else says that it ends, since none was opened; programs may wait for it."""
 
 
 class EndAsked(Around):

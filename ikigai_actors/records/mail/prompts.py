@@ -77,7 +77,7 @@ class KeepPrompt(Unit):
 class WithdrawPrompt(Addressed):
     """Delete a prompt that its agent has not taken up; answered with whether that was so. Its key can be used again.
 
-    A program that has asked for it waits no more. Where that was parked, the answer is `Woken`, which counts as true.
+    A program that has asked for it waits no more. Where there is one, the answer is `Woken`, which counts as true.
     """
 
     __slots__ = ("_askers", "_id", "_recipient")
@@ -101,8 +101,8 @@ class WithdrawPrompt(Addressed):
         if not tx.run("withdraw_prompt", recipient=self._recipient, id=self._id):
             return False
         release_mail(tx, self._recipient, self._id)
-        woken = end_asked(tx, [(asker, self._recipient, self._id) for asker in sorted(askers)])
-        return Woken(True) if woken else True
+        end_asked(tx, [(asker, self._recipient, self._id) for asker in sorted(askers)])
+        return Woken(True, self._recipient) if askers else True
 
 
 @dataclass(frozen=True, slots=True)

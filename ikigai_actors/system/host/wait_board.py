@@ -93,9 +93,8 @@ class WaitBoard(Service, Instrument):
         edges, states = list[WaitEdge](), dict[str, str]()
         for wait in waits:
             of_wait = sorted(wait.edges(), key=lambda edge: self._runs(edge.awaited))[:MOST_OF_ONE]
-            of_wait = of_wait[: MOST_EDGES - len(edges)]
-            edges += of_wait
-            if of_wait and (state := self._state(wait.waiter)):
+            edges += (of_wait := of_wait[: MOST_EDGES - len(edges)])
+            if (of_wait or not wait.needs_all) and (state := self._state(wait.waiter)):
                 states[wait.waiter] = state
         for uuid in list(self._at_services)[:MOST_EDGES]:
             if uuid in self._seen_at_services and (state := self._state(uuid)):
