@@ -5,26 +5,30 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import psycopg
 import pytest
 from click.testing import CliRunner
+from mcp.shared.auth import OAuthClientInformationFull
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from ikigai_actors import ActorSystem, BadInput, McpServer, ScriptedProvider
 from ikigai_actors.api import AttachedSystem, api
-from ikigai_actors.records.accounts import AccountRow, KeepAccount, account_of
+from ikigai_actors.records.accounts import FLOW_MS, AccountRow, KeepAccount, account_of
 from ikigai_actors.records.outbox.addresses import AllowedAddresses
 from ikigai_actors.records.questions.links import LINK_MS, operator_key, signed_link
 from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.system.accounts import Accounts
 from ikigai_actors.system.questions import WaitingQuestion
+from ikigai_actors.testing import ManualClock
+from ikigai_actors.tools.mcp.oauth import callback_url
 from tests.kit.account_mcp import CANARY, AccountMcp, Browser, query_of
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import ROOT, eventually
@@ -106,8 +110,10 @@ def model(request: Any) -> Any:
 
 
 @contextmanager
-def host_of(database: str, server: AccountMcp, **options: Any) -> Iterator[ActorSystem]:
-    tools = [McpServer(server.url, name="t", account="user")]
+def host_of(
+    database: str, server: AccountMcp, client: Mapping[str, str] | None = None, **options: Any
+) -> Iterator[ActorSystem]:
+    tools = [McpServer(server.url, name="t", account="user", **(client or {}))]  # type: ignore[arg-type]
     labels = {"user": "anna"}
     with ActorSystem.open(
         database, ScriptedProvider(model), tools=tools, approvals="ask", labels=labels, **options
@@ -279,6 +285,63 @@ def test_a_right_that_is_lacking_is_asked_for_beside_those_that_are_there(durabl
         assert reply.get(timeout=DEADLINE).text == "anna may notes more"
 
 
+def test_a_client_that_was_registered_by_hand_is_used_and_its_secret_is_looked_up_alone(
+    durable: str, server: AccountMcp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = f"{CANARY}of-the-client"
+    server.issuing.clients["by-hand"] = OAuthClientInformationFull(
+        client_id="by-hand", client_secret=secret, redirect_uris=[callback_url(URL)], scope="notes",
+        token_endpoint_auth_method="client_secret_basic",
+    )  # fmt: skip
+    server.issuing.lives = 30
+    monkeypatch.setenv("CLIENT_SECRET", secret)
+    with (
+        host_of(durable, server, client={"client_id": "by-hand", "client_secret": "env:CLIENT_SECRET"}) as host,
+        house_of(durable, server) as house,
+    ):
+        reply = host.root.prompt("go")
+        house.connect()
+        assert reply.get(timeout=DEADLINE).text == "anna may notes"
+        assert list(server.issuing.clients) == ["by-hand"]
+        assert server.issuing.renewals  # with the secret, too
+    assert hidden(durable)
+
+
+def test_a_server_that_takes_documents_gets_the_address_of_the_one_of_the_api(durable: str, server: AccountMcp) -> None:
+    described = httpx2.get(f"{server.issuing.url}/.well-known/oauth-authorization-server").json()
+    server.describes = json.dumps({**described, "client_id_metadata_document_supported": True})
+    with host_of(durable, server) as host, house_of(durable, server) as house:
+        reply = host.root.prompt("go")
+        document = asyncio.run(house.browser().get(f"{URL}/oauth/client.json")).json()
+        client = OAuthClientInformationFull.model_validate({**document, "scope": "notes"})
+        assert client.client_id == f"{URL}/oauth/client.json"
+        server.issuing.clients[client.client_id] = client  # as a server that fetches it
+        house.connect()
+        assert reply.get(timeout=DEADLINE).text == "anna may notes"
+        assert list(server.issuing.clients) == [client.client_id]
+
+
+def test_a_flow_is_over_after_ten_minutes_and_nothing_is_redeemed(durable: str, server: AccountMcp) -> None:
+    with host_of(durable, server) as host, house_of(durable, server) as house:
+        host.root.prompt("go")
+        question = house.waiting()
+        assert question.call.connect is not None
+        clock = ManualClock()
+        accounts = accounts_of(house, clock.now_ms)
+
+        def come_back(seconds: float) -> None:
+            there = asyncio.run(accounts.begin(question.id, question.call.connect or {}, URL))
+            query = query_of(str(asyncio.run(house.browser().get(there)).headers["location"]))
+            clock.advance(seconds)
+            asyncio.run(accounts.finish(query["state"], query["code"], query["iss"]))
+
+        with pytest.raises(BadInput, match="came after ten minutes"):
+            come_back(FLOW_MS / 1000)
+        assert (house.account(), server.issuing.redeemed) == (None, 0)
+        come_back(FLOW_MS / 1000 - 1)
+        assert server.issuing.redeemed == 1
+
+
 def test_an_account_is_listed_sealed_by_another_key_and_removed_with_its_tokens(
     durable: str, server: AccountMcp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -325,10 +388,10 @@ def run_cli(database: str, *arguments: str, fails: bool = False) -> str:
     return f"{ran.output}{ran.stderr}{ran.exception or ''}"
 
 
-def accounts_of(house: House) -> Accounts:
+def accounts_of(house: House, now_ms: Callable[[], int] | None = None) -> Accounts:
     system = house.system
-    allowed = AllowedAddresses.of(["127.0.0.1"])
-    return Accounts(system._store.read, system._writer.perform, system._clock.now_ms, (bytes.fromhex(KEY),), allowed)
+    allowed, now_ms = AllowedAddresses.of(["127.0.0.1"]), now_ms or system._clock.now_ms
+    return Accounts(system._store.read, system._writer.perform, now_ms, (bytes.fromhex(KEY),), allowed)
 
 
 def every_byte(database: str) -> bytes:

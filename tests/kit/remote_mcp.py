@@ -55,6 +55,8 @@ class RemoteMcp:
         """The header with which a call that has this token is refused with 403; empty for a call that is let in."""
         self.answers_tokens = ""
         """The answer of the token endpoint in place of its own, with 400; empty for none."""
+        self.describes = ""
+        """The description of its authorization server in place of its own; empty for none."""
         self._server: uvicorn.Server | None = None
 
     @property
@@ -88,6 +90,9 @@ class RemoteMcp:
         async def handle(scope: Message, receive: Receive, send: Send) -> None:
             if self.answers_tokens and scope.get("path") == "/token":
                 await _answer(send, 400, [(b"content-type", b"application/json")], self.answers_tokens.encode())
+                return
+            if self.describes and scope.get("path", "").startswith("/.well-known/oauth-authorization-server"):
+                await _answer(send, 200, [(b"content-type", b"application/json")], self.describes.encode())
                 return
             if scope["type"] != "http" or scope["path"] != "/mcp" or scope["method"] != "POST":
                 await app(scope, receive, send)

@@ -14,6 +14,7 @@ ACCOUNT_MUTANTS = (
         "        check_iss(iss, issuer.issuer, always=issuer.sends_iss)\n",
         "",
         test=_ACCOUNTS,
+        tier="standard",
     ),
     Mutant(
         "a sealed row opens in any place",
@@ -21,6 +22,7 @@ ACCOUNT_MUTANTS = (
         'return f"account\\n{server}\\n{subject}"',
         'return "account"',
         test=_ACCOUNTS,
+        tier="standard",
     ),
     Mutant(
         "a renewal is claimed without a look at who has it",
@@ -28,6 +30,7 @@ ACCOUNT_MUTANTS = (
         "   AND (renewing_until IS NULL OR renewing_until <= :now)\nRETURNING version",
         "   AND :now > 0\nRETURNING version",
         test=_ACCOUNTS,
+        tier="standard",
     ),
     Mutant(
         "a flow is not taken away",
@@ -35,6 +38,7 @@ ACCOUNT_MUTANTS = (
         "DELETE FROM account_flows WHERE state = :state RETURNING question, until, sealed",
         "SELECT question, until, sealed FROM account_flows WHERE state = :state",
         test=_ACCOUNTS,
+        tier="standard",
     ),
     Mutant(
         "a flow goes on in another browser",
@@ -42,6 +46,7 @@ ACCOUNT_MUTANTS = (
         'if not state or f"{_name(state)}={state}" not in',
         'if not state and f"{_name(state)}={state}" not in',
         test=_ACCOUNTS,
+        tier="standard",
     ),
     Mutant(
         "the text of an error has the answer of the authorization server",
@@ -49,5 +54,6 @@ ACCOUNT_MUTANTS = (
         '    return f"The authorization server {what}: {answer.status}',
         '    return f"The authorization server {what}: {answer.body!r} {answer.status}',
         test=_ACCOUNTS,
+        tier="standard",
     ),
 )

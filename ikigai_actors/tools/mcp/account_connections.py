@@ -97,6 +97,7 @@ class AccountConnections:
         renewed = await self._remotes.token(self._server, subject, refused=token)
         if renewed is None or renewed == token:
             raise AccountNeeded(self._account(subject, ""))
+        connection = await self._of(subject)
         connection.use_bearer(renewed)
         try:
             return await work(connection)
@@ -120,7 +121,8 @@ class AccountConnections:
             old = idle[: max(len(old), len(self._by_subject) + 1 - MOST_CONNECTIONS_OF_ACCOUNTS)]
         for one in old:
             del self._used[one]
-            await self._by_subject.pop(one).close()
+        for connection in [self._by_subject.pop(one) for one in old]:  # nobody finds those that are being closed
+            await connection.close()
         self._used[subject] = now
         if subject not in self._by_subject:
             if len(self._by_subject) >= MOST_CONNECTIONS_OF_ACCOUNTS:

@@ -98,12 +98,13 @@ def resource_in(metadata: object, server: str) -> tuple[str, str, list[str]]:
     if not isinstance(metadata, Mapping):
         raise BadInput("The server's description of itself is no JSON object.")
     resource, issuers = metadata.get("resource"), metadata.get("authorization_servers")
-    if not isinstance(resource, str) or not _is_part(server, resource):
+    if not isinstance(resource, str) or not _is_web_address(resource) or not _is_part(server, resource):
         raise BadInput("The server's description is about another resource than this server.")
-    if not isinstance(issuers, list) or not issuers or not isinstance(issuers[0], str):
+    issuer = issuers[0] if isinstance(issuers, list) and issuers else None
+    if not isinstance(issuer, str) or not _is_web_address(issuer):
         raise BadInput("The server's description names no authorization server.")
     scopes = metadata.get("scopes_supported")
-    return resource, issuers[0], [one for one in scopes if isinstance(one, str)] if isinstance(scopes, list) else []
+    return resource, issuer, [one for one in scopes if isinstance(one, str)] if isinstance(scopes, list) else []
 
 
 def _is_part(server: str, resource: str) -> bool:
@@ -134,6 +135,8 @@ def issuer_in(metadata: object, issuer: str) -> Issuer:
     text = {name: value for name, value in metadata.items() if isinstance(value, str)}
     if not text.get("authorization_endpoint") or not text.get("token_endpoint"):
         raise BadInput("The authorization server's description lacks its endpoints.")
+    if not _is_web_address(text["authorization_endpoint"]):  # a browser goes there: no javascript:
+        raise BadInput("The authorization server's page is at no address of http or https.")
     methods = metadata.get("token_endpoint_auth_methods_supported")
     return Issuer(
         issuer=metadata["issuer"],
@@ -145,6 +148,14 @@ def issuer_in(metadata: object, issuer: str) -> Issuer:
         sends_iss=metadata.get("authorization_response_iss_parameter_supported") is True,
         methods=tuple(methods) if isinstance(methods, list) else ("client_secret_basic",),
     )
+
+
+def _is_web_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.netloc)
 
 
 def client_document(url: str) -> dict[str, Any]:
@@ -238,12 +249,13 @@ def revocation_request(client: OAuthClient, *, token: str, hint: str) -> FormReq
 
 
 def _by(client: OAuthClient, fields: dict[str, str]) -> FormRequest:
-    """The request of a client, which authenticates as it was registered."""
+    """The request of a client, which authenticates as it was registered. Some servers want its id beside the header."""
+    fields = {**fields, "client_id": client.id}
     if client.secret and client.method == "client_secret_basic":
         pair = f"{quote(client.id, safe='')}:{quote(client.secret, safe='')}"
         return FormRequest(fields, {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"})
     secret = {"client_secret": client.secret} if client.secret else {}
-    return FormRequest({**fields, "client_id": client.id, **secret}, {})
+    return FormRequest({**fields, **secret}, {})
 
 
 def oauth_tokens_in(body: bytes, former: Tokens | None = None) -> Tokens:
