@@ -16,6 +16,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 from mcp.shared.auth import OAuthClientInformationFull
+from pydantic import AnyUrl
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
@@ -36,17 +37,15 @@ from tests.kit.tool_scripts import calling, results
 
 pytestmark = pytest.mark.slow("starts servers on loopback")
 HOST = """
-import sys, threading
+import os, sys, threading
 from ikigai_actors import ActorSystem, McpServer, ScriptedProvider
 from tests.doors.test_accounts import model
 tools = [McpServer(sys.argv[2], name="t", account="user")]
 labels = {"user": "anna"}
-options = {"tools": tools, "approvals": "ask", "labels": labels, "lease": 2.0}
+joins = {"join": True, "name": f"host-{os.getpid()}"} if sys.argv[1].startswith("postgresql") else {}
+options = {"tools": tools, "approvals": "ask", "labels": labels, "lease": 2.0, **joins}
 with ActorSystem.open(sys.argv[1], ScriptedProvider(model), **options) as system:
-    system.root.prompt("go")
-    while not system.questions.pending():
-        pass
-    print("asked", flush=True)
+    print("open", flush=True)
     threading.Event().wait()
 """
 KEY, URL = "a1" * 32, "https://agents.test/agents"
@@ -121,6 +120,21 @@ def host_of(
         yield it
 
 
+def process_of(database: str, server: AccountMcp) -> "subprocess.Popen[str]":
+    """A host in a process of its own, which is open."""
+    host = subprocess.Popen(
+        [sys.executable, "-c", HOST, database, server.url], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    assert host.stdout is not None
+    assert host.stdout.readline() == "open\n"
+    return host
+
+
+def kill(host: "subprocess.Popen[str]") -> None:
+    host.kill()
+    host.communicate()
+
+
 @contextmanager
 def house_of(database: str, server: AccountMcp) -> Iterator[House]:
     house = House(database, server)
@@ -170,15 +184,12 @@ def connected(database: str, server: AccountMcp) -> None:
 def test_a_host_that_was_killed_asks_on_and_another_one_goes_on_with_the_account(
     durable: str, server: AccountMcp
 ) -> None:
-    first = subprocess.Popen(
-        [sys.executable, "-c", HOST, durable, server.url], stdout=subprocess.PIPE, text=True, cwd=ROOT
-    )
-    assert first.stdout is not None
-    assert first.stdout.readline() == "asked\n"
-    first.kill()
-    first.communicate()
+    first = process_of(durable, server)
     with house_of(durable, server) as begins, house_of(durable, server) as ends:
-        link = begins.link(begins.waiting().id)
+        begins.system.root.prompt("go")
+        question = begins.waiting()
+        kill(first)
+        link = begins.link(question.id)
         browser = begins.browser()
         back = asyncio.run(browser.way_back(link))
         other = ends.browser()
@@ -290,7 +301,7 @@ def test_a_client_that_was_registered_by_hand_is_used_and_its_secret_is_looked_u
 ) -> None:
     secret = f"{CANARY}of-the-client"
     server.issuing.clients["by-hand"] = OAuthClientInformationFull(
-        client_id="by-hand", client_secret=secret, redirect_uris=[callback_url(URL)], scope="notes",
+        client_id="by-hand", client_secret=secret, redirect_uris=[AnyUrl(callback_url(URL))], scope="notes",
         token_endpoint_auth_method="client_secret_basic",
     )  # fmt: skip
     server.issuing.lives = 30

@@ -42,7 +42,7 @@ class RemoteMcp:
     def __init__(self, make: Callable[[], MCPServer] = plain_server, token: str = "", **options: Any) -> None:
         """Make it; with a ``token`` it takes requests alone that carry it."""
         self._make, self._token, self._options = make, token, options
-        self._port = _free_port()
+        self._port = free_port()
         self.refuses: list[int | str] = []
         """What happens to the next calls of tools in place of an answer: a status, or ``cut``."""
         self.is_old = False
@@ -154,7 +154,7 @@ async def _body(receive: Receive) -> tuple[bytes, Receive]:
     return body, again
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port: int = taken.getsockname()[1]
