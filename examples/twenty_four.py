@@ -25,9 +25,8 @@ def left(text: str) -> list[Fraction]:
 
 def model(request: Request) -> str:
     """Stands in for a model: it takes the step that the prompt counts up to, whatever that is good for."""
-    said = [
-        part["text"] for message in request.messages if message["role"] == "assistant" for part in message["content"]
-    ]
+    replies = [message for message in request.messages if message["role"] == "assistant"]
+    said = [part["text"] for reply in replies for part in reply["content"]]
     numbers = left(said[-1]) if said else NUMBERS
     steps = [
         (f"{x} {sign} {y} = {value}", [value, *(numbers[c] for c in range(len(numbers)) if c not in (a, b))])

@@ -5,9 +5,9 @@
 
 Where all cases agree these keep a width of z²/(n + z²), which is 0.16 for twenty cases: none of twenty was worse, and
 still one in eight may be. A case counts once, with the mean of its samples, since samples of one case are not
-independent (Miller 2024, "Adding Error Bars to Evals"). Scores between 0 and 1 are parts of a case that is right. Where
-they scatter less than rights and wrongs would, as means of samples do, the cases count for more, by Kish's design
-effect; one more case that scatters as widely as it can keeps that from being too sure of few.
+independent (Miller 2024, "Adding Error Bars to Evals"). A score between 0 and 1 is a case that is partly right. If the
+scores vary less than scores of 0 and 1 would, as means of samples do, each case counts for more, by Kish's design
+effect. One imaginary case of the largest variance is added, so that a few equal scores do not seem certain.
 """
 
 import math

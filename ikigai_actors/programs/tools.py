@@ -37,7 +37,7 @@ class Programs(Instrument):
         return StepTool(name, self.traits[name], partial(_do_step, self._programs[model]))
 
     def went_ahead(self, model: str, agent: str, call: str) -> Ahead | None:
-        """Return how far the function of an agent has gone on with the result of a call; None if it has not gone on."""
+        """Return how far an agent's program ran on with the result of a call before its commit; None if it did not."""
         return self._programs[model].went_ahead(agent, call)
 
     def replay(self, model: str, me: Any) -> str:

@@ -87,7 +87,7 @@ class ShownQuestion(NamedTuple):
 
     @property
     def form(self) -> Mapping[str, Any] | None:
-        """The form of the answer, a text where it says nothing; None for a call that waits for approval."""
+        """The JSON schema of the answer, of a text if there is no form; None for a call that waits for approval."""
         return None if self.is_call else self.waiting.form or {"type": "string"}
 
     @property

@@ -137,7 +137,7 @@ def dearest(figures: Figures) -> list[tuple[str, dict[str, float]]]:
 
 
 def busiest(figures: Figures) -> list[tuple[str, dict[str, int]]]:
-    """The tokens that a person is shown, the most first."""
+    """The agents that used most tokens, by uuid, each with its tokens by kind; those with most first."""
     return sorted((figures.tokens or {}).items(), key=lambda pair: -sum(pair[1].values()))[:SHOWN]
 
 

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from ikigai_actors.store.base import Row, SchemaTransaction, Store, T, Transaction
 from ikigai_actors.store.forwarding import ForwardingStore
+from ikigai_actors.store.word_index import WordIndex
 from tests.jar.scheduler import COMMIT, Lock, Scheduler, locks_of
 
 Gate = Callable[[str, set[Lock]], None]
@@ -67,6 +68,10 @@ class _Forwarding(Transaction, Protocol):
     @property
     def schema(self) -> SchemaTransaction:
         return self._tx.schema
+
+    @property
+    def words(self) -> WordIndex:
+        return self._tx.words
 
     @property
     def heard(self) -> int:

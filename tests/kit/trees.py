@@ -124,6 +124,7 @@ class Noting:
         self.end_stalled, self.is_hosted, self.locks_rows = tx.end_stalled, tx.is_hosted, tx.locks_rows
         self.ask, self.run_all, self.require = tx.ask, tx.run_all, tx.require
         self.hold, self.held, self.share_tree = tx.hold, tx.held, tx.share_tree
+        self.words = tx.words
 
     @property
     def heard(self) -> int:

@@ -37,7 +37,7 @@ OF_THE_MODEL: dict[str, Any] = {
     "max_tokens": 4321, "options": {"top_k": 40}, "stop_sequences": ["END"], "system": "Be brief.", "temperature": 0.25,
     "thinking": {"type": "adaptive"}, "top_p": 0.75,
 }  # fmt: skip
-"""A value of each setting that goes to the model."""
+"""A value of each setting that goes to the model of this service."""
 MARKED = {"cache_control": {"type": "ephemeral"}}
 
 
@@ -125,8 +125,9 @@ def test_further_fields_are_sent_as_they_are_unless_the_request_says_them_itself
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("name", [name for name, setting in SETTINGS.items() if setting.of_the_model])
+@pytest.mark.parametrize("name", sorted(OF_THE_MODEL))
 def test_every_setting_of_the_model_is_sent(name: str) -> None:
+    assert {name for name, setting in SETTINGS.items() if setting.of_the_model} - OF_THE_MODEL.keys() == {"background"}
     hello = Message("root", 1, Kind.USER, "hello", {}, 0)
     asked = assemble([hello], {name: OF_THE_MODEL[name]}, agent="root", name=None, model="anthropic:claude")
     sent = {part: value for part, value in AnthropicProvider()._arguments(asked).items() if part != "messages"}

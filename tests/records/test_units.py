@@ -15,6 +15,7 @@ from ikigai_actors.errors import (
 )
 from ikigai_actors.records.agents.registry import Touch
 from ikigai_actors.records.lives.deaths import WriteDeath
+from ikigai_actors.records.log.append import StoppedBefore
 from ikigai_actors.store import Store
 from ikigai_actors.store.journal import Committed, Journal, Refused
 from ikigai_actors.store.unit import Unit
@@ -120,9 +121,9 @@ def test_a_birth_writes_the_childs_row_and_both_logs_at_once(desk: Desk) -> None
 
 
 def test_a_parent_that_is_not_running_bears_no_child(desk: Desk) -> None:
-    for status in ("stopped", "terminating"):
+    for status, error in (("stopped", StoppedBefore), ("terminating", AgentStopped)):
         stop(desk.store, "a", status)
-        assert status in str(desk.refuses(fork("a", "child"), AgentStopped))
+        assert status in str(desk.refuses(fork("a", "child"), error))
         assert (ids(desk.store, "a"), ids(desk.store, "child")) == ([], [])
         assert "child" not in desk.supervisors()
 

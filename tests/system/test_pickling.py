@@ -20,6 +20,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     int: st.integers(),
     bool: st.booleans(),
     float: st.floats(allow_nan=False),
+    "dict": st.dictionaries(st.text(), st.integers(), max_size=2),
     "Sequence": st.lists(st.text(), max_size=3),
     "tuple": st.lists(st.text(), max_size=3).map(tuple),
     "frozenset": st.frozensets(st.text(), max_size=3),
@@ -45,9 +46,9 @@ def below(kind: type[Exception]) -> Iterator[type[Exception]]:
 def value(parameter: inspect.Parameter) -> st.SearchStrategy[Any]:
     """Something to give to an error for a parameter."""
     kind = parameter.annotation
-    if isinstance(kind, UnionType):
-        return st.one_of([VALUES[one] for one in kind.__args__ if one in VALUES])
-    return VALUES[kind if kind in VALUES else getattr(kind, "__origin__", kind).__name__]
+    kinds = kind.__args__ if isinstance(kind, UnionType) else (kind,)
+    names = [each if each in VALUES else getattr(each, "__origin__", each).__name__ for each in kinds]
+    return st.one_of([VALUES[each] for each in names if each in VALUES])
 
 
 @st.composite

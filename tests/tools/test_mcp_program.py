@@ -94,7 +94,7 @@ def test_the_program_calls_the_tools_of_a_server_and_tells_when_it_ends(meeting:
         meeting.visit().kill()
         program.expect(r"Find out before you repeat it\.\n(.*\n)?.*> ")
         program.say('@tests_kit_mcp_sdk_server__add {"a": 1, "b": 2}')
-        program.expect("tests_kit_mcp_sdk_server__add gave: 3\n.*> ")
+        program.expect("tests_kit_mcp_sdk_server__add gave: 3\n(.*\n)?.*> ")
         assert "tests_kit_mcp_sdk_server: The MCP server ended; a call to its tools starts it again." in program.said
         assert "\nready" not in program.said
 

@@ -36,9 +36,9 @@ class BestOf:
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """All options of the best nodes of each level: ``width`` nodes are gone on from, ``depth`` levels deep.
+    """Beam search: on each level the best ``width`` nodes are extended by all their options, ``depth`` levels deep.
 
-    No node is gone on from with more options than the root has.
+    A node gets at most as many options as the root has.
     """
 
     width: int

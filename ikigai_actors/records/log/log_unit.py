@@ -100,7 +100,7 @@ class LogUnit:
     spent: tuple[SpendingRow, ...] = ()
     """The costs of the requests in these messages."""
     asked: tuple[int, ...] = ()
-    """The numbers of the mails of programs' prompts whose turns end with this unit."""
+    """The turns that end with this unit and that programs asked for: the numbers of their prompts by mail."""
     cancels: bool = False
     """Whether the agent's turn ends without an answer, which cancels its requests to other agents as a program."""
     resumed_at: int = 0

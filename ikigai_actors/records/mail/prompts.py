@@ -150,7 +150,7 @@ def new_prompts(tx: Transaction, host: str | None = None) -> list[NewPrompt]:
 
 
 def ask_new_prompts(tx: Transaction, host: str | None) -> Callable[[], list[NewPrompt]]:
-    """Query them as `new_prompts` does, in one round trip with other queries."""
+    """Ask for the prompts of `new_prompts` in one round trip with other queries; the returned function gives them."""
     rows = tx.ask("new_prompts", host=host)
     return lambda: [_new_prompt(row) for row in rows()]
 

@@ -23,7 +23,7 @@ Pinned = Mapping[str, Any]
 
 
 def pinned(manifest: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """Return the entry for a skill from a directory."""
+    """Return the entry of the setting ``skills`` for a skill: its manifest, the digest of that, and its directory."""
     return {**manifest, "sha256": digest_of_skill(manifest), "from": source}
 
 

@@ -84,7 +84,9 @@ _LOOK_AGAIN = 60.0
 """Seconds after which a budget, or the wait for a service, is looked at again, at most: no clock is trusted longer."""
 
 PROMPT_RETRY = 0.5
-"""Seconds after which actors are given again what they could not take up of other processes, or what was not read."""
+"""Seconds until prompts of other processes that an actor could not take up, or that could not be read, are tried
+again.
+"""
 
 RESET_TIMEOUT = 30.0
 """Seconds that an actor has to handle its reset."""

@@ -83,7 +83,7 @@ class PlaceOfShell(IntEnum):
     TOP = 256
     """The shell is in the directory where it started."""
     BENEATH = 257
-    """The shell is in another directory beneath that one."""
+    """The shell is in a subdirectory of the directory where it started."""
     ELSEWHERE = 258
     GONE = 259
     """The shell is in a directory that was removed, or that it may not enter any more."""

@@ -49,7 +49,7 @@ class ReadableTranscript(Transcript):
 
     @dataclass
     class Finds(Notification):
-        """The person wants to search."""
+        """Says that the person wants to search in the transcript."""
 
         reader: "ReadableTranscript"
 
