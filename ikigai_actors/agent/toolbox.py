@@ -16,9 +16,8 @@ from ikigai_actors.agent.turn.found import ALWAYS_THERE, FoundTools, words_about
 from ikigai_actors.agent.turn.skills import LOAD_SKILL, loadable
 from ikigai_actors.agent.turn.typed import EXIT, begin_result, described_exit, form_of
 from ikigai_actors.errors import BadInput, ProviderError
-from ikigai_actors.frozen import replace
+from ikigai_actors.frozen import NO_DATA, replace
 from ikigai_actors.providers.base import FIND_TOOLS
-from ikigai_actors.records.messages.kinds import kinds_in
 from ikigai_actors.records.messages.outputs import Expected
 from ikigai_actors.records.messages.settings import complaint, misfits
 from ikigai_actors.records.questions.waiting import ASK_PERSON
@@ -267,18 +266,18 @@ class Toolbox:
         Raises:
             ProviderError: as for `names`.
         """
-        names, kinds = self.names(settings), bool(settings.get("kinds") and kinds_in(settings))
+        names = self.names(settings)
         if found is None:
-            every = self._typed(self._described(names, kinds), wanted)
+            every = self._typed(self._described(names, settings), wanted)
             return Offer(every, every)
         there = [name for name in names if not self._traits[name].deferred]
         here = [*sorted([*there, FIND_TOOLS]), *(name for name in found.kept if name in names and name not in there)]
         shown = [name for name in found.shown if name in names and name not in here]
-        read = self._typed(self._described((*here, *shown), kinds), wanted)
+        read = self._typed(self._described((*here, *shown), settings), wanted)
         if not by_reference:
             return Offer(read, read)
         later = [self._later(name) for name in names if name not in here]
-        return Offer(self._typed([*self._described(here, kinds), *later], wanted), read)
+        return Offer(self._typed([*self._described(here, settings), *later], wanted), read)
 
     def size(self, settings: Mapping[str, Any], wanted: Expected | None = None, found: FoundTools | None = None) -> int:
         """Return the bytes of the tools that an agent's model reads, as JSON. Raises as `offer` does."""
@@ -289,10 +288,10 @@ class Toolbox:
             self._sized = described, size
         return size
 
-    def _described(self, names: Sequence[str], kinds: bool = False) -> list[Mapping[str, Any]]:
+    def _described(self, names: Sequence[str], settings: Mapping[str, Any] = NO_DATA) -> list[Mapping[str, Any]]:
         known, own = BUILTIN_CALLS, self._tools
         found = [known[name].described if name in known else own[name].describe() for name in names]
-        return [FORK_CALL.described_with_kinds if kinds and one is FORK_CALL.described else one for one in found]
+        return [FORK_CALL.described_for(settings) if one is FORK_CALL.described else one for one in found]
 
     def _later(self, name: str) -> Mapping[str, Any]:
         """The description of a tool that is not before the model, always the same for each."""

@@ -46,9 +46,9 @@ def set_one(place: "Place", agent: "AgentRef", name: str, value: tuple[str, ...]
 
     VALUE is a number (max_tokens, max_steps, max_agents, temperature, top_p, stream_retries, service_retries,
     stuck_after, context_window, compact_at), on or off (notify, background), words separated by commas or a JSON list
-    (tools, stop_sequences), a JSON list or object (card, thinking, options, effects, skills, kinds, instructions,
-    hooks, hook_commands, questions), or text (model, system, defer, compact, compact_model, urgency). An empty one ("")
-    removes the setting. Children that are forked later inherit it. The verb settings shows all.
+    (tools, stop_sequences, fork_models), a JSON list or object (card, thinking, options, effects, skills, kinds,
+    instructions, hooks, hook_commands, questions), or text (model, system, defer, compact, compact_model, urgency). An
+    empty one ("") removes the setting. Children that are forked later inherit it. The verb settings shows all.
     """
     return _show_or_set(place, agent, name, " ".join(value) if value else None)
 

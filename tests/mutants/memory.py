@@ -312,10 +312,17 @@ MEMORY_MUTANTS = (
         test="tests/system/test_kinds.py",
     ),
     Mutant(
+        "a model names any model for its child",
+        "agent/builtin_calls/fork.py",
+        "    if named not in allowed:",
+        "    if not named:",
+        test="tests/system/test_kinds.py",
+    ),
+    Mutant(
         "agents that are imported bring their kinds along",
         "records/transfer/rights.py",
-        'FOREIGN = ("options", "instructions", "kinds", "skills", "questions", "hook_commands", "card")',
-        'FOREIGN = ("options", "instructions", "skills", "questions", "hook_commands", "card")',
+        '    "options", "instructions", "kinds", "skills", "questions", "hook_commands", "card",',
+        '    "options", "instructions", "skills", "questions", "hook_commands", "card",',
         test="tests/records/test_imported_rights.py",
     ),
     Mutant(

@@ -308,7 +308,7 @@ def test_a_rule_of_a_file_that_is_none_refuses_the_file(
 
 
 def test_texts_that_nobody_here_has_allowed_are_left_behind() -> None:
-    for name in ("instructions", "kinds", "skills"):
+    for name in ("instructions", "kinds", "skills", "fork_models"):
         assert without_rights("configure", {name: [{"name": "x"}], "model": "x:y"}, False) == {
             name: None,
             "model": "x:y",
@@ -328,6 +328,8 @@ def test_what_gives_no_right_is_left_as_it_is() -> None:
     assert restricted({"max_agents": 3}, {"max_agents": 3}) == restricted({}, {"max_agents": 1_000}) == {}
     assert restricted({}, {"tools": ["a"]}) == {"tools": ["a"]}
     assert restricted({"tools": []}, {"tools": ["a"]}) == {}
+    assert restricted({"fork_models": ["x:y", "x:z"]}, {"fork_models": ["x:z"]}) == {"fork_models": ["x:z"]}
+    assert restricted({}, {"fork_models": ["x:z"]}) == {}
 
 
 def test_the_commands_say_what_a_file_would_bring_before_it_comes(

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -229,11 +230,43 @@ def test_what_a_file_says_that_means_nothing_is_named_and_what_cannot_be_is_left
             system.root.use_kinds()
 
 
-def _fork_in(request: Request) -> dict[str, dict[str, object]]:
-    schema: dict[str, dict[str, object]] = next(one for one in request.tools if one["name"] == "fork")["input_schema"]
+def _fork_in(request: Request) -> dict[str, dict[str, Any]]:
+    schema: dict[str, dict[str, Any]] = next(one for one in request.tools if one["name"] == "fork")["input_schema"]
     return schema
 
 
 def _pinned(agent: AgentRef) -> dict[str, object]:
     entry: dict[str, object] = agent.context().settings["kinds"][0]
     return entry
+
+
+def test_a_model_names_for_a_child_only_a_model_that_its_settings_list(database: str) -> None:
+    model = Lead()
+    with ActorSystem.open(database, model.provider) as system:
+        lead = system.root.fork(name="lead")
+        say(lead, 'fork [{"name": "early", "model": "scripted:small"}]')
+        assert results(lead)[-1] == (
+            "You cannot name model 'scripted:small' for a child. Models: none, so it has yours."
+        )
+        assert "model" not in _fork_in(model.requests[-1])["properties"]
+        lead.configure(fork_models=["scripted:small", "scripted:big"])
+        say(
+            lead,
+            'fork [{"name": "second", "model": "scripted:small", "prompt": "x"}, {"name": "third", "prompt": "y"}]',
+        )
+        for name in ("second", "third"):
+            system.agent(name).reply(timeout=DEADLINE)
+        named = _fork_in(model.asked_by("lead")[-1])["properties"]["model"]
+        assert named["enum"] == ["scripted:small", "scripted:big"]
+        assert {request.model for request in model.asked_by("second")} == {"small"}
+        assert {request.model for request in model.asked_by("third")} == {
+            request.model for request in model.asked_by("lead")
+        }
+        say(lead, 'fork [{"name": "huge", "model": "scripted:huge", "prompt": "x"}]')
+        assert results(lead)[-1] == (
+            "You cannot name model 'scripted:huge' for a child. Models: scripted:small, scripted:big."
+        )
+        say(system.agent("second"), 'fork [{"name": "fourth", "model": "scripted:big", "prompt": "z"}]')
+        system.agent("fourth").reply(timeout=DEADLINE)
+        assert {request.model for request in model.asked_by("fourth")} == {"big"}
+        assert check(system._store) == []

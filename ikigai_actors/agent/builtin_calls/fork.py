@@ -9,6 +9,7 @@ only the faulty call gets the error.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, Given, text
@@ -24,9 +25,9 @@ from ikigai_actors.frozen import NO_DATA, replace
 from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.records.agents.words import called, words_of
 from ikigai_actors.records.budgets.budget import parse_budget
-from ikigai_actors.records.messages.kinds import kind_named
+from ikigai_actors.records.messages.kinds import kind_named, kinds_in
 from ikigai_actors.records.messages.messages import Kind
-from ikigai_actors.records.messages.settings import LIVING_LIMIT
+from ikigai_actors.records.messages.settings import FORK_MODELS, LIVING_LIMIT
 from ikigai_actors.records.transfer.rights import restricted
 from ikigai_actors.tools.policy import SHELL, ToolTraits
 
@@ -49,15 +50,31 @@ class ForkCall(BuiltinCall):
             "they share what is left for you.",
         ),
         "kind": Argument("string", "The kind of agent that the child is, of those that your system prompt lists."),
+        "model": Argument("string", "The model of the child. Without it, the child has yours, or that of its kind."),
     }
 
     def __init__(self) -> None:
         super().__init__()
-        self.described_with_kinds = self.described
-        """The call for a model that has kinds of agents."""
-        schema = {**self.described["input_schema"]}
-        schema["properties"] = {name: one for name, one in schema["properties"].items() if name != "kind"}
-        self.described = {**self.described, "input_schema": schema}
+        self._whole = self.described
+        self.described = self._described(False, ())
+        """The call for a model that has no kinds of agents and may name no models."""
+
+    def described_for(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the call for a model with these settings: ``kind`` and ``model`` are there when it can name some."""
+        kinds = bool(settings.get("kinds") and kinds_in(settings))
+        return self._described(kinds, tuple(settings.get(FORK_MODELS) or ()))
+
+    @lru_cache(maxsize=64)  # noqa: B019 - there is one of these calls, for ever
+    def _described(self, kinds: bool, models: tuple[str, ...]) -> Mapping[str, Any]:
+        schema = {**self._whole["input_schema"]}
+        properties = {**schema["properties"]}
+        if not kinds:
+            del properties["kind"]
+        if models:
+            properties["model"] = {**properties["model"], "enum": [*models]}
+        else:
+            del properties["model"]
+        return {**self._whole, "input_schema": {**schema, "properties": properties}}
 
     def check(self, given: Given) -> None:
         super().check(given)
@@ -96,7 +113,7 @@ class ForkCall(BuiltinCall):
         news = f"You are the child {called(child, named)}, forked from {words_of(state.uuid)}."
         if SHELL in tools:
             news += " Your shell is new; what the parent runs is not yours."
-        own = [_result(call, news)]
+        own, over = [_result(call, news)], _model_named(call.input, state.view.settings)
         restart, budget = "transient", parse_budget(given) if (given := call.input.get("budget")) else None
         if kind_name := text(call.input, "kind"):
             kind = kind_named(state.view.settings, kind_name)
@@ -104,9 +121,10 @@ class ForkCall(BuiltinCall):
             if not prompt:
                 raise BadInput(f"Expected a prompt for a child of kind {kind_name}; got none.")
             asked = f"{prompt}\n\n{_reporting(state, child, named, tools)}"
-            own = messages_of_kind(kind, state.view.settings, tools, asked, NO_DATA, NO_DATA, (EXIT,))
-        elif prompt:
-            own.append((Kind.USER, prompt, NO_DATA))
+            own = messages_of_kind(kind, state.view.settings, tools, asked, NO_DATA, over, (EXIT,))
+        else:
+            own = [*([(Kind.CONFIGURE, "", over)] if over else []), *own]
+            own += [(Kind.USER, prompt, NO_DATA)] if prompt else []
         own, limits = _narrowed(own, state, call)
         told = (_result(call, f"Forked: the child is {called(child, named)}.{limits}"),)
         limit = state.view.settings.get("max_agents")
@@ -114,6 +132,17 @@ class ForkCall(BuiltinCall):
         return Childbed(
             child, named, restart, own, told, opens=True, limit=most, limit_is_set=limit is not None, budget=budget
         )
+
+
+def _model_named(given: Given, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings by which a child has the model that a call names. Raises `BadInput` for one that is not allowed."""
+    named, allowed = text(given, "model"), settings.get(FORK_MODELS) or ()
+    if not named:
+        return {}
+    if named not in allowed:
+        known = ", ".join(allowed) or "none, so it has yours"
+        raise BadInput(f"You cannot name model {named!r} for a child. Models: {known}.")
+    return {"model": named}
 
 
 def _narrowed(own: list[PendingMessage], state: State, call: Call) -> tuple[list[PendingMessage], str]:

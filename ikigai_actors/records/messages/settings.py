@@ -26,6 +26,7 @@
     defer           whether its model has to find most of its tools (`ikigai_actors.agent.turn.found`): ``on``,
                     ``off``, or ``auto``, as when it is not set: where that leaves what its service has cached as it is
     instructions    those of a project, which follow its system prompt, each with its path and digest
+    fork_models     the models that its model may name for a child that it forks; without it, none
     kinds           the kinds of agents that it may fork, each pinned by its digest (`records.messages.kinds`)
     skills          the skills that its model may load, each pinned by its digest (`records.messages.skills`)
     hooks           the names of the hooks that look at its calls; those of agents above it hold as well
@@ -132,6 +133,9 @@ def _is_thinking(value: Any) -> bool:
     return _is_count(budget) and budget > 0
 
 
+FORK_MODELS = "fork_models"
+"""The setting that lists the models that a model may name for a child."""
+
 LIVING_LIMIT = 1_000
 """The default for the most living agents in a branch when a model forks. It stops a fork bomb."""
 
@@ -184,6 +188,11 @@ SETTINGS: Mapping[str, Setting] = {
     "context_window": Setting(lambda value: _is_count(value) and value > 0, "a whole number of tokens, 1 or more"),
     "defer": Setting(lambda value: value in ("auto", "on", "off"), "'auto', 'on' or 'off'", written=WrittenAs.TEXT),
     "effects": Setting(_is_effects, "a dict with record, run and missing, as an experiment makes it"),
+    FORK_MODELS: Setting(
+        lambda value: isinstance(value, list) and _is_texts(value) and all(model.strip() for model in value),
+        "a list of models, as ['provider:model']",
+        written=WrittenAs.TEXTS,
+    ),
     "hooks": Setting(
         lambda value: isinstance(value, list) and all(isinstance(name, str) and name for name in value),
         "a list of names of hooks",

@@ -40,7 +40,10 @@ USUAL_LIMITS = {
 """The default limits of these settings."""
 
 
-FOREIGN = ("options", "instructions", "kinds", "skills", "questions", "hook_commands", "card")
+FOREIGN = (
+    "options", "instructions", "kinds", "skills", "questions", "hook_commands", "card",
+    "fork_models", "urgency", "background",
+)  # fmt: skip
 """The settings that give rights, whatever their values are."""
 
 
@@ -80,6 +83,10 @@ def restricted(settings: Mapping[str, Any], above: Mapping[str, Any]) -> dict[st
         tools = [name for name in wanted if name in offered]
         if tools != settings.get("tools"):
             changes["tools"] = tools
+    if (models := above.get("fork_models")) is not None:
+        named_models = settings.get("fork_models") or []
+        if wider := [model for model in named_models if model not in models]:
+            changes["fork_models"] = [model for model in named_models if model not in wider]
     for name, usual in USUAL_LIMITS.items():
         if (most := above.get(name)) is not None and most < settings.get(name, usual):
             changes[name] = most
