@@ -737,7 +737,8 @@ class AgentActor(PooledActor):
                     self._decide_again()
                 else:
                     self._decide(self._continue(self.state))
-            case Refused(error=StoppedBefore()) if step.call is not None:  # nothing of it has happened: CONT goes on
+            case Refused(error=StoppedBefore() as error) if step.call is not None:  # nothing of it has happened
+                self.runtime.processes.was_stopped(self.state.uuid, error.changed)  # CONT goes on
                 self._decide(on.StatusChanged(Status.STOPPED))
             case Refused():
                 self._refused(step, verdict.error)

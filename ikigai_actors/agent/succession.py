@@ -116,6 +116,13 @@ class Processes(Protocol):
     def ends_wait(self, uuid: str) -> None:
         """Note that the program of an agent has stopped waiting. Returns at once."""
 
+    def was_stopped(self, uuid: str, changed: int) -> None:
+        """Note that an actor has found its agent stopped, and look whether it was continued meanwhile. Never waits.
+
+        Args:
+            changed: the version of the tree of the agent's latest change that the actor knows.
+        """
+
     def look_at_woken(self) -> None:
         """Check later again which parked agents must go on, because one could not when the store failed."""
 

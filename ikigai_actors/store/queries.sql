@@ -1961,6 +1961,10 @@ VALUES (:agent, :id, :decision, :tool, :pattern, :scope, :now, CAST(:principal A
 -- name: remove_rule
 UPDATE rules SET removed_at = :now WHERE agent_uuid = :agent AND id = :id
 
+-- name: changed_at
+-- The version of the tree of the latest change of an agent that others look at.
+SELECT changed FROM agents WHERE uuid = :uuid
+
 -- name: mark_ruled
 -- Other hosts look at it: the rules of those below it are others.
 UPDATE agents SET changed = (SELECT version FROM tree WHERE one = 1) WHERE uuid = :uuid

@@ -5,14 +5,15 @@ from contextlib import closing
 
 import pytest
 
-from ikigai_actors import AgentRef, current_agent
+from ikigai_actors import AgentRef, Signal, current_agent
 from ikigai_actors.errors import StepFailed
-from ikigai_actors.programs import program
+from ikigai_actors.programs import program, step
 from ikigai_actors.records.mail.prompts import WithdrawPrompt, waiting_prompts
 from ikigai_actors.system.attached import AttachedSystem
+from supervisors.signals import Status
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
-from tests.programs.test_parking import gated, is_sound, parks
+from tests.programs.test_parking import GO, gated, is_sound, parks, wait_for_go
 
 SOON, NEVER = 0.05, None
 """When a program is parked."""
@@ -79,4 +80,29 @@ def test_a_program_whose_prompt_is_withdrawn_hears_of_it(
         parks(boss, 1) if parked else waits(boss)
         withdraw(durable, kid)
         assert reply.get(timeout=DEADLINE).text == "The prompt was withdrawn."
+    is_sound(durable)
+
+
+@program
+def forks_late(task: str) -> str:
+    step(wait_for_go, task)
+    return str(current_agent().fork(name="mast", model="mast").prompt(task).get().text)
+
+
+def test_stop_and_cont_of_another_process_around_a_fork_leave_no_program_stopped(durable: str) -> None:
+    GO.clear()
+    with (
+        gated(durable, forks_late) as (system, boss, mast, _),
+        closing(AttachedSystem.open(durable)) as other,
+    ):
+        mast.open()
+        reply = boss.prompt("go")
+        eventually(lambda: boss.history()[-1].kind == "tool_call", "its step")
+        with system._supervision.remote_commands._following:  # its host does not look until both have come
+            other.agent("boss").signal(Signal.STOP)
+            GO.set()
+            actor = system._processes._actors[boss.uuid]
+            eventually(lambda: actor.state.lifecycle.status is Status.STOPPED, "the fork that is refused")
+            other.agent("boss").signal(Signal.CONT)
+        assert reply.get(timeout=DEADLINE).text == "mast"
     is_sound(durable)

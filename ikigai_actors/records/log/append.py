@@ -330,14 +330,20 @@ def check_fence(tx: Transaction, row: Locked, fence: FencingToken) -> None:
 class StoppedBefore(AgentStopped):
     """A unit was to bear children of an agent for which STOP was committed before: CONT lets it happen."""
 
+    def __init__(self, message: str, agent: str, changed: int) -> None:
+        """``changed`` is the version of the tree of the agent's latest change."""
+        super().__init__(message, agent)
+        self.changed = changed
+
 
 def _bear(tx: Transaction, births: Sequence[Birth], parent: Locked, counted: bool) -> None:
     """Write the children's rows, all or none. ``counted``: whether a budget counts the living."""
     if parent.status != "running":
-        refused = StoppedBefore if parent.status == "stopped" else AgentStopped
-        raise refused(
-            f"Agent {parent.uuid} is {parent.status}: only a running agent forks. Continue it first.", parent.uuid
-        )
+        why = f"Agent {parent.uuid} is {parent.status}: only a running agent forks. Continue it first."
+        if parent.status == "stopped":
+            [(changed,)] = tx.run("changed_at", uuid=parent.uuid)
+            raise StoppedBefore(why, parent.uuid, changed)
+        raise AgentStopped(why, parent.uuid)
     inherited = sorted({birth.parent_uuid for birth in births} - {parent.uuid})
     pruned = {record.uuid: record.pruned_at for record in some(tx, inherited)} if inherited else {}
     for uuid in inherited:

@@ -133,6 +133,9 @@ class Supervision(Protocol):
     def ends_wait(self, uuid: str) -> None:
         """Note that an agent waits no more. Never waits."""
 
+    def look_at_changes(self, since: int) -> None:
+        """Let the actors follow what has changed in the registry since a version of the tree. Never waits."""
+
     def look_at_woken_later(self) -> None:
         """Look in a while which of the parked are to go on. Never waits."""
 
@@ -338,6 +341,12 @@ class ProcessTable(Processes):
     def ends_wait(self, uuid: str) -> None:
         assert self._supervision is not None
         self._supervision.ends_wait(uuid)
+
+    def was_stopped(self, uuid: str, changed: int) -> None:
+        assert self._supervision is not None
+        with self._lock:
+            self._last_status[uuid] = Status.STOPPED  # CONT may have come, when the actor was not known to be stopped
+        self._supervision.look_at_changes(changed - 1)
 
     def look_at_woken(self) -> None:
         assert self._supervision is not None

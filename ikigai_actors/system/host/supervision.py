@@ -272,6 +272,13 @@ class SupervisionLoop(Worker, Supervision):
             self._looks_at_woken = True
             self.post(self._wake_parked)
 
+    def look_at_changes(self, since: int) -> None:
+        """Let the actors follow what has changed since a version of the tree, though they have followed it before.
+
+        Never waits.
+        """
+        self.post(partial(self._follow_others, since))
+
     def look_at_woken_later(self) -> None:
         self.post(lambda: self.after(PROMPT_RETRY, self.look_at_woken))
 
