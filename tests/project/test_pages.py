@@ -12,7 +12,7 @@ from ikigai_actors.records.messages.settings import SETTINGS
 from tests.kit.databases import ROOT
 
 DOCS = ROOT / "docs"
-MOST = {"start": 3000, "build": 12_200, "use": 4000, "improve": 2500, "operate": 6000, "integrate": 7000}
+MOST = {"start": 3000, "build": 12_300, "use": 4000, "improve": 2500, "operate": 6000, "integrate": 7000}
 """Words outside of code that the pages of a folder have at most."""
 PAGES = sorted(path for folder in MOST for path in (DOCS / folder).glob("*.md"))
 TASKS = [

@@ -108,7 +108,9 @@ class TurnCommands(CommandBase[H]):
             raise BadInput("Expected detached=True in a program alone: elsewhere no prompt ends with another turn.")
         if frame is not None:
             if (tuple(attach), labels, tuple(skills), key) != ((), None, (), None):
-                raise BadInput("Expected a text and an output for the prompt of a program, and nothing else.")
+                raise BadInput(
+                    "Expected text, output and detached for a program's prompt. It is sent once without a key."
+                )
             given = {"agent": self.uuid, "text": prompt_text(text), **data_of(output, ())[0]}
             given |= {"detached": True} if detached else {}
             return PromptAct(frame, given, lambda reply: self._typed(reply, output))
