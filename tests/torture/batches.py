@@ -122,7 +122,7 @@ def victim(database: str, service: str, agents: int) -> None:
     """Run a host until every agent has had its turns."""
     records.BATCH_SECONDS, host.POLL_SECONDS, host.LOST_SECONDS, host.OTHER_HOST_SECONDS = 1.0, 1.0, 10.0, 1.0
     provider = AnthropicProvider("m", base_url=service, api_key="key", batches=True)
-    with ActorSystem.open(database, provider, resume=True) as system:
+    with ActorSystem.open(database, provider, resume=True, join=not database.startswith("sqlite")) as system:
         if system.root.context().settings.get("urgency") != "24h":
             system.root.configure(urgency="24h")
         team = [system.root.fork(name=f"agent-{number}", key=f"agent-{number}") for number in range(agents)]
