@@ -27,9 +27,8 @@ from ikigai_actors.records.questions.links import LinkedQuestion, opened_link
 from ikigai_actors.records.questions.questions import QuestionRow
 from ikigai_actors.store.asker import LOOKER, acting_for
 from ikigai_actors.system.attached import AttachedSystem
-from ikigai_actors.system.options import key_references
 from ikigai_actors.system.questions import WaitingQuestion
-from ikigai_actors.system.secrets import referred_key
+from ikigai_actors.system.secrets import key_references, referred_key
 from ikigai_actors.text import iso_time
 
 ALLOWS, DENIES, ANSWERS, CONNECTS = "allow", "deny", "answer", "connect"
@@ -119,13 +118,17 @@ class QuestionLinks:
         return LinkedForm(ShownQuestion(question, agent), iso_time(linked.expires_at))
 
 
-def operator_keys(references: Sequence[str]) -> list[bytes]:
+def operator_keys(references: Sequence[str], system: AttachedSystem) -> list[bytes]:
     """The operator's keys that references name, as `referred_key` takes them; without any, those of the environment.
+
+    The system opens the sealed secrets of endpoints by the same keys.
 
     Raises `BadInput`.
     """
     if isinstance(references, str) or not isinstance(references, Sequence):
         raise BadInput(f"Expected keys to be a list of references, such as ['env:KEY']; got {shown(references)}.")
+    if references:
+        system._keys = tuple(references)
     return [referred_key(reference) for reference in references or key_references(None)]
 
 

@@ -26,12 +26,13 @@ class SealedBox:
 
     def __init__(self, keys: Sequence[bytes]) -> None:
         """Make it of keys with 32 bytes each. Raises `BadInput` where there is none, or the extra is missing."""
-        with NeedsExtra("accounts", "An account at a remote MCP server"):
+        with NeedsExtra("accounts", "What is sealed in the database"):
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         if not keys:
             raise BadInput(
-                "Accounts at remote MCP servers need the operator's key, which seals them: give ikigai host and ikigai "
-                "api --key env:NAME or file:PATH, or ActorSystem.open keys=[…]. openssl rand -hex 32 makes one."
+                "Accounts at remote MCP servers, and secrets that are kept in the database, need the operator's key, "
+                "which seals them: give ikigai host and ikigai api --key env:NAME or file:PATH, set IKIGAI_KEYS to "
+                "such a reference, or give ActorSystem.open keys=[…]. openssl rand -hex 32 makes one."
             )
         own = [hmac.digest(key, _USE, "sha256") for key in keys]
         self._by_id = {hashlib.sha256(key).digest()[:_ID_BYTES]: AESGCM(key) for key in own}

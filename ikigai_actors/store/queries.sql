@@ -2221,6 +2221,9 @@ SELECT name, agent_uuid, spec, created_at, paused_at FROM endpoints WHERE remove
 INSERT INTO endpoints (name, agent_uuid, spec, created_at) VALUES (:name, :agent, :spec, :now)
     ON CONFLICT (name) DO UPDATE SET agent_uuid = :agent, spec = :spec, paused_at = NULL, removed_at = NULL RETURNING name
 
+-- name: change_endpoint_spec
+UPDATE endpoints SET spec = :spec WHERE name = :name AND spec = :former RETURNING name
+
 -- name: change_endpoint
 UPDATE endpoints SET paused_at = :paused_at, removed_at = :removed_at WHERE name = :name
 
@@ -2319,6 +2322,9 @@ UPDATE subscriptions SET paused_at = :now WHERE id = :id
 
 -- name: resume_subscription
 UPDATE subscriptions SET paused_at = NULL, failing_since = NULL WHERE id = :id
+
+-- name: change_subscription_spec
+UPDATE subscriptions SET spec = :spec WHERE id = :id AND spec = :former RETURNING id
 
 -- name: end_subscription
 UPDATE subscriptions SET ended_at = :now WHERE id = :id

@@ -12,6 +12,7 @@ Its modules:
     questions                       all that waits for a person, and the answers
     endpoints                       events from outside, as prompts, mail and children
     subscriptions, secrets          events out, to receivers outside; secrets by reference
+    kept_secrets                    secrets in rows: references, and sealed ones
     host_events       the events when other hosts live than before
     json_log                        log lines as JSON
     accounts, guarded_http          accounts at remote MCP servers; HTTP to addresses that others have named

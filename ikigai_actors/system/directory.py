@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from ikigai_actors.agent.actor import AgentActor
     from ikigai_actors.agent.toolbox import Toolbox
     from ikigai_actors.providers.prices import PricedModel
+    from ikigai_actors.system.kept_secrets import KeptSecrets
     from ikigai_actors.system.remote.following import FollowingLoop
     from ikigai_actors.tools.hooks.function import Hook
 
@@ -180,6 +181,8 @@ class Directory(OfOneProcess, ABC):
         self._following: FollowingLoop  # each kind makes its own
         self._tallies = RowTallies()
         self._closing = Closing(threads, lambda: [(part.name, part.close) for part in reversed(self._parts())])
+        self._keys: Sequence[str] | None = None
+        """References to the operator's keys; None for those of the environment."""
         self._closed = False
         self._failure: IkigaiError | None = None
         self._failing = threading.Lock()
@@ -196,14 +199,22 @@ class Directory(OfOneProcess, ABC):
         """The endpoints by which events from outside reach agents."""
         from ikigai_actors.system.endpoints import Endpoints
 
-        return Endpoints(self._store, self._writer.perform, self._clock.now_ms)
+        return Endpoints(self._store, self._writer.perform, self._clock.now_ms, self._secrets)
 
     @cached_property
     def subscriptions(self) -> "types.Subscriptions":
         """The subscriptions by which receivers outside get events."""
         from ikigai_actors.system.subscriptions import Subscriptions
 
-        return Subscriptions(self._store, self._writer.perform, self._clock.now_ms, self._random_bytes)
+        return Subscriptions(self._store, self._writer.perform, self._clock.now_ms, self._random_bytes, self._secrets)
+
+    @cached_property
+    def _secrets(self) -> "KeptSecrets":
+        """The secrets that rows have."""
+        from ikigai_actors.system.kept_secrets import KeptSecrets
+        from ikigai_actors.system.secrets import key_references
+
+        return KeptSecrets(lambda: key_references(self._keys))
 
     # What differs
 

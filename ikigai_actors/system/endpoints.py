@@ -47,6 +47,7 @@ from ikigai_actors.records.arrivals.endpoints import (
     all_endpoints,
     check_endpoint_name,
     endpoint_called,
+    endpoint_place,
 )
 from ikigai_actors.records.arrivals.signatures import SECRET_HEADERS, SignedDelivery, parsed_body, verified_delivery
 from ikigai_actors.records.arrivals.templates import WHOLE_BODY, filled, matches
@@ -56,8 +57,8 @@ from ikigai_actors.records.mail.prompts import KeepPrompt
 from ikigai_actors.records.messages.principals import PRINCIPAL
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.unit import Unit
+from ikigai_actors.system.kept_secrets import KeptSecrets
 from ikigai_actors.system.lifecycle import new_children, new_fork
-from ikigai_actors.system.secrets import referred_secret
 
 LARGEST_DELIVERY = 1024 * 1024
 """The most bytes of a delivery's body."""
@@ -76,17 +77,20 @@ Receipts = list[Received]
 class Endpoints(OfOneProcess):
     """The endpoints of a system. See `ActorSystem.endpoints`."""
 
-    def __init__(self, store: Store, perform: Callable[[Unit], Any], now_ms: Callable[[], int]) -> None:
-        """Use a store. ``perform`` commits a unit, and returns its answer."""
-        self._store, self._perform, self._now_ms = store, perform, now_ms
+    def __init__(
+        self, store: Store, perform: Callable[[Unit], Any], now_ms: Callable[[], int], secrets: KeptSecrets
+    ) -> None:
+        """Use a store. ``perform`` commits a unit, and returns its answer; ``secrets`` seals and opens."""
+        self._store, self._perform, self._now_ms, self._secrets = store, perform, now_ms, secrets
 
     def add(
         self,
         name: str,
         agent: Handle | str,
         scheme: str,
-        secrets: Sequence[str],
+        secrets: Sequence[str] = (),
         *,
+        plain: Sequence[str] = (),
         way: str = "prompt",
         template: str = WHOLE_BODY,
         where: Mapping[str, Sequence[str]] | None = None,
@@ -100,6 +104,7 @@ class Endpoints(OfOneProcess):
             agent: the agent that gets the events: a handle, uuid, name or prefix.
             scheme: how the sender signs: ``standard``, ``github``, ``stripe``, ``slack``, ``hmac`` or ``bearer``.
             secrets: references to the secrets, as ``env:NAME``, which the receiving process looks up.
+            plain: secrets themselves. The database keeps them sealed by the operator's key.
             way: ``prompt`` wakes the agent, ``mail`` waits in its mailbox, ``fork`` makes a child for each delivery.
             template: the text that the agent gets; ``{issue.title}`` is a field, ``{@}`` the whole body.
             where: the values that fields must have, by the path of the field. Deliveries with other values are filtered
@@ -108,13 +113,14 @@ class Endpoints(OfOneProcess):
             once_by_body: whether deliveries with the same body count as one, even if their ids differ.
 
         Raises:
-            BadInput: the name, or another argument, cannot be used.
+            BadInput: the name, or another argument, cannot be used; or there is no operator's key for ``plain``.
             AgentNotFound, AmbiguousAgent, AgentDead: the agent cannot be found, or is dead.
         """
         check_endpoint_name(name)
-        if isinstance(secrets, str):
+        if isinstance(secrets, str) or isinstance(plain, str):
             raise BadInput("Expected secrets as a list of references, such as ['env:GITHUB_SECRET'].")
-        spec = EndpointSpec(scheme, tuple(secrets), way, template, where, most, once_by_body)
+        kept = self._secrets.kept(endpoint_place(name), secrets, plain)
+        spec = EndpointSpec(scheme, kept, way, template, where, most, once_by_body)
         uuid = self._store.read(lambda tx: registry.find(tx, agent)).uuid if isinstance(agent, str) else agent.uuid
         return bool(self._perform(AddEndpoint(name, uuid, spec, self._now_ms())))
 
@@ -170,7 +176,7 @@ class Endpoints(OfOneProcess):
             raise BadInput(f"Expected a delivery of at most {LARGEST_DELIVERY:,} bytes, got {len(body):,}.")
         small = {key.lower(): value for key, value in headers.items()}
         endpoint, now = self.get(name), self._now_ms()
-        delivery = verified_delivery(endpoint.spec.scheme, small, body, _secrets(endpoint.spec), now / 1000)
+        delivery = verified_delivery(endpoint.spec.scheme, small, body, self._found(endpoint), now / 1000)
         if delivery.challenge is not None:
             return delivery.challenge
         kept = {key: value for key, value in small.items() if key not in SECRET_HEADERS}
@@ -181,6 +187,16 @@ class Endpoints(OfOneProcess):
             if taken.id == received.id:
                 received = taken
         return received
+
+    def _found(self, endpoint: Endpoint) -> Sequence[str]:
+        """The secrets that this process finds. Raises `Forged` where it finds none of them."""
+        try:
+            secrets = self._secrets.found(endpoint_place(endpoint.name), endpoint.spec.secrets)
+        except BadInput as error:
+            raise Forged(str(error)) from error
+        if not secrets:
+            raise Forged(f"None of the secrets is there in this process: {', '.join(endpoint.spec.secrets)}. Set one.")
+        return secrets
 
     def take_held(self, name: str) -> Receipts:
         """Process the deliveries that an endpoint holds, oldest first, as far as its limit allows.
@@ -236,17 +252,6 @@ class Endpoints(OfOneProcess):
         spec, (value, is_json) = self.get(name).spec, parsed_body(body)
         wanted = matches(spec.where or {}, value) and (is_json or not spec.needs_json)
         return wanted, filled(spec.template, value, body.decode("utf-8", "replace"))
-
-
-def _secrets(spec: EndpointSpec) -> list[str]:
-    """The secrets that this process finds. Raises `Forged` where it finds none of them."""
-    try:
-        secrets = [secret for reference in spec.secrets if (secret := referred_secret(reference))]
-    except BadInput as error:
-        raise Forged(str(error)) from error
-    if not secrets:
-        raise Forged(f"None of the secrets is there in this process: {', '.join(spec.secrets)}. Set one.")
-    return secrets
 
 
 def _arrive(endpoint: Endpoint, arrival: NewArrival, delivery: SignedDelivery) -> Arrive:

@@ -40,6 +40,7 @@ from ikigai_actors.system.agents_tool import ListAgents
 from ikigai_actors.system.configuration import configuration
 from ikigai_actors.system.lifecycle import check_policy
 from ikigai_actors.system.platform import SYSTEM_PLATFORM, Platform
+from ikigai_actors.system.secrets import key_references
 from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.builds import Build, build_of
 from ikigai_actors.tools.function import Tool
@@ -103,15 +104,6 @@ def check_host_name(name: str | None, join: bool) -> str | None:
     if not join:
         return None
     return f"{socket.gethostname()}-{os.getpid()}" if name is None else check_name(name)
-
-
-def key_references(keys: Sequence[str] | None) -> tuple[str, ...]:
-    """References to the operator's keys; None for those of the environment. Raises `BadInput`."""
-    if keys is None:
-        keys = [one.strip() for one in os.environ.get("IKIGAI_KEYS", "").split(",") if one.strip()]
-    if isinstance(keys, str) or not isinstance(keys, Sequence) or not all(isinstance(one, str) for one in keys):
-        raise BadInput(f"Expected keys to be a list of references, such as ['env:KEY'], or None; got {shown(keys)}.")
-    return tuple(keys)
 
 
 def allowed_addresses(networks: Iterable[str] | None) -> AllowedAddresses:

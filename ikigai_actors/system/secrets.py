@@ -8,8 +8,10 @@ The database has references alone.
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
+from ikigai_actors.arguments import shown
 from ikigai_actors.errors import BadInput
 from ikigai_actors.extras import NeedsExtra
 from ikigai_actors.records.questions.links import operator_key
@@ -40,6 +42,15 @@ def referred_key(reference: str) -> bytes:
     if not (text := referred_secret(check_reference(reference, "the operator's key"))):
         raise BadInput(f"The operator's key is not there: {reference}.")
     return operator_key(text)
+
+
+def key_references(keys: Sequence[str] | None) -> tuple[str, ...]:
+    """References to the operator's keys; None for those of the environment. Raises `BadInput`."""
+    if keys is None:
+        keys = [one.strip() for one in os.environ.get("IKIGAI_KEYS", "").split(",") if one.strip()]
+    if isinstance(keys, str) or not isinstance(keys, Sequence) or not all(isinstance(one, str) for one in keys):
+        raise BadInput(f"Expected keys to be a list of references, such as ['env:KEY'], or None; got {shown(keys)}.")
+    return tuple(keys)
 
 
 def _in_keyring(name: str) -> str:

@@ -34,10 +34,12 @@ from ikigai_actors.records.outbox.subscriptions import (
     SubscriptionSpec,
     all_subscriptions,
     check_receiver,
+    subscription_place,
     subscription_with,
 )
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.unit import Unit
+from ikigai_actors.system.kept_secrets import KeptSecrets
 from ikigai_actors.text import check_text
 
 DeliveryRecords = list[DeliveryRecord]
@@ -52,16 +54,19 @@ class Subscriptions(OfOneProcess):
         perform: Callable[[Unit], Any],
         now_ms: Callable[[], int],
         random_bytes: RandomBytes,
+        secrets: KeptSecrets,
     ) -> None:
-        """Put the parts together; ``perform`` commits a unit, and returns its answer."""
+        """Put the parts together; ``perform`` commits a unit, and returns its answer; ``secrets`` seals."""
         self._store, self._perform, self._now_ms, self._random_bytes = store, perform, now_ms, random_bytes
+        self._secrets = secrets
 
     def add(
         self,
         url: str,
-        secrets: Sequence[str],
+        secrets: Sequence[str] = (),
         kinds: Sequence[str] = EVENT_KINDS,
         *,
+        plain: Sequence[str] = (),
         agent: Handle | str | None = None,
         below: bool = True,
         form: str = "standard",
@@ -74,6 +79,8 @@ class Subscriptions(OfOneProcess):
         Args:
             url: the address of the receiver. A host reaches public addresses by https, and others as far as it allows.
             secrets: references to the secrets, as ``env:NAME``, which the sending host looks up.
+            plain: secrets themselves. The database keeps them sealed by the operator's key, which the sending host
+                needs as well.
             kinds: the kinds of events, as ``turn.done``; ``turn`` means all that begin so.
             agent: whose events, by handle, uuid, name or prefix; None for everybody's.
             below: whether the events of all agents below that one are sent as well.
@@ -84,21 +91,23 @@ class Subscriptions(OfOneProcess):
             key: the reference to the operator's key, which signs links; `ikigai_actors.api.api` has the same.
 
         Raises:
-            BadInput: a term cannot be used, or there are too many subscriptions.
+            BadInput: a term cannot be used, there are too many subscriptions, or there is no operator's key for
+                ``plain``.
             AgentNotFound, AmbiguousAgent: the agent cannot be found.
         """
         check_receiver(url)
         chosen = check_event_kinds(kinds)
-        if isinstance(secrets, str):
+        if isinstance(secrets, str) or isinstance(plain, str):
             raise BadInput("Expected secrets as a list of references, such as ['env:EVENTS_SECRET'].")
+        name = f"sub_{base64.b32encode(self._random_bytes(10)).decode().lower()}"
+        kept = self._secrets.kept(subscription_place(name), secrets, plain)
         spec = SubscriptionSpec(
-            tuple(secrets), form, check_flag(thin, "thin"), check_text(links, "links"), check_text(key, "key")
+            kept, form, check_flag(thin, "thin"), check_text(links, "links"), check_text(key, "key")
         )
         check_flag(below, "below")
         scope = self._store.read(lambda tx: registry.find(tx, agent)).uuid if isinstance(agent, str) else None
         if agent is not None and not isinstance(agent, str):
             scope = agent.uuid
-        name = f"sub_{base64.b32encode(self._random_bytes(10)).decode().lower()}"
         return str(self._perform(AddSubscription(name, url, scope, below, chosen, spec, self._now_ms())))
 
     def list(self) -> list[EventSubscription]:

@@ -172,7 +172,18 @@ class ActorSystem(System):
             lambda: self._random_bytes(16).hex(),
         )
         self._supervision: SupervisionLoop = SupervisionLoop(
-            *(store, journal, processes, host.id, clock, threads, self._streams.listen, self._link, batch_link),
+            *(
+                store,
+                journal,
+                processes,
+                host.id,
+                clock,
+                threads,
+                self._streams.listen,
+                self._link,
+                batch_link,
+                self._secrets,
+            ),
             *(options.sleep_after, options.park_after),
         )
         self._supervision.remote_commands.handle(ListTools, self._tell_tools)
@@ -588,7 +599,7 @@ class ActorSystem(System):
 
             toolset.host_paths, toolset.trees = paths, StoredTrees(self._store, self._runtime.journal, self._clock)
             toolset.remotes = StoredRemotes(
-                self._store, self._runtime.journal, self._clock, self._toolbox.redefine, self._keys, self._allowed
+                self._store, self._runtime.journal, self._clock, self._toolbox.redefine, self._keys or (), self._allowed
             )
             toolset.read_blobs = lambda hashes: self._store.read(lambda tx: read_blobs(tx, hashes))
             if unsuitable := self._toolbox.add(self._runtime.executor.open(toolset, tell)):

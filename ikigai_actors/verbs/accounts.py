@@ -47,8 +47,7 @@ def list_accounts(place: "Place") -> object:
 def link_account(place: "Place", question: str, url: str, keys: tuple[str, ...]) -> object:
     """Print the link by which a person connects the account that a question asks for. It holds for seven days."""
     from ikigai_actors.records.questions.links import LINK_MS, signed_link
-    from ikigai_actors.system.options import key_references
-    from ikigai_actors.system.secrets import referred_key
+    from ikigai_actors.system.secrets import key_references, referred_key
 
     row = place.system.questions.get(question)
     if not place.reaches(row.agent):
@@ -81,10 +80,20 @@ def remove_account(place: "Place", server: str, subject: str, keys: tuple[str, .
 @verb("rekey", script="")
 @_keyed
 def rekey_accounts(place: "Place", keys: tuple[str, ...]) -> object:
-    """Seal every account by the first key. Give the new key first, and the former one after it."""
+    """Seal all that is sealed by the first key. Give the new key first, and the former one after it.
+
+    That is accounts, and the secrets of endpoints and subscriptions.
+    """
+    from ikigai_actors.system.kept_secrets import KeptSecrets, seal_secrets_again
+    from ikigai_actors.system.secrets import key_references
+
+    system, secrets = place.system, KeptSecrets(lambda: key_references(keys or None))
     changed: int = place.wait_for(_accounts(place, keys).rekey)
-    place.screen.line(f"sealed {words.counted(changed, 'account')} again")
-    return {"sealed": changed}
+    others: int = place.wait_for(lambda: seal_secrets_again(secrets, system._store.read, system._writer.perform))
+    place.screen.line(
+        f"sealed {words.counted(changed, 'account')} again, and the secrets of {others:,} endpoints and subscriptions"
+    )
+    return {"sealed": changed, "secrets": others}
 
 
 account = VerbGroup(
@@ -99,8 +108,8 @@ account = VerbGroup(
 def _accounts(place: "Place", keys: tuple[str, ...]) -> "Accounts":
     """The accounts of the database. Raises `BadInput` without a key."""
     from ikigai_actors.system.accounts import Accounts
-    from ikigai_actors.system.options import allowed_addresses, key_references
-    from ikigai_actors.system.secrets import referred_key
+    from ikigai_actors.system.options import allowed_addresses
+    from ikigai_actors.system.secrets import key_references, referred_key
 
     system = place.system
     opened = tuple(referred_key(reference) for reference in key_references(keys or None))

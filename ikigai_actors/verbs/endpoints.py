@@ -7,7 +7,7 @@ import click
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import AGENT, TEXT
 from ikigai_actors.verbs.rights import Callers
-from ikigai_actors.verbs.verb import VerbGroup, verb
+from ikigai_actors.verbs.verb import LocalOption, ScriptOption, VerbGroup, verb
 
 if TYPE_CHECKING:
     from ikigai_actors.records.arrivals.arrivals import ArrivalRecord, Received
@@ -21,7 +21,7 @@ WAY_CHOICE = click.Choice(["prompt", "mail", "fork"])
 """The acts that a delivery can become."""
 
 
-@verb("list", script="")
+@verb("list", script="", everywhere=True)
 def list_endpoints(place: "Place") -> object:
     """List the endpoints, and how many deliveries each has taken, filtered and held, and how many are dead."""
     rows = []
@@ -34,15 +34,20 @@ def list_endpoints(place: "Place") -> object:
     return rows
 
 
-@verb("add", script="")
+@verb("add", script="", everywhere=True)
 @click.argument("name", type=TEXT)
 @click.option("--to", "to", metavar="AGENT", type=AGENT, required=True, help="The agent that it leads to.")
 @click.option("--as", "way", type=WAY_CHOICE, default="prompt", help="What a delivery becomes: prompt by default.")
 @click.option("--scheme", type=SCHEME_CHOICE, required=True, help="How the sender signs.")
 @click.option(
-    "--secret", "secrets", metavar="REF", type=TEXT, multiple=True, required=True,
-    help="Where the secret is: env:NAME, file:PATH or keyring:NAME, as the API finds it. Several may serve.",
+    "--secret", "secrets", cls=LocalOption, metavar="REF", type=TEXT, multiple=True,
+    help="Where a secret is: env:NAME, file:PATH or keyring:NAME, as the API finds it. Several may serve.",
 )  # fmt: skip
+@click.option(
+    "--plain", cls=ScriptOption, metavar="SECRET", type=TEXT, multiple=True,
+    help="A secret itself, which the database keeps sealed by the operator's key ($IKIGAI_KEYS).",
+)  # fmt: skip
+@click.option("--make", cls=LocalOption, is_flag=True, help="Make a secret, keep it sealed, and print it once.")
 @click.option(
     "--where", "where", metavar="FIELD=VALUE", type=TEXT, multiple=True,
     help="Take only deliveries with this field, as action=opened,reopened. Each must hold.",
@@ -56,11 +61,13 @@ def add_endpoint(
     to: str,
     way: str,
     scheme: str,
-    secrets: tuple[str, ...],
     where: tuple[str, ...],
     template: str,
     most: int,
     once_by: str,
+    secrets: tuple[str, ...] = (),
+    plain: tuple[str, ...] = (),
+    make: bool = False,
 ) -> object:
     """Make an endpoint, or change the terms of one: signed deliveries to /in/NAME reach an agent.
 
@@ -68,7 +75,9 @@ def add_endpoint(
     --where action=opened --template 'Issue {issue.number}: {issue.title}'
     """
     from ikigai_actors.records.arrivals.templates import parsed_where
+    from ikigai_actors.records.secret_references import new_secret
 
+    made = [new_secret()] if make else []
     agent = place.system.agent(to)
     filters = parsed_where(where) or None
     is_new = place.wait_for(
@@ -77,6 +86,7 @@ def add_endpoint(
             agent,
             scheme,
             secrets,
+            plain=(*plain, *made),
             way=way,
             template=template,
             where=filters,
@@ -86,10 +96,12 @@ def add_endpoint(
     )
     endpoint = place.system.endpoints.get(name)
     place.screen.line(f"{_described(place, endpoint)}{'' if is_new else ', changed'}")
-    return _endpoint_row(endpoint)
+    for secret in made:
+        place.screen.line(f"its secret, shown this once: {secret}")
+    return _endpoint_row(endpoint) | ({"secret": made[0]} if made else {})
 
 
-@verb("show", script="")
+@verb("show", script="", everywhere=True)
 @click.argument("name", type=TEXT)
 @click.option("--most", metavar="N", type=click.IntRange(min=1, max=200), default=20, help="How many arrivals: 20.")
 def show_endpoint(place: "Place", name: str, most: int) -> object:
@@ -104,7 +116,7 @@ def show_endpoint(place: "Place", name: str, most: int) -> object:
     return {**_endpoint_row(endpoint), "arrivals": [_arrival_row(arrival) for arrival in arrivals]}
 
 
-@verb("pause", script="")
+@verb("pause", script="", everywhere=True)
 @click.argument("name", type=TEXT)
 def pause_endpoint(place: "Place", name: str) -> object:
     """Hold what comes from now on. The senders hear that it has arrived."""
@@ -113,7 +125,7 @@ def pause_endpoint(place: "Place", name: str) -> object:
     return {"name": name, "paused": True}
 
 
-@verb("resume", script="")
+@verb("resume", script="", everywhere=True)
 @click.argument("name", type=TEXT)
 def resume_endpoint(place: "Place", name: str) -> object:
     """Let a paused endpoint go on, and take what it holds, in the order in which it came."""
@@ -122,14 +134,14 @@ def resume_endpoint(place: "Place", name: str) -> object:
     return {"name": name, "paused": False, "taken": [_row(arrival) for arrival in taken]}
 
 
-@verb("replay", script="")
+@verb("replay", script="", everywhere=True)
 @click.argument("name", type=TEXT)
-@click.argument("delivery", metavar="[ID]", type=TEXT, required=False)
+@click.argument("delivery", metavar="[DELIVERY]", type=TEXT, required=False)
 @click.option("--dead", is_flag=True, help="All that are dead and were not repeated.")
 def replay_arrival(place: "Place", name: str, delivery: str | None, dead: bool) -> object:
     """Take an arrival once more, as one of its own: ID~2. With --dead each that is dead."""
     if dead == (delivery is not None):
-        raise click.UsageError("Give the ID of an arrival, or --dead.")
+        raise click.UsageError("Give the id of a delivery, or --dead.")
     endpoints = place.system.endpoints
     taken = place.wait_for(
         lambda: endpoints.replay_dead(name) if delivery is None else [endpoints.replay(name, delivery)]
@@ -141,7 +153,7 @@ def replay_arrival(place: "Place", name: str, delivery: str | None, dead: bool) 
     return [_row(arrival) for arrival in taken]
 
 
-@verb("test", script="")
+@verb("test", script="", everywhere=True, callers=Callers.PEOPLE | Callers.SCRIPTS)  # it reads a file of this machine
 @click.argument("name", type=TEXT)
 @click.argument("file", type=click.File("rb"))
 def test_endpoint(place: "Place", name: str, file: BinaryIO) -> object:
@@ -151,7 +163,7 @@ def test_endpoint(place: "Place", name: str, file: BinaryIO) -> object:
     return {"taken": wanted, "text": text}
 
 
-@verb("remove", script="")
+@verb("remove", script="", everywhere=True)
 @click.argument("name", type=TEXT)
 def remove_endpoint(place: "Place", name: str) -> object:
     """Remove an endpoint. Deliveries to it are refused; its arrivals stay for 30 days."""
@@ -175,13 +187,14 @@ endpoints = VerbGroup(
         remove_endpoint,
     ),
     usual=list_endpoints,
-    callers=Callers.PEOPLE
-    | Callers.SCRIPTS,  # a secret is named as this machine finds it: no act for callers from outside
 )
 
 
 def _endpoint_row(endpoint: "Endpoint") -> dict[str, object]:
-    return {**words.as_row(endpoint), "spec": words.as_row(endpoint.spec)}
+    from ikigai_actors.records.secret_references import shown_secrets
+
+    spec = {**words.as_row(endpoint.spec), "secrets": shown_secrets(endpoint.spec.secrets)}
+    return {**words.as_row(endpoint), "spec": spec}
 
 
 def _arrival_row(arrival: "ArrivalRecord") -> dict[str, object]:

@@ -6,8 +6,7 @@ import click
 
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import AGENT, TEXT
-from ikigai_actors.verbs.rights import Callers
-from ikigai_actors.verbs.verb import VerbGroup, verb
+from ikigai_actors.verbs.verb import LocalOption, ScriptOption, VerbGroup, verb
 
 if TYPE_CHECKING:
     from ikigai_actors.records.outbox.deliveries import DeliveryRecord
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 _HOUR = 3600 * 1000
 
 
-@verb("list", script="")
+@verb("list", script="", everywhere=True)
 def list_subscriptions(place: "Place") -> object:
     """List the subscriptions, and how many deliveries of each wait, were received, and are dead."""
     rows = []
@@ -31,12 +30,17 @@ def list_subscriptions(place: "Place") -> object:
     return rows
 
 
-@verb("add", script="")
+@verb("add", script="", everywhere=True)
 @click.argument("url", type=TEXT)
 @click.option(
-    "--secret", "secrets", metavar="REF", type=TEXT, multiple=True, required=True,
-    help="Where the secret is: env:NAME, file:PATH or keyring:NAME, as the host finds it. Each of several signs.",
+    "--secret", "secrets", cls=LocalOption, metavar="REF", type=TEXT, multiple=True,
+    help="Where a secret is: env:NAME, file:PATH or keyring:NAME, as the host finds it. Each of several signs.",
 )  # fmt: skip
+@click.option(
+    "--plain", cls=ScriptOption, metavar="SECRET", type=TEXT, multiple=True,
+    help="A secret itself, which the database keeps sealed by the operator's key ($IKIGAI_KEYS).",
+)  # fmt: skip
+@click.option("--make", cls=LocalOption, is_flag=True, help="Make a secret, keep it sealed, and print it once.")
 @click.option(
     "--kind", "kinds", metavar="KIND", type=TEXT, multiple=True,
     help="A kind of events, as turn.done; turn for all that begin so.  [default: all]",
@@ -45,34 +49,47 @@ def list_subscriptions(place: "Place") -> object:
 @click.option("--alone", is_flag=True, help="Not of those below it.")
 @click.option("--cloudevents", is_flag=True, help="Send CloudEvents 1.0.")
 @click.option("--thin", is_flag=True, help="Send names alone, and no texts.")
-@click.option("--links", metavar="URL", type=TEXT, help="The API's address: a link there answers a question once.")
-@click.option("--key", metavar="REF", type=TEXT, help="The operator's key for links, a reference like --secret.")
+@click.option(
+    "--links",
+    cls=LocalOption,
+    metavar="URL",
+    type=TEXT,
+    help="The API's address: a link there answers a question once.",
+)
+@click.option(
+    "--key", cls=LocalOption, metavar="REF", type=TEXT, help="The operator's key for links, a reference like --secret."
+)
 def add_subscription(
     place: "Place",
     url: str,
-    secrets: tuple[str, ...],
     kinds: tuple[str, ...],
     under: str | None,
     alone: bool,
     cloudevents: bool,
     thin: bool,
-    links: str | None,
-    key: str | None,
+    secrets: tuple[str, ...] = (),
+    plain: tuple[str, ...] = (),
+    make: bool = False,
+    links: str | None = None,
+    key: str | None = None,
 ) -> object:
     """Send events to URL from now on, each with a signature of Standard Webhooks.
 
     An example: subscription add https://example.com/events --secret env:EVENTS_SECRET --kind turn --under triage
     """
     from ikigai_actors.records.outbox.events import EVENT_KINDS
+    from ikigai_actors.records.secret_references import new_secret
 
     if alone and under is None:
         raise click.UsageError("Give --under AGENT with --alone.")
+    made = [new_secret()] if make else []
     agent = None if under is None else place.system.agent(under)
-    made = place.wait_for(
+    name = place.wait_for(
         lambda: place.system.subscriptions.add(
             url,
             secrets,
             kinds or EVENT_KINDS,
+            plain=(*plain, *made),
             agent=agent,
             below=not alone,
             form="cloudevents" if cloudevents else "standard",
@@ -81,13 +98,15 @@ def add_subscription(
             key=key or "",
         )
     )
-    subscription = place.system.subscriptions.get(made)
+    subscription = place.system.subscriptions.get(name)
     place.screen.line(_described(place, subscription))
-    return _subscription_row(subscription)
+    for secret in made:
+        place.screen.line(f"its secret, shown this once: {secret}")
+    return _subscription_row(subscription) | ({"secret": made[0]} if made else {})
 
 
-@verb("show", script="")
-@click.argument("subscription", metavar="ID", type=TEXT)
+@verb("show", script="", everywhere=True)
+@click.argument("subscription", metavar="SUBSCRIPTION", type=TEXT)
 @click.option("--most", metavar="N", type=click.IntRange(min=1, max=200), default=20, help="How many deliveries: 20.")
 def show_subscription(place: "Place", subscription: str, most: int) -> object:
     """Show a subscription, and its latest deliveries: what became of each."""
@@ -111,8 +130,8 @@ def _shown_time(at: int) -> str:
     return utc_time(at).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-@verb("pause", script="")
-@click.argument("subscription", metavar="ID", type=TEXT)
+@verb("pause", script="", everywhere=True)
+@click.argument("subscription", metavar="SUBSCRIPTION", type=TEXT)
 def pause_subscription(place: "Place", subscription: str) -> object:
     """Send nothing from now on. What comes waits."""
     place.wait_for(lambda: place.system.subscriptions.pause(subscription))
@@ -120,8 +139,8 @@ def pause_subscription(place: "Place", subscription: str) -> object:
     return {"id": subscription, "paused": True}
 
 
-@verb("resume", script="")
-@click.argument("subscription", metavar="ID", type=TEXT)
+@verb("resume", script="", everywhere=True)
+@click.argument("subscription", metavar="SUBSCRIPTION", type=TEXT)
 def resume_subscription(place: "Place", subscription: str) -> object:
     """Let a paused subscription go on with what waits for it."""
     place.wait_for(lambda: place.system.subscriptions.resume(subscription))
@@ -129,8 +148,8 @@ def resume_subscription(place: "Place", subscription: str) -> object:
     return {"id": subscription, "paused": False}
 
 
-@verb("redeliver", script="")
-@click.argument("subscription", metavar="ID", type=TEXT)
+@verb("redeliver", script="", everywhere=True)
+@click.argument("subscription", metavar="SUBSCRIPTION", type=TEXT)
 @click.argument("delivery", metavar="[DELIVERY]", type=TEXT, required=False)
 @click.option("--hours", type=click.IntRange(min=1), help="Of events within this many hours.  [default: of all]")
 @click.option("--received", is_flag=True, help="Those that were received, too.")
@@ -145,8 +164,8 @@ def repeat_deliveries(
     return {"id": subscription, "redelivered": count}
 
 
-@verb("remove", script="")
-@click.argument("subscription", metavar="ID", type=TEXT)
+@verb("remove", script="", everywhere=True)
+@click.argument("subscription", metavar="SUBSCRIPTION", type=TEXT)
 def remove_subscription(place: "Place", subscription: str) -> object:
     """End a subscription. What waits for it is dead; its deliveries stay for 30 days."""
     place.wait_for(lambda: place.system.subscriptions.remove(subscription))
@@ -168,12 +187,14 @@ subscriptions = VerbGroup(
         remove_subscription,
     ),
     usual=list_subscriptions,
-    callers=Callers.PEOPLE | Callers.SCRIPTS,  # as of endpoints
 )
 
 
 def _subscription_row(subscription: "EventSubscription") -> dict[str, object]:
-    return {**words.as_row(subscription), "spec": words.as_row(subscription.spec)}
+    from ikigai_actors.records.secret_references import shown_secrets
+
+    spec = {**words.as_row(subscription.spec), "secrets": shown_secrets(subscription.spec.secrets)}
+    return {**words.as_row(subscription), "spec": spec}
 
 
 def _delivery_row(delivery: "DeliveryRecord") -> dict[str, object]:

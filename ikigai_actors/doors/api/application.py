@@ -128,7 +128,7 @@ class Api:
         self._system, self._principal_of, self._url = system, principal_of, url.rstrip("/")
         self._everything = Access.of(system)
         self._turns = self._everything.turns
-        opened = operator_keys(keys)
+        opened = operator_keys(keys, system)
         self._links = QuestionLinks(system, self._everything, opened)
         self._flows = AccountFlows(self._everything, opened, self._url, allow_private)
         self._threads = ThreadPoolExecutor(API_THREADS, "ikigai-api")

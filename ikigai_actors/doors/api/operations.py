@@ -74,6 +74,8 @@ def _operations() -> Iterator[Operation]:
     for name in table.names(Callers.PROTOCOLS):
         loaded = table.load(name)
         for verb in loaded.verbs if isinstance(loaded, VerbGroup) else (loaded,):
+            if not verb.callers & Callers.PROTOCOLS:
+                continue
             schema = dict(tool_of(verb)["input_schema"])
             of_agent = _AGENT in schema["required"]
             if of_agent:

@@ -1,7 +1,7 @@
 """Table ``endpoints``: where outside senders reach agents. Each has an agent, a signature scheme and a template.
 
-A removed endpoint keeps its row, because its arrivals refer to it; the name can be used again. Secrets are not in the
-row, only references to them, which the receiving process resolves.
+A removed endpoint keeps its row, because its arrivals refer to it; the name can be used again. A secret is not in the
+row: a reference to it is, which the receiving process resolves, or the secret sealed for this endpoint.
 """
 
 import json
@@ -13,7 +13,7 @@ from ikigai_actors.arguments import check_choice, check_count, shown
 from ikigai_actors.errors import BadInput, EndpointNotFound
 from ikigai_actors.records.arrivals.signatures import check_scheme
 from ikigai_actors.records.arrivals.templates import WHOLE_BODY, check_template, needs_json
-from ikigai_actors.records.secret_references import WAYS_OF_REFERENCE, check_reference
+from ikigai_actors.records.secret_references import WAYS_OF_REFERENCE, check_kept_secret
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 
@@ -33,7 +33,7 @@ class EndpointSpec:
     scheme: str
     """The signature scheme, a key of `SCHEMES`."""
     secrets: tuple[str, ...]
-    """References to the secrets. A signature with any of them is valid."""
+    """References to the secrets, or the secrets sealed. A signature with any of them is valid."""
     way: str = "prompt"
     """The way of its deliveries, one of `WAYS_IN`."""
     template: str = WHOLE_BODY
@@ -50,9 +50,9 @@ class EndpointSpec:
         check_template(self.template)
         check_count(self.most, "most", least=1)
         if not self.secrets:
-            raise BadInput(f"Expected a secret, as {WAYS_OF_REFERENCE}.")
-        for reference in self.secrets:
-            check_reference(reference, "the secret")
+            raise BadInput(f"Expected a secret: {WAYS_OF_REFERENCE}; or one to keep sealed (--plain, --make).")
+        for kept in self.secrets:
+            check_kept_secret(kept)
 
     @property
     def needs_json(self) -> bool:
@@ -82,6 +82,11 @@ class Endpoint:
     """The time when it was made, in milliseconds since 1970 (UTC)."""
     paused_at: int | None
     """The time since when it is paused, in milliseconds since 1970; None if it is not."""
+
+
+def endpoint_place(name: str) -> str:
+    """Return the place for which the secrets of an endpoint are sealed."""
+    return f"endpoint\n{name}"
 
 
 def check_endpoint_name(name: str) -> str:
@@ -140,3 +145,17 @@ class SetEndpoint(Unit):
     def write(self, tx: Transaction, locked: LockedRows) -> None:
         endpoint_called(tx, self.name)
         tx.run("change_endpoint", name=self.name, paused_at=self.paused_at, removed_at=self.removed_at)
+
+
+@dataclass(frozen=True, slots=True)
+class SealEndpointAgain(Unit):
+    """Write the secrets of an endpoint sealed by another key; answered with whether it was unchanged until then."""
+
+    name: str
+    former: EndpointSpec
+    spec: EndpointSpec
+
+    def write(self, tx: Transaction, locked: LockedRows) -> bool:
+        return bool(
+            tx.run("change_endpoint_spec", name=self.name, former=self.former.encode(), spec=self.spec.encode())
+        )

@@ -4,8 +4,8 @@
     paused    they get rows, which wait: a person has paused it, or nothing but failures came for a day
     ended     a person has removed it, or its receiver has answered 410: what waited is dead
 
-Rows are never deleted, since deliveries name them. Secrets are never in the row: it has references to them, which the
-host that sends looks up.
+Rows are never deleted, since deliveries name them. A secret is never in the row: a reference to it is, which the host
+that sends looks up, or the secret sealed for this subscription.
 """
 
 import json
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from ikigai_actors.arguments import check_choice, shown
 from ikigai_actors.errors import BadInput, SubscriptionNotFound
 from ikigai_actors.records.outbox.events import check_event_kinds
-from ikigai_actors.records.secret_references import WAYS_OF_REFERENCE, check_reference
+from ikigai_actors.records.secret_references import WAYS_OF_REFERENCE, check_kept_secret, check_reference
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 
@@ -35,7 +35,7 @@ class SubscriptionSpec:
     """The settings of a subscription. Raises `BadInput` for invalid ones."""
 
     secrets: tuple[str, ...]
-    """References to the secrets. Each makes a signature; there are two while one is being replaced."""
+    """References to the secrets, or the secrets sealed. Each signs; there are two while one is being replaced."""
     form: str = "standard"
     """The format of bodies, one of `BODY_FORMATS`."""
     thin: bool = False
@@ -55,9 +55,9 @@ class SubscriptionSpec:
             check_reference(self.key, "the operator's key")
         check_choice(self.form, "form", BODY_FORMATS)
         if not self.secrets:
-            raise BadInput(f"Expected a secret, as {WAYS_OF_REFERENCE}.")
-        for reference in self.secrets:
-            check_reference(reference, "the secret")
+            raise BadInput(f"Expected a secret: {WAYS_OF_REFERENCE}; or one to keep sealed (--plain, --make).")
+        for kept in self.secrets:
+            check_kept_secret(kept)
 
     def encode(self) -> str:
         """Return the settings as text for the database."""
@@ -88,6 +88,11 @@ class EventSubscription:
     """The time since when all deliveries have failed, in milliseconds since 1970; None if the latest was received."""
     paused_at: int | None
     """The time since when it is paused, in milliseconds since 1970; None if it is not."""
+
+
+def subscription_place(name: str) -> str:
+    """Return the place for which the secrets of a subscription are sealed, by its id."""
+    return f"subscription\n{name}"
 
 
 def check_receiver(url: str) -> str:
@@ -199,6 +204,20 @@ class ResumeSubscription(Unit):
         subscription_with(tx, self.id)
         tx.run("resume_subscription", id=self.id)
         return SubscriptionChanged(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class SealSubscriptionAgain(Unit):
+    """Write the secrets of a subscription sealed by another key; answered with whether it was unchanged until then."""
+
+    id: str
+    former: SubscriptionSpec
+    spec: SubscriptionSpec
+
+    def write(self, tx: Transaction, locked: LockedRows) -> bool:
+        return bool(
+            tx.run("change_subscription_spec", id=self.id, former=self.former.encode(), spec=self.spec.encode())
+        )
 
 
 @dataclass(frozen=True, slots=True)

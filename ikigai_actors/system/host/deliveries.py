@@ -10,7 +10,7 @@ host of the agents sends again under the same id. While nobody has subscribed, a
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -19,12 +19,13 @@ from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.records.outbox.deliveries import DueDelivery, RecordDelivery, next_deliveries
 from ikigai_actors.records.outbox.retries import ReceiverAnswer
 from ikigai_actors.records.outbox.signing import signed_headers
-from ikigai_actors.records.outbox.subscriptions import EventSubscription, all_subscriptions
+from ikigai_actors.records.outbox.subscriptions import EventSubscription, all_subscriptions, subscription_place
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.journal import CommitResult, Committed, Journal
 from ikigai_actors.store.retrying_reader import RetryingReader
 from ikigai_actors.system.host.delivery_bodies import delivery_body
-from ikigai_actors.system.secrets import referred_key, referred_secret
+from ikigai_actors.system.kept_secrets import KeptSecrets
+from ikigai_actors.system.secrets import referred_key
 
 logger = logging.getLogger(__name__)
 
@@ -72,6 +73,7 @@ class Deliveries:
         host: str,
         clock: Clock,
         link: ReceiverLink,
+        secrets: KeptSecrets,
         post: Callable[[Callable[[], object]], object],
         after: Callable[[float, Callable[[], object]], object],
     ) -> None:
@@ -83,11 +85,12 @@ class Deliveries:
             host: the id of the host.
             clock: decides what is due.
             link: sends.
+            secrets: opens the secrets of subscriptions.
             post: has the thread call a function; from any thread.
             after: lets the thread call a function in this many seconds.
         """
         self._reader, self._journal, self._host, self._clock, self._link = reader, journal, host, clock, link
-        self._post, self._after = post, after
+        self._secrets, self._post, self._after = secrets, post, after
         self._is_wanted = True  # whether somebody may subscribe to something; looked at once, at the start
         self._is_asked = False  # whether a look is posted already
         self._sent: set[tuple[str, str]] = set()  # subscription and agent of each that is on its way
@@ -147,7 +150,10 @@ class Deliveries:
 
     def _outgoing(self, subscription: EventSubscription, due: DueDelivery, body: bytes) -> Outgoing:
         spec = subscription.spec
-        signed = signed_headers(due.key.id, self._clock.now_ms() // 1000, body, _secrets(spec.secrets))
+        secrets = self._secrets.found(subscription_place(subscription.id), spec.secrets)
+        if not secrets:
+            raise BadInput(f"none of the secrets is there in the host: {', '.join(spec.secrets)}")
+        signed = signed_headers(due.key.id, self._clock.now_ms() // 1000, body, secrets)
         headers = {"content-type": MEDIA[spec.form], "user-agent": "ikigai-actors", **signed}
         return Outgoing(subscription.url, headers, body)
 
@@ -188,10 +194,3 @@ class Deliveries:
             self.look_soon()
         else:
             self._sleep()
-
-
-def _secrets(references: Sequence[str]) -> list[str]:
-    found = [secret for reference in references if (secret := referred_secret(reference))]
-    if not found:
-        raise BadInput(f"none of the secrets is there in the host: {', '.join(references)}")
-    return found

@@ -68,6 +68,7 @@ from ikigai_actors.system.host.remote_commands import RemoteCommands
 from ikigai_actors.system.host.sign_board import SignBoard
 from ikigai_actors.system.host.sleep_watch import SleepWatch
 from ikigai_actors.system.host.stuck_watch import StuckWatch
+from ikigai_actors.system.kept_secrets import KeptSecrets
 from supervisors import supervisor as otp
 from supervisors.causes import Cause
 from supervisors.children import RestartType, SupervisedChild
@@ -128,6 +129,7 @@ class SupervisionLoop(Worker, Supervision):
         listen: Callable[[float], object],
         link: ReceiverLink,
         batch_link: BatchLink,
+        secrets: KeptSecrets,
         sleep_after: float | None = None,
         park_after: float | None = None,
     ) -> None:
@@ -141,6 +143,7 @@ class SupervisionLoop(Worker, Supervision):
             listen: see `RemoteCommands`.
             link: sends to receivers outside.
             batch_link: asks services about batches.
+            secrets: opens the secrets of subscriptions.
             sleep_after: seconds after which agents sleep that nobody has used; None for never.
             park_after: seconds after which programs are parked that only wait; None for never.
         """
@@ -153,7 +156,7 @@ class SupervisionLoop(Worker, Supervision):
         """The remote commands of other processes for the agents of this host."""
         self.remote_commands.handle(Fail, self._decide_as_asked)
 
-        self.deliveries = Deliveries(self._reader, journal, host, clock, link, self.post, self.after)
+        self.deliveries = Deliveries(self._reader, journal, host, clock, link, secrets, self.post, self.after)
         """Sends events of the agents of this host to receivers outside."""
         self.batches = Batches(self._reader, journal, host, clock, batch_link, self.post, self.after)
         """Lets requests of the agents of this host wait for batches."""
