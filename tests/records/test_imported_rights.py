@@ -315,6 +315,16 @@ def test_texts_that_nobody_here_has_allowed_are_left_behind() -> None:
         }
 
 
+def test_no_file_decides_that_a_service_keeps_what_it_is_asked_here(machine: Machine, tmp_path: Path) -> None:
+    with machine.open() as source:
+        agent = source.root.fork(name="agent")
+        agent.configure(urgency="24h", background=True, temperature=0.5)
+        source.export(agent, tmp_path / "1")
+    with machine.open() as target:
+        settings = target.import_(tmp_path / "1").context().settings
+        assert [settings.get(name) for name in ("urgency", "background", "temperature")] == [None, None, 0.5]
+
+
 def test_what_gives_no_right_is_left_as_it_is() -> None:
     for kind, data, in_open_turn in (
         ("configure", {"model": "x:y"}, True),
