@@ -136,21 +136,21 @@ def survivors_above(tree: Mapping[str, Member], dying: Set[str]) -> dict[str, st
             above = tree[above].supervisor
         if above is None or above not in tree:
             continue
-        found = nearest.get(above, above)
-        if _ends_above(tree, found, sound):
-            nearest.update(dict.fromkeys(climbed, found))
+        heir = nearest.get(above, above)
+        if _ends_above(tree, heir, sound):
+            nearest.update(dict.fromkeys(climbed, heir))
     return nearest
 
 
 def ways(living: Iterable[str], supervisors: Mapping[str, str | None], dead: Container[str]) -> set[str]:
     """The dead through which the ways to the living lead: those above them, up to the next one that lives."""
-    found: set[str] = set()
+    passed: set[str] = set()
     for agent in living:
         above = supervisors.get(agent)
-        while above is not None and above in dead and above not in found:
-            found.add(above)
+        while above is not None and above in dead and above not in passed:
+            passed.add(above)
             above = supervisors.get(above)
-    return found
+    return passed
 
 
 def _ends_above(tree: Mapping[str, Member], agent: str, sound: set[str]) -> bool:

@@ -132,17 +132,17 @@ def _restart(supervisor: Supervisor, child: SupervisedChild, now: int) -> Decide
     if restarts is None:
         return _bury(supervisor, child, Cause.GAVE_UP) if supervisor.protected else _give_up(supervisor)
     stop, start = plan(supervisor.strategy, supervisor.children, child)
-    lost = {one.agent for one in stop} - {one.agent for one in start}
+    lost = {member.agent for member in stop} - {member.agent for member in start}
     after = replace(
-        supervisor, children=tuple(one for one in supervisor.children if one.agent not in lost), restarts=restarts
+        supervisor, children=tuple(other for other in supervisor.children if other.agent not in lost), restarts=restarts
     )
-    stops = (Bury(one.agent, Cause.TERMINATED) if one.agent in lost else Stop(one.agent) for one in stop)
-    return after, (*stops, Start(tuple(one.agent for one in start)))
+    stops = (Bury(member.agent, Cause.TERMINATED) if member.agent in lost else Stop(member.agent) for member in stop)
+    return after, (*stops, Start(tuple(member.agent for member in start)))
 
 
 def _bury(supervisor: Supervisor, child: SupervisedChild, cause: Cause) -> Decided:
     """Let go of a child."""
-    children = tuple(one for one in supervisor.children if one != child)
+    children = tuple(other for other in supervisor.children if other != child)
     return replace(supervisor, children=children), (Bury(child.agent, cause),)
 
 

@@ -395,8 +395,8 @@ class AgentActor(PooledActor):
             case _ if message.needs is on.Needs.LOG and machine.accepts(self.state, message):
                 self._decide(message)
             case _ if message.needs is not on.Needs.LOG and self.backlog.is_full:
-                told = f"Agent {self.called} has {INBOX_CAPACITY} commands waiting; wait for some."
-                message.caller.settle(InboxFull(told, self.state.uuid))
+                text = f"Agent {self.called} has {INBOX_CAPACITY} commands waiting; wait for some."
+                message.caller.settle(InboxFull(text, self.state.uuid))
             case _:
                 self.backlog.add(message)
         self._go_on()
@@ -418,8 +418,8 @@ class AgentActor(PooledActor):
 
     def _interrupt_prompt(self, interrupt: on.Interrupt) -> None:
         """Without a turn in progress, end the one that the oldest prompt from before the signal opens, as it begins."""
-        before = [one for one in self.actor_inbox.up_to(interrupt.behind) if isinstance(one.message, on.Prompt)]
-        waiting = [one for one in before if not one.message.interrupted]
+        before = [entry for entry in self.actor_inbox.up_to(interrupt.behind) if isinstance(entry.message, on.Prompt)]
+        waiting = [entry for entry in before if not entry.message.interrupted]
         prompt = self.backlog.interrupt(words=not waiting)
         if prompt is None and waiting:
             prompt = waiting[0].message
@@ -541,7 +541,7 @@ class AgentActor(PooledActor):
             return with_beginnings(step, decide)
         if ahead is None or ahead.reply is None or self._log.current is None:
             return step
-        before = next(one for one in self._log.current.newest_first() if one.kind == Kind.ASSISTANT)
+        before = next(message for message in self._log.current.newest_first() if message.kind == Kind.ASSISTANT)
         return with_reply(step, ahead.reply, before.data["model"], decide)
 
     def _read_whole(self, event: on.TurnEvent | None = None, asked: bool = False) -> None:
@@ -602,18 +602,18 @@ class AgentActor(PooledActor):
         Nothing that was cut off is settled before: else what a changed function does not ask for any more would be.
         """
         state, toolbox = self.state, self.runtime.toolbox
-        cut_off = any(one.progress is not Progress.DONE and one not in waits(state.calls) for one in state.calls)
+        cut_off = any(call.progress is not Progress.DONE and call not in waits(state.calls) for call in state.calls)
         if state.phase is not Phase.INTERRUPTED or not cut_off or not toolbox.is_program(state.view.settings):
             return resume
-        found, turn = self._replayed, state.turn
-        if found is not None and found.turn == turn and found.error is not None:
+        replayed, turn = self._replayed, state.turn
+        if replayed is not None and replayed.turn == turn and replayed.error is not None:
             self._replayed = None
-            if not found.error:
+            if not replayed.error:
                 return resume
             resume.caller.settle(True)
-            return on.TurnPoisoned(found.error, is_changed=True)
+            return on.TurnPoisoned(replayed.error, is_changed=True)
         self.backlog.add_first(resume)
-        if found is None or found.turn != turn:
+        if replayed is None or replayed.turn != turn:
             self._replayed = Replayed(turn, None)
             me, inbox, settings = self.runtime.processes.handle(state.uuid), self.actor_inbox, state.view.settings
             self.runtime.executor.replay(
@@ -674,7 +674,11 @@ class AgentActor(PooledActor):
         match unit:
             case Parking():
                 return Park(
-                    self.state.uuid, self._fence, tuple(AskedTurn(*one) for one in unit.turns), unit.need, unit.wake_at
+                    self.state.uuid,
+                    self._fence,
+                    tuple(AskedTurn(*turn) for turn in unit.turns),
+                    unit.need,
+                    unit.wake_at,
                 )
             case Unparking():
                 return Unpark(self.state.uuid, self._fence)
@@ -788,7 +792,7 @@ class AgentActor(PooledActor):
                 self.backlog.drop_words(step.unit.words)
                 for message in step.unit.messages:
                     self.runtime.processes.entered(message)
-            if step.unit.questions and any(one.next_at is not None for one in step.unit.questions):
+            if step.unit.questions and any(question.next_at is not None for question in step.unit.questions):
                 self.runtime.processes.look_at_questions()
         elif isinstance(answer, CallAppended):
             self._log.grow((answer.message,))
@@ -884,7 +888,7 @@ class AgentActor(PooledActor):
         is_still = state.phase is Phase.RUNNING_TOOLS and state.status is Status.RUNNING and self._effects.only_wait
         if not is_still or log is None or len(self.backlog) or self.backlog.words or self._step is not None:
             return
-        left = [one for one in state.calls if one.progress is not Progress.DONE]
+        left = [open_call for open_call in state.calls if open_call.progress is not Progress.DONE]
         if len(left) != 1 or not self.runtime.toolbox.is_program(state.view.settings):
             return
         [call] = left
@@ -1019,8 +1023,8 @@ class AgentActor(PooledActor):
         """The error for the caller of a command that crashed the actor."""
         if isinstance(reason, IkigaiError):
             return reason
-        told = f"Agent {self.called} crashed as it was to do this, and has not done it: {described(reason)}"
-        error = AgentError(told, self.state.uuid)
+        text = f"Agent {self.called} crashed as it was to do this, and has not done it: {described(reason)}"
+        error = AgentError(text, self.state.uuid)
         error.__cause__ = reason
         return error
 
@@ -1057,8 +1061,8 @@ class AgentActor(PooledActor):
                 waiting = (_anew(asked), *waiting)
             else:
                 what = "summary" if isinstance(asked, Compaction) else "merge"
-                told = f"Agent {self.called} has ended as its {what} was written: look at its history."
-                asked.caller.settle(TurnInterrupted(told, state.uuid))
+                text = f"Agent {self.called} has ended as its {what} was written: look at its history."
+                asked.caller.settle(TurnInterrupted(text, state.uuid))
             state = compaction.state_behind(state)
         callers = tuple(self._callers(self._step))
         self._become(replace(state, callers=()))

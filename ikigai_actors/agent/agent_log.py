@@ -78,11 +78,11 @@ class AgentLog:
         """Ask for the settings at a fork point. The command comes back with them as `LookedUp`. Never waits."""
         inbox, uuid = self._inbox, self._uuid
 
-        def done(found: Mapping[str, Any] | IkigaiError) -> None:
-            if isinstance(found, IkigaiError):
-                inbox.put_urgent(LookedUp(command, found))
+        def done(outcome: Mapping[str, Any] | IkigaiError) -> None:
+            if isinstance(outcome, IkigaiError):
+                inbox.put_urgent(LookedUp(command, outcome))
             else:
-                inbox.put_urgent(LookedUp(replace(command, then=found)))
+                inbox.put_urgent(LookedUp(replace(command, then=outcome)))
 
         self._runtime.log_loader.look_up(lambda cache: cache.settings_at(uuid, command.at), done)
 
@@ -102,11 +102,11 @@ class AgentLog:
                 raise head_moved(source.agent, source.head, log.head)
             return source, log
 
-        def done(found: tuple[MergeSource, Log | None] | IkigaiError) -> None:
-            if isinstance(found, IkigaiError):
-                inbox.put_urgent(on.ChildRead(effect.request, error=found))
+        def done(outcome: tuple[MergeSource, Log | None] | IkigaiError) -> None:
+            if isinstance(outcome, IkigaiError):
+                inbox.put_urgent(on.ChildRead(effect.request, error=outcome))
             else:
-                source, self.child = found
+                source, self.child = outcome
                 inbox.put_urgent(on.ChildRead(effect.request, source))
 
         self.child = None

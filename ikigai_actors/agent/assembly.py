@@ -96,7 +96,7 @@ def passage_of(messages: Sequence[Message], model: str) -> Passage:
     The result is not cached.
     """
     sent: set[str] = set()
-    turns = Turns(None, model, sent, limits=NOTHING_ATTACHED, hidden=sum(len(blobs_of(one)) for one in messages))
+    turns = Turns(None, model, sent, limits=NOTHING_ATTACHED, hidden=sum(len(blobs_of(entry)) for entry in messages))
     for message in messages:
         turns.add(message)
         if turns.last is not None:

@@ -53,7 +53,7 @@ class Backlog:
         self._behind: dict[on.Caller, int] = {}  # the mail of the latest prompt in `_remote` before a command came
         self._kept = 0  # the prompts before this place of `_commands` are kept as mail
         # Of all prompts that wait. A dict: an empty set is 0.2 KB, and every idle agent would have one.
-        self._mails = {mail: None for one in waiting if (mail := _mail_of(one))} if waiting else {}
+        self._mails = {mail: None for command in waiting if (mail := _mail_of(command))} if waiting else {}
         self.latest_mail = max(self._mails) if self._mails else 0
         """The number of the latest prompt that is mail and has waited here; 0 for none."""
         self.has_news = False
@@ -66,7 +66,7 @@ class Backlog:
     @property
     def resumes(self) -> bool:
         """Whether a command waits that resumes the turn."""
-        return any(isinstance(one, on.Resume) for one in self._commands)
+        return any(isinstance(command, on.Resume) for command in self._commands)
 
     @property
     def is_empty(self) -> bool:
@@ -96,13 +96,13 @@ class Backlog:
 
         Prompts kept as mail, and remote commands, are not lost.
         """
-        waiting = (one for one in (*self._forks, *self._commands) if one.needs is not on.Needs.LOG)
-        return sum(not _mail_of(one) and mails_before(one) is None for one in waiting)
+        waiting = (fork for fork in (*self._forks, *self._commands) if fork.needs is not on.Needs.LOG)
+        return sum(not _mail_of(command) and mails_before(command) is None for command in waiting)
 
     @property
     def kept(self) -> list[on.Prompt]:
         """The prompts of this process that are kept as mail until the agent takes them up."""
-        return [one for one in tuple(self._commands) if isinstance(one, on.Prompt) and one.mail]
+        return [command for command in tuple(self._commands) if isinstance(command, on.Prompt) and command.mail]
 
     @property
     def durable(self) -> int:
@@ -166,8 +166,8 @@ class Backlog:
 
     def drop_words(self, mails: Collection[int]) -> None:
         """Drop steering messages that have entered the turn, or that were withdrawn."""
-        self._forget([one for one in self._words if one.mail in mails])
-        self._words = [one for one in self._words if one.mail not in mails]
+        self._forget([word for word in self._words if word.mail in mails])
+        self._words = [word for word in self._words if word.mail not in mails]
 
     def next(self, state: State, loading: bool = False, more: bool = False) -> on.TurnEvent | None:
         """Take the event that the machine can decide on now; None when everything must wait.
@@ -224,7 +224,7 @@ class Backlog:
 
     def discard_resumption(self) -> None:
         """Drop the event that would have resumed the open turn."""
-        self._commands = [one for one in self._commands if not isinstance(one, on.Resume | on.TurnPoisoned)]
+        self._commands = [command for command in self._commands if not isinstance(command, on.Resume | on.TurnPoisoned)]
         self._kept = 0
 
     def take_all(self) -> tuple[on.Deferrable, ...]:
@@ -243,7 +243,7 @@ class Backlog:
 
     def _next_words(self, state: State) -> on.TakeWords | None:
         """The command that lets waiting words into a step that has not ended: they cut it off, or end a ``wait``."""
-        at_once = any(one.at_once for one in self._words)
+        at_once = any(word.at_once for word in self._words)
         match state.phase:
             case Phase.WAITING_FOR_BUDGET:
                 return on.TakeWords()
@@ -323,8 +323,8 @@ class Backlog:
             self.latest_mail = max(self.latest_mail, mail)
 
     def _forget(self, commands: Iterable[on.Deferrable]) -> None:
-        for one in commands:
-            self._mails.pop(_mail_of(one), None)
+        for command in commands:
+            self._mails.pop(_mail_of(command), None)
 
     def _remove(self, place: int) -> None:
         command = self._commands.pop(place)
@@ -363,8 +363,12 @@ def _is_interrupted(command: on.Deferrable) -> bool:
 
 def _first_prompt(line: Sequence[on.Deferrable], mail: int) -> int | None:
     """The place of the first prompt that is not interrupted, or of the one that is this mail."""
-    prompts = ((place, one) for place, one in enumerate(line) if isinstance(one, on.Prompt) and not one.interrupted)
-    return next((place for place, one in prompts if mail in (0, one.mail)), None)
+    prompts = (
+        (place, command)
+        for place, command in enumerate(line)
+        if isinstance(command, on.Prompt) and not command.interrupted
+    )
+    return next((place for place, prompt in prompts if mail in (0, prompt.mail)), None)
 
 
 def _mail_of(command: Any) -> int:

@@ -26,10 +26,10 @@ class BlobCache:
     def load(self, hashes: Sequence[str]) -> dict[str, bytes]:
         """Return the bytes of these blobs. Missing blobs are left out. Blocks; raises `StoreError`."""
         with self._lock:
-            found = {sha256: self._kept[sha256] for sha256 in hashes if sha256 in self._kept}
-            for sha256 in found:
+            blobs = {sha256: self._kept[sha256] for sha256 in hashes if sha256 in self._kept}
+            for sha256 in blobs:
                 self._kept.move_to_end(sha256)
-        missing = [sha256 for sha256 in hashes if sha256 not in found]
+        missing = [sha256 for sha256 in hashes if sha256 not in blobs]
         if missing:
             read = dict(self._read(missing))
             with self._lock:
@@ -38,8 +38,8 @@ class BlobCache:
                 while total > MOST_KEPT:
                     _, dropped = self._kept.popitem(last=False)
                     total -= len(dropped)
-            found |= read
-        return found
+            blobs |= read
+        return blobs
 
 
 class RequestBlobs(Mapping[str, bytes]):
@@ -64,8 +64,8 @@ class RequestBlobs(Mapping[str, bytes]):
             try:
                 self._bytes = self._cache.load(self._hashes)
             except StoreError as error:
-                told = f"What is attached cannot be read now ({error}): /resume, or resume(), asks again."
-                raise ProviderError(told) from error
+                text = f"What is attached cannot be read now ({error}): /resume, or resume(), asks again."
+                raise ProviderError(text) from error
         return self._bytes
 
     def __getitem__(self, sha256: str) -> bytes:

@@ -122,11 +122,11 @@ def survey(store: Store, host: str, shards: Collection[int]) -> Survey:
     """
 
     def read_all(tx: Transaction) -> Survey:
-        found = registry.open_work(tx, host, shards)
-        if found.root is None or not found.root.living:
+        work = registry.open_work(tx, host, shards)
+        if work.root is None or not work.root.living:
             raise HistoryError(f"Agent 0 is missing or dead. {AGENT_0_REMEDY}")
-        rows = registry.boot(tx, host, shards, found.at_work)
-        return Survey(found.version, *_judge(tx, rows), found.gave_up, found.marked)
+        rows = registry.boot(tx, host, shards, work.at_work)
+        return Survey(work.version, *_judge(tx, rows), work.gave_up, work.marked)
 
     return store.read(read_all)
 
@@ -144,8 +144,8 @@ def survey_one(store: RowReader, host: str, shards: Collection[int], uuid: str, 
     def read_it(tx: Transaction) -> Survey:
         version = tx.ask("tree_version")
         rows = registry.boot(tx, host, shards, (uuid,))
-        found = [row for row in rows if row[16] or not (resting and (row[3] or row[13]))]
-        return Survey(version()[0][0], *_judge(tx, found))
+        picked = [row for row in rows if row[16] or not (resting and (row[3] or row[13]))]
+        return Survey(version()[0][0], *_judge(tx, picked))
 
     return store.read(read_it)
 
@@ -169,10 +169,10 @@ def _judge(tx: Transaction, rows: Sequence[Row]) -> tuple[list[Origin], list[Unr
             reason = f"its rows hold what no program of ours wrote ({error})"
         if reason is None:
             waits = Paused(paused[0], paused[1], "", at=paused[2]) if paused[0] is not None else None
-            told = 0 < turn == interrupted
+            is_interrupted = 0 < turn == interrupted
             cut_offs = 1 + (resumes if resumed_at == heads[uuid] else 0)
             place = (uuid, name, epoch, heads[uuid], turn)
-            restored.append(Origin(*place, lifecycle, told, waits, labels, cut_offs, parked != 0))
+            restored.append(Origin(*place, lifecycle, is_interrupted, waits, labels, cut_offs, parked != 0))
         elif parent is None:
             raise HistoryError(f"Agent 0 ({uuid}) cannot come back: {reason}. {AGENT_0_REMEDY}")
         else:
@@ -180,27 +180,27 @@ def _judge(tx: Transaction, rows: Sequence[Row]) -> tuple[list[Origin], list[Unr
     return restored, unrestorable
 
 
-def left_cut_off(found: Survey, resume: bool) -> list[str]:
+def left_cut_off(survey: Survey, resume: bool) -> list[str]:
     """Return the agents whose cut-off turns are not resumed.
 
     Without ``resume``, these are all; else those that were cut off too often.
     """
-    cut_off = (one for one in found.restored if one.is_cut_off)
-    return [one.uuid for one in cut_off if not (resume and one.cut_offs < MOST_CUT_OFFS)]
+    cut_off = (origin for origin in survey.restored if origin.is_cut_off)
+    return [origin.uuid for origin in cut_off if not (resume and origin.cut_offs < MOST_CUT_OFFS)]
 
 
 def survey_of(imported: Imported) -> Survey:
     """Return the imported agents that have an open turn. Reads nothing."""
-    found = [
+    origins = [
         Origin(
-            *(one.uuid, one.name, one.epoch, imported.heads[one.uuid], one.turn),
-            LifecycleState(_STATUS[one.status], one.exit_reason or "", one.restart),
-            labels=set_of(one.labels),
+            *(agent.uuid, agent.name, agent.epoch, imported.heads[agent.uuid], agent.turn),
+            LifecycleState(_STATUS[agent.status], agent.exit_reason or "", agent.restart),
+            labels=set_of(agent.labels),
         )
-        for one in imported.agents
-        if one.living and one.turn
+        for agent in imported.agents
+        if agent.living and agent.turn
     ]
-    return Survey(imported.version, found, [])
+    return Survey(imported.version, origins, [])
 
 
 def _wrong(row: Row, parent_head: int | None) -> str | None:

@@ -102,9 +102,12 @@ class Costs:
         if isinstance(before.hold, Held) and step.state.hold is None:
             refused = event.charge if isinstance(event, on.SummaryFailed) else None
             charge = refused or self._charge(before, event, asked)
-        told = charge if asked and isinstance(event, on.ReplyReceived) else None  # of the one message with a usage
-        used = [one for one in unit.messages if one.kind in SPENDING and one.data.get("usage") is not None]
-        spent = tuple([self._row(before, message, told) for message in used])
+        # of the one message with a usage
+        own_charge = charge if asked and isinstance(event, on.ReplyReceived) else None
+        used = [
+            message for message in unit.messages if message.kind in SPENDING and message.data.get("usage") is not None
+        ]
+        spent = tuple([self._row(before, message, own_charge) for message in used])
         if unit.asks:
             unit = replace(unit, charge=charge, spent=spent or unit.spent, need=self._need(step.state, unit))
         elif charge is not unit.charge or spent:
@@ -117,14 +120,14 @@ class Costs:
 
     def _need(self, state: State, unit: LogUnit) -> Need:
         turn, asked = unit.turn or state.turn, self._asked(state)
-        found = self._found(asked, unit.messages)
-        model, is_beside = self._model(asked, found), _is_beside(state)
+        known_tools = self._found(asked, unit.messages)
+        model, is_beside = self._model(asked, known_tools), _is_beside(state)
         if is_beside and model is not None and model.own_code:
             model = None
         if model is None:  # the request will fail before it leaves
             return Need(state.head, turn, Amount(0, 0), Amount(0, 0))
         further = talk_behind(asked) if is_beside else ()
-        known, added, blocks = self._input(asked, unit.messages, further, model, found)
+        known, added, blocks = self._input(asked, unit.messages, further, model, known_tools)
         tools = _OF_TOOLS if model.overhead else 0
         base = 0 if known is None else known.all_tokens
         if known is None:
@@ -163,7 +166,7 @@ class Costs:
         head = state.head - len(new)
         return NOTHING_FOUND if log is None or not head else found_in(log, head, new)
 
-    def _model(self, state: State, found: FoundTools = NOTHING_FOUND) -> Model | None:
+    def _model(self, state: State, known_tools: FoundTools = NOTHING_FOUND) -> Model | None:
         """The model that will be asked, with the tools that it has found; None when none can be asked."""
         runtime = self._runtime
         settings, is_beside = {**runtime.providers.settings, **state.view.settings}, _is_beside(state)
@@ -172,7 +175,7 @@ class Costs:
             chosen = models[min(state.passed, len(models) - 1)]
             counts, own_code, name = chosen.counts, chosen.own_code, str(chosen)
             by_reference = chosen.refers_to_tools
-            overhead = 0 if counts is False else self._overhead(settings, state.output, found, by_reference)
+            overhead = 0 if counts is False else self._overhead(settings, state.output, known_tools, by_reference)
             most = answer_tokens(settings) if is_beside else usual_output(settings, chosen.provider)
         except BaseException:  # other people's code; the request reports it
             return None
@@ -203,18 +206,20 @@ class Costs:
             return None, ""
 
     def _overhead(
-        self, settings: Mapping[str, Any], output: Mapping[str, Any] | None, found: FoundTools, by_reference: bool
+        self, settings: Mapping[str, Any], output: Mapping[str, Any] | None, known_tools: FoundTools, by_reference: bool
     ) -> int:
         """The bytes of the system prompt and of the tools that the model reads, in a turn that is to give this."""
         wanted = None if output is None else expected_in({"output": output})
         system = len(system_of(settings).encode(errors="replace"))
-        return system + self._runtime.toolbox.size(settings, wanted, found if finds(settings, by_reference) else None)
+        return system + self._runtime.toolbox.size(
+            settings, wanted, known_tools if finds(settings, by_reference) else None
+        )
 
-    def _grown(self, log: Log, spoken: Message, state: State, model: Model, found: FoundTools) -> int:
+    def _grown(self, log: Log, spoken: Message, state: State, model: Model, known_tools: FoundTools) -> int:
         """By how many bytes the system prompt and the tools have grown since a reply of the same model."""
         settings, output = log.view(spoken.id).settings, state.output if spoken.id > state.turn else None
         before = found_in(log, spoken.id)
-        if settings == state.view.settings and output == state.output and before == found:
+        if settings == state.view.settings and output == state.output and before == known_tools:
             return 0
         try:
             settings = {**self._runtime.providers.settings, **settings}
@@ -223,7 +228,12 @@ class Costs:
             return model.overhead
 
     def _input(
-        self, state: State, new: tuple[Message, ...], further: tuple[Message, ...], model: Model, found: FoundTools
+        self,
+        state: State,
+        new: tuple[Message, ...],
+        further: tuple[Message, ...],
+        model: Model,
+        known_tools: FoundTools,
     ) -> tuple[Usage | None, int, int]:
         """The usage of the model's latest reply; the bytes that were added since, or all; and in how many blocks.
 
@@ -243,20 +253,20 @@ class Costs:
             own = own and log.is_shown_as(head, message.id)
             spent = message.spent if own else None
             if spent is not None:
-                grown = 0 if model.counts is False else self._grown(log, message, state, model, found)
+                grown = 0 if model.counts is False else self._grown(log, message, state, model, known_tools)
                 return spent.usage, size + grown, blocks
             if own and model.counts is False:
                 break
             size, blocks = size + _bytes(message, log.elided(head)), blocks + 1
-        opening = [one for one in log.opening(head) if one is not None]
+        opening = [entry for entry in log.opening(head) if entry is not None]
         return None, size + sum(map(_opening_bytes, opening)), blocks + len(opening)
 
     def _latest_outputs(self) -> deque[int]:
         if self._outputs is None:
             self._outputs = deque(maxlen=REPLIES)
             log = self._log.current
-            spoken = (one.message for one in log.conversation(log.head)) if log is not None else iter(())
-            for reply in islice((one for one in spoken if one.kind == Kind.ASSISTANT), REPLIES):
+            spoken = (entry.message for entry in log.conversation(log.head)) if log is not None else iter(())
+            for reply in islice((message for message in spoken if message.kind == Kind.ASSISTANT), REPLIES):
                 if (spent := reply.spent) is not None:
                     self._outputs.appendleft(spent.usage.output_tokens)
         return self._outputs
@@ -288,15 +298,15 @@ class Costs:
         if spent is None:
             return Charge(held.tokens, held.usd, held.risk_tokens, held.risk_usd)
         if held.strict:  # a service reports the tokens at the end: it may have counted more than it has reported
-            told = self._told(spent.usage, spent.model, name)
-            return Charge(max(held.tokens, told.tokens), max(held.usd, told.usd))
+            counted = self._told(spent.usage, spent.model, name)
+            return Charge(max(held.tokens, counted.tokens), max(held.usd, counted.usd))
         output = spent.usage.output_tokens
         if counts is not False:
             output = max(output, min(held.output, held.tokens), received // 2)
         usage = Usage(spent.usage.input_tokens, output, *_cached(spent.usage))
-        told = self._told(usage, spent.model, name)
+        counted = self._told(usage, spent.model, name)
         worst = held.tokens + held.risk_tokens, held.usd + held.risk_usd
-        return Charge(told.tokens, told.usd, max(0, worst[0] - told.tokens), max(0, worst[1] - told.usd))
+        return Charge(counted.tokens, counted.usd, max(0, worst[0] - counted.tokens), max(0, worst[1] - counted.usd))
 
     def _row(self, state: State, message: Message, charge: Charge | None) -> SpendingRow:
         """The row of a request whose message reports what a service has counted; ``charge`` is its cost, if known."""

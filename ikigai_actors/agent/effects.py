@@ -347,7 +347,7 @@ class Effects:
 
     def hooks_answered(self) -> None:
         """Forget the questions to hooks, because they were answered."""
-        self._questions = [one for one in self._questions if not one.over]
+        self._questions = [question for question in self._questions if not question.over]
 
     def _ended(self, call: str, run: ToolRun | FilteredRun | Waiter, result: str | None) -> None:
         if not isinstance(run, Waiter):
@@ -372,8 +372,8 @@ class Effects:
         runs = (self._runs or {}).values()
         if self._finished and self._request is None and all(isinstance(run, Waiter) for run in runs):
             finished, self._finished = self._finished, []
-            for told in finished:
-                told()
+            for report in finished:
+                report()
 
     def _ask_model(self, state: State, log: Log) -> None:
         """Send the history up to the state's head to the model that the settings name."""
@@ -409,9 +409,9 @@ class Effects:
         def on_reply(answer: ModelAnswer) -> None:
             match answer:
                 case Reply(stop_reason=too_long.WINDOW_EXCEEDED):
-                    told = f"The reply was cut, since the model's window is full ({too_long.WINDOW_EXCEEDED})."
+                    text = f"The reply was cut, since the model's window is full ({too_long.WINDOW_EXCEEDED})."
                     spent = self._spent if answer.usage is None else Spent(answer.usage, answer.model)
-                    inbox.put_urgent(on.ReplyFailed(request, ProviderError(told, answer.text), spent))
+                    inbox.put_urgent(on.ReplyFailed(request, ProviderError(text, answer.text), spent))
                 case Reply():
                     inbox.put_urgent(on.ReplyReceived(request, _with_limit(answer, chosen.cut_by_budget), chosen.name))
                 case ProviderError():
@@ -462,8 +462,8 @@ class Effects:
         own_code = chosen.own_code and not chosen.settings.get("compact_model")
         if chosen.settings.get("compact") != "off" and not own_code and puts_off(fit, state.squeezed, state.left_at):
             return on.WindowFull(state.request, fit.tokens, fit.near, fit.is_full, fit.readable)
-        told = fit.is_to_be_told and self._warned != state.turn
-        if self._runtime.providers.note_cramped(chosen.name) if fit.is_cramped else told:
+        is_warning = fit.is_to_be_told and self._warned != state.turn
+        if self._runtime.providers.note_cramped(chosen.name) if fit.is_cramped else is_warning:
             self._warned = state.turn
             name = called(self._uuid, self._name)
             self._runtime.publisher.publish(WindowNearlyFull(self._uuid, name, fit.tokens, fit.window, fixed))
@@ -565,9 +565,9 @@ class Effects:
             chosen, *others = models[min(state.passed, len(models) - 1) :]
             wanted = None if state.output is None else expected_in({"output": state.output})
             by_reference = chosen.refers_to_tools
-            found = found_in(log, state.head) if finds(settings, by_reference) else None
-            offer = self._runtime.toolbox.offer(settings, found, by_reference, wanted)
-            gone = gone_from(offer, found) if found is not None and by_reference else None
+            known_tools = found_in(log, state.head) if finds(settings, by_reference) else None
+            offer = self._runtime.toolbox.offer(settings, known_tools, by_reference, wanted)
+            gone = gone_from(offer, known_tools) if known_tools is not None and by_reference else None
             following = str(others[0]) if others else ""
             own_code = chosen.own_code
             if most == 0 and not own_code:
@@ -592,8 +592,8 @@ class Effects:
 
         A history without a reply is nobody's: there the database decides. Of a trial the experiment has looked.
         """
-        opened = (one for one in log.opening(end) if one is not None)
-        models = (str(one.data.get("model", "")) for one in chain(log.spoken(end), opened))
+        opened = (message for message in log.opening(end) if message is not None)
+        models = (str(message.data.get("model", "")) for message in chain(log.spoken(end), opened))
         writers = [model for model in models if model]
         if writer := other_writer(writers):
             raise ProviderMissing(self._runtime.providers.why_silent(writer), free=True)
@@ -646,7 +646,7 @@ class Effects:
         number = 0
         if hooks and turn:
             with contextlib.suppress(NotHeld):  # of a turn that is opened again: it may be long ago
-                number = 1 + sum(one.counts_as_request for one in log.between(turn, log.head))
+                number = 1 + sum(message.counts_as_request for message in log.between(turn, log.head))
         place = (turn, number) if number else (0, 0)
 
         def runs() -> None:
@@ -712,12 +712,12 @@ class Effects:
             if isinstance(answers, IkigaiError):
                 inbox.put_urgent(on.ToolFinished(request, call.id, str(answers), True))
                 return
-            told = (
-                {uuid or OUTSIDE: str(found) for uuid, found in answers.items()}
+            outcomes = (
+                {uuid or OUTSIDE: str(result) for uuid, result in answers.items()}
                 if named is None
                 else {called: str(answers[uuid] if uuid is not None else WaitResult.UNKNOWN) for called, uuid in named}
             )
-            inbox.put_urgent(on.ToolFinished(request, call.id, waited_to_model(told, named is not None), False))
+            inbox.put_urgent(on.ToolFinished(request, call.id, waited_to_model(outcomes, named is not None), False))
 
         def ended(answer: str | IkigaiError) -> None:
             inbox.put_urgent(on.ToolFinished(request, call.id, str(answer), isinstance(answer, IkigaiError)))
@@ -729,7 +729,7 @@ class Effects:
         if (turns := begun.data.get("turns")) is None:
             self._keep(call, self._runtime.waits.begin(wait, over))
         else:
-            asked = [AskedTurn(*one) for one in turns]
+            asked = [AskedTurn(*turn) for turn in turns]
             self._runtime.processes.begins_wait(self._uuid)
             self._keep(call, self._runtime.waits.begin_turns(wait, asked, begun.data["need"], ended))
 
@@ -747,9 +747,9 @@ class Effects:
         inbox, result = self._inbox, None
         if effect.event == AFTER_CALL:
             result = next(
-                one
-                for one in log.newest_first()
-                if one.kind == Kind.TOOL_RESULT and one.data.get("tool_use_id") == call.id
+                message
+                for message in log.newest_first()
+                if message.kind == Kind.TOOL_RESULT and message.data.get("tool_use_id") == call.id
             )
         text, failed = (None, False) if result is None else (result.content, bool(result.data.get("is_error")))
         asked = HookedCall(self._uuid, call.name, call.input, call.id, text, failed)
@@ -826,9 +826,9 @@ class Effects:
 
         def decided(decision: bool | str) -> None:
             reason = decision if isinstance(decision, str) else ""
-            told = storable(reason)
+            why = storable(reason)
             shown = (asked.sha256, "program", asked.definition, asked.build)
-            inbox.put_urgent(on.Decide(call.reply, call.id, decision is True, told, "", Future(), *shown))
+            inbox.put_urgent(on.Decide(call.reply, call.id, decision is True, why, "", Future(), *shown))
 
         self._runtime.executor.consult(lambda: approver(asked), self._runtime.processes.handle(self._uuid), decided)
 
@@ -850,7 +850,11 @@ class Effects:
 
 def begun_call(log: Log, call: str) -> Message:
     """Return the ``tool_call`` message with which a call was begun."""
-    return next(one for one in log.newest_first() if one.kind == Kind.TOOL_CALL and one.data["tool_use_id"] == call)
+    return next(
+        message
+        for message in log.newest_first()
+        if message.kind == Kind.TOOL_CALL and message.data["tool_use_id"] == call
+    )
 
 
 def held_output(state: State) -> int | None:

@@ -252,7 +252,7 @@ class Executor:
     @property
     def workspace(self) -> Path | None:
         """The directory of the first workspace; None without one."""
-        return next((one.directory for one in list(self._toolsets) if one.directory is not None), None)
+        return next((toolset.directory for toolset in list(self._toolsets) if toolset.directory is not None), None)
 
     def text_of(self, agent: str, path: str) -> str | None:
         """The text of a file as an agent sees it; None where no toolset knows the file. Thread-safe; may wait."""
@@ -505,8 +505,8 @@ class Executor:
                 threads.result(answered, self._held)
             except TimeoutError as error:
                 holder = self._watchdog.holder() or "Something"
-                told = f"The event loop did not close within {self._held:g} s. {holder} holds it: let it return."
-                raise TimedOut(told) from error
+                text = f"The event loop did not close within {self._held:g} s. {holder} holds it: let it return."
+                raise TimedOut(text) from error
             with contextlib.suppress(TimeoutError):
                 threads.result(ending, _PATIENCE)
         return ending.result()

@@ -114,14 +114,18 @@ class Instruments:
     def __init__(self, *instruments: Instrument) -> None:
         """Collect the hooks that each of these instruments overrides."""
         for name in HOOKS:
-            own = [one for one in instruments if getattr(type(one), name) is not getattr(Instrument, name)]
-            setattr(self, name, tuple(_called(one, name) for one in own))
+            own = [
+                instrument
+                for instrument in instruments
+                if getattr(type(instrument), name) is not getattr(Instrument, name)
+            ]
+            setattr(self, name, tuple(_called(instrument, name) for instrument in own))
 
 
 def check_instruments(instruments: object) -> list[Instrument]:
     """Check the instruments that a user has passed, and return them as a list. Raises `BadInput`."""
-    found = instruments if isinstance(instruments, Iterable) else [instruments]
-    return [check_type(one, Instrument, "instruments", "a list of Instrument") for one in found]
+    instrument_list = instruments if isinstance(instruments, Iterable) else [instruments]
+    return [check_type(instrument, Instrument, "instruments", "a list of Instrument") for instrument in instrument_list]
 
 
 def _called(instrument: Instrument, name: str) -> Callable[..., None]:

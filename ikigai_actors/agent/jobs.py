@@ -161,12 +161,12 @@ class ModelRequest(Job[ModelAnswer]):
 
         Returns a piece for each change of kind, and the next ``start``.
         """
-        end, found = len(self._texts), list[ReplyPiece]()
+        end, pieces = len(self._texts), list[ReplyPiece]()
         borders = [*self._kinds, (end, "")]
         for (begin, kind), (until, _) in pairwise(borders):
             if text := "".join(self._texts[max(begin, start) : min(until, end)]):
-                found.append((kind, text))
-        return found, end
+                pieces.append((kind, text))
+        return pieces, end
 
     def delta(self, delta: Delta) -> None:
         """Pass on a piece of the reply, unless the request is over. Raises `TypeError` if ``delta`` is no `Delta`."""
@@ -181,8 +181,8 @@ class ModelRequest(Job[ModelAnswer]):
             self._on_delta(delta)
 
     def _failed(self, error: BaseException) -> ModelAnswer:
-        found = causes(error)
-        cause = found[0] if len(found) == 1 else error  # a task group hides what it has ended with
+        chain = causes(error)
+        cause = chain[0] if len(chain) == 1 else error  # a task group hides what it has ended with
         match cause:
             case ProviderError(partial=str(), broke_off=bool(), retry_after=int() | float() | None) if _has_text(cause):
                 return cause

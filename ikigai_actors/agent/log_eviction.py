@@ -49,6 +49,6 @@ class LogEviction:
             self._since = 0
         if self._log_cache.in_memory() + self._log_cache.passages() > self._most:
             idle = [(used, agent) for agent in self._agents() if (used := agent.used) is not None]
-            idle.sort(key=lambda one: one[0])
+            idle.sort(key=lambda loaded: loaded[0])
             for _, agent in idle[: -(-len(idle) // _AT_ONCE)]:
                 agent.rest()

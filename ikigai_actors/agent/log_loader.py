@@ -67,8 +67,8 @@ class LogLoader(Service):
         for whole in (False, True):
             wanted = [(uuid, done) for uuid, done, entirely in batch if entirely is whole]
             uuids = [uuid for uuid, _ in wanted]
-            found = _result_of(partial(self._log_cache.load_many, uuids, whole=whole)) if uuids else []
-            logs = [found] * len(uuids) if isinstance(found, IkigaiError) else found
+            result = _result_of(partial(self._log_cache.load_many, uuids, whole=whole)) if uuids else []
+            logs = [result] * len(uuids) if isinstance(result, IkigaiError) else result
             for (_, done), log in zip(wanted, logs, strict=True):
                 done(log)
 

@@ -113,10 +113,10 @@ _LATER = {
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "settings": check_settings,
     "name": lambda name: None if name is None else check_name(name),
-    "more": lambda more: tuple(_new_child(*one) for one in more),
+    "more": lambda more: tuple(_new_child(*child) for child in more),
     "data": lambda data: _check_data(data),
     "always": lambda always: check_choice(always, "always", ("", TOOL, EXACT)),
-    "trials": lambda trials: tuple(_trial(*one) for one in trials),
+    "trials": lambda trials: tuple(_trial(*trial) for trial in trials),
     "how": lambda how: check_choice(how, "how", WAYS),
     "way": lambda way: check_choice(way, "way", ("", "apply", "branch")),
     "positions": lambda positions: tuple(check_count(position, "each of positions") for position in positions),
@@ -142,7 +142,7 @@ def encode(command: RemoteCommand, principal: str | None = None) -> tuple[str, s
     arguments = {name: getattr(command, name) for name in on.arguments_of(type(command))}
     if isinstance(command, on.ForkTrials):
         arguments["trials"] = [
-            one if one.go or one.begin else one[: on.TrialBirth._fields.index("go")] for one in command.trials
+            trial if trial.go or trial.begin else trial[: on.TrialBirth._fields.index("go")] for trial in command.trials
         ]
     sent = {name: value for name, value in arguments.items() if value or name not in _LATER}
     if (keyed := getattr(command.caller, "keyed", None)) is not None:
@@ -158,28 +158,28 @@ def decode(kind: str, body: str, caller: "RemoteCaller") -> RemoteCommand:
         raise BadInput(f"This ikigai knows no remote command {kind!r}: upgrade the process that runs the agents.")
     names = on.arguments_of(made)
     try:
-        given = json.loads(body)
-        known = {name: given.pop(name) for name in _KEPT_BY_CALLER if isinstance(given, dict) and name in given}
+        payload = json.loads(body)
+        known = {name: payload.pop(name) for name in _KEPT_BY_CALLER if isinstance(payload, dict) and name in payload}
         if ONCE in known:
             caller.keyed = call_in(known[ONCE], caller.key.agent), dict
         if PRINCIPAL in known:
             caller.principal = check_type(known[PRINCIPAL], str, PRINCIPAL, "text")
     except (ValueError, RecursionError) as error:
         raise BadInput(f"The arguments of this remote {kind} cannot be read: {error}.") from error
-    if not isinstance(given, dict) or not set(names) - _LATER <= given.keys() <= set(names):
-        raise BadInput(f"Expected {', '.join(names) or 'no arguments'} of a remote {kind}; got {shown(given)}.")
+    if not isinstance(payload, dict) or not set(names) - _LATER <= payload.keys() <= set(names):
+        raise BadInput(f"Expected {', '.join(names) or 'no arguments'} of a remote {kind}; got {shown(payload)}.")
     types = {field.name: field.type for field in fields(made)}
-    for name, value in given.items():
+    for name, value in payload.items():
         wanted: Any = types[name]
         if get_origin(wanted) is tuple:
             wanted = list  # as JSON has it
         if get_origin(wanted) is not Mapping and not isinstance(value, wanted):
             raise BadInput(f"Expected another value for {name} of a remote {kind}; got {shown(value)}.")
         if name in _CHECKS:
-            given[name] = _CHECKS[name](value)
-    if "child" in given and not is_agent_uuid(given["child"]):
-        raise BadInput(f"Expected a uuid as the child of a remote {kind}; got {shown(given['child'])}.")
-    return made(**given, caller=caller)
+            payload[name] = _CHECKS[name](value)
+    if "child" in payload and not is_agent_uuid(payload["child"]):
+        raise BadInput(f"Expected a uuid as the child of a remote {kind}; got {shown(payload['child'])}.")
+    return made(**payload, caller=caller)
 
 
 def _new_child(uuid: Any = None, name: Any = None, prompt: Any = None, *_: Any) -> on.NewChild:
@@ -191,10 +191,10 @@ def _new_child(uuid: Any = None, name: Any = None, prompt: Any = None, *_: Any) 
 def _trial(uuid: Any = None, of: Any = None, at: Any = None, prompt: Any = None, *more: Any) -> on.TrialBirth:
     sound = is_agent_uuid(uuid) and is_agent_uuid(of) and type(at) is int and isinstance(prompt, str | None)
     more = (*more, False, []) if len(more) == 3 else more  # an older version sends no more
-    if not sound or [type(one) for one in more] != [dict, dict, dict, bool, list]:
+    if not sound or [type(field) for field in more] != [dict, dict, dict, bool, list]:
         raise BadInput(f"Expected a uuid, a position and facts of each trial of a remote command; got {shown(uuid)}.")
     data, settings, facts, go, begin = more
-    copies = tuple(_copy(*one) if isinstance(one, list) else _copy() for one in begin)
+    copies = tuple(_copy(*entry) if isinstance(entry, list) else _copy() for entry in begin)
     return on.TrialBirth(uuid, of, at, prompt, _check_data(data), check_settings(settings), facts, go, copies)
 
 
@@ -247,7 +247,7 @@ def keyed_of(step: Step) -> tuple[KeyedCall, Any] | None:
     caller = step.caller
     if not isinstance(caller, Future) or caller.keyed is None:
         return None
-    answers = (one.value for one in step.effects if isinstance(one, Answer) and one.caller is caller)
+    answers = (effect.value for effect in step.effects if isinstance(effect, Answer) and effect.caller is caller)
     call: KeyedCall = caller.keyed[0]
     return next(((call, value) for value in answers), None)
 
@@ -258,9 +258,9 @@ def step_by_principal(step: Step) -> Step:
     if not isinstance(caller, RemoteCaller) or caller.principal is None or not isinstance(unit, LogUnit):
         return step
     who = caller.principal
-    births = tuple(replace(one, messages=naming(one.messages, who)) for one in unit.births)
-    born = {one.uuid: one for one in births}
-    effects = tuple(Spawn(born[one.birth.uuid]) if isinstance(one, Spawn) else one for one in step.effects)
+    births = tuple(replace(birth, messages=naming(birth.messages, who)) for birth in unit.births)
+    born = {birth.uuid: birth for birth in births}
+    effects = tuple(Spawn(born[effect.birth.uuid]) if isinstance(effect, Spawn) else effect for effect in step.effects)
     return replace(step, unit=replace(unit, messages=naming(unit.messages, who), births=births), effects=effects)
 
 
@@ -272,7 +272,7 @@ def remote_command_of(step: Step) -> tuple[RemoteCaller, Any] | None:
     caller = step.caller
     if not isinstance(caller, RemoteCaller):
         return None
-    answers = (one.value for one in step.effects if isinstance(one, Answer) and one.caller is caller)
+    answers = (effect.value for effect in step.effects if isinstance(effect, Answer) and effect.caller is caller)
     return next(((caller, value) for value in answers), None)
 
 

@@ -28,7 +28,9 @@ _HOSTS_KNOWN = 5.0
 
 def part_of(limits: Limits, hosts: int) -> Limits:
     """Return the part of the limits that one of several hosts may use."""
-    parts = ((one if one is None else max(one // hosts, 1)) for one in (limits.in_flight, limits.requests_per_minute))
+    parts = (
+        (limit if limit is None else max(limit // hosts, 1)) for limit in (limits.in_flight, limits.requests_per_minute)
+    )
     return Limits(*parts)
 
 

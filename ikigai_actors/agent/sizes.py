@@ -114,7 +114,7 @@ def parts_of(log: Log, settings: Mapping[str, Any], tools: Sequence[Mapping[str,
     elide, per_byte = log.elided(head), tokens_per_byte(log, head)
     summary, prompt = log.opening(head)
     shown = [*log.spoken(head), *([] if prompt is None else [prompt])]
-    tokens = [(tokens_of(one, per_byte, elide), one.kind == Kind.TOOL_RESULT) for one in shown]
+    tokens = [(tokens_of(message, per_byte, elide), message.kind == Kind.TOOL_RESULT) for message in shown]
     return {
         "system": int(_system_bytes(settings) * UNTOLD),
         **({} if tools is None else {"tools": int(_tools_bytes(tools) * UNTOLD)}),
@@ -150,7 +150,7 @@ def request_tokens(log: Log, head: int, model: str, fixed: int = 0) -> int:
             read = usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens
             return read + usage.output_tokens + ceil(since * _MARGIN)
         since += tokens_of(message, per_byte, elide)
-    opening = sum(tokens_of(one, per_byte) for one in log.opening(head) if one is not None)
+    opening = sum(tokens_of(entry, per_byte) for entry in log.opening(head) if entry is not None)
     return ceil((since + opening + fixed) * _MARGIN)
 
 

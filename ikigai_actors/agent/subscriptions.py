@@ -390,18 +390,18 @@ class Publisher:
     @property
     def is_heard_of_agents(self) -> bool:
         """Whether a subscriber asks for events of agents."""
-        return any(one.is_of_agents for one in self._subscriptions)
+        return any(subscription.is_of_agents for subscription in self._subscriptions)
 
     @property
     def is_heard_of_replies(self) -> bool:
         """Whether a subscriber asks for the pieces of replies in progress."""
-        return any(one.is_of_replies for one in self._subscriptions)
+        return any(subscription.is_of_replies for subscription in self._subscriptions)
 
     def publish(self, event: Event) -> None:
         """Pass an event to every subscriber that asks for it. Never waits."""
         if isinstance(event, ToolTrouble):
             with self._lock:
-                if not any(one.asks_for(ToolTrouble) for one in self._subscriptions):
+                if not any(listener.asks_for(ToolTrouble) for listener in self._subscriptions):
                     self._unheard = [*self._unheard[1 - _MOST_UNHEARD :], event]
                     return
         for subscription in self._subscriptions:

@@ -146,8 +146,8 @@ class Toolbox:
     @property
     def definitions(self) -> tuple[Definition, ...]:
         """The definitions of the tools, by name. Built-in calls have none."""
-        known = sorted((name, one) for name, one in self._traits.items() if one.definition)
-        return tuple(Definition(one.definition, name, one.definition_body) for name, one in known)
+        known = sorted((name, trait) for name, trait in self._traits.items() if trait.definition)
+        return tuple(Definition(trait.definition, name, trait.definition_body) for name, trait in known)
 
     def add_programs(self, programs: "ProgramTools") -> None:
         """Give agents whose model is a program only the calls of programs."""
@@ -238,17 +238,17 @@ class Toolbox:
 
     def asked(self, agent: str, calls: Iterable[Call]) -> dict[str, Asked]:
         """Return the parts of an agent's calls to which the patterns of rules apply, by the id of the call."""
-        found: dict[str, Asked] = {}
+        asked_by_call: dict[str, Asked] = {}
         for call in calls:
             subject = traits.subject if (traits := self._traits.get(call.name)) is not None else None
             if subject is not None:
-                found[call.id] = Asked(subject.compared, subject.of(agent, call.input))
-        return found
+                asked_by_call[call.id] = Asked(subject.compared, subject.of(agent, call.input))
+        return asked_by_call
 
     def offer(
         self,
         settings: Mapping[str, Any],
-        found: FoundTools | None = None,
+        found_tools: FoundTools | None = None,
         by_reference: bool = False,
         wanted: Expected | None = None,
     ) -> Offer:
@@ -258,7 +258,7 @@ class Toolbox:
 
         Args:
             settings: the settings of the agent.
-            found: the tools that the model has found; None where all tools are shown to it (see `finds`).
+            found_tools: the tools that the model has found; None where all tools are shown to it (see `finds`).
             by_reference: whether the model's service loads a tool's description when a result refers to the tool.
             wanted: the value that the turn must give. The tool for it is then the last, and ``exit`` takes the value
                 too.
@@ -267,21 +267,26 @@ class Toolbox:
             ProviderError: as for `names`.
         """
         names = self.names(settings)
-        if found is None:
+        if found_tools is None:
             every = self._typed(self._described(names, settings), wanted)
             return Offer(every, every)
         there = [name for name in names if not self._traits[name].deferred]
-        here = [*sorted([*there, FIND_TOOLS]), *(name for name in found.kept if name in names and name not in there)]
-        shown = [name for name in found.shown if name in names and name not in here]
+        here = [
+            *sorted([*there, FIND_TOOLS]),
+            *(name for name in found_tools.kept if name in names and name not in there),
+        ]
+        shown = [name for name in found_tools.shown if name in names and name not in here]
         read = self._typed(self._described((*here, *shown), settings), wanted)
         if not by_reference:
             return Offer(read, read)
         later = [self._later(name) for name in names if name not in here]
         return Offer(self._typed([*self._described(here, settings), *later], wanted), read)
 
-    def size(self, settings: Mapping[str, Any], wanted: Expected | None = None, found: FoundTools | None = None) -> int:
+    def size(
+        self, settings: Mapping[str, Any], wanted: Expected | None = None, found_tools: FoundTools | None = None
+    ) -> int:
         """Return the bytes of the tools that an agent's model reads, as JSON. Raises as `offer` does."""
-        described = self.offer(settings, found, wanted=wanted).read
+        described = self.offer(settings, found_tools, wanted=wanted).read
         latest, size = self._sized
         if described != latest:  # agents that ask one after the other mostly have the same tools
             size = size_as_json(described)
@@ -290,8 +295,11 @@ class Toolbox:
 
     def _described(self, names: Sequence[str], settings: Mapping[str, Any] = NO_DATA) -> list[Mapping[str, Any]]:
         known, own = BUILTIN_CALLS, self._tools
-        found = [known[name].described if name in known else own[name].describe() for name in names]
-        return [FORK_CALL.described_for(settings) if one is FORK_CALL.described else one for one in found]
+        describeds = [known[name].described if name in known else own[name].describe() for name in names]
+        return [
+            FORK_CALL.described_for(settings) if described is FORK_CALL.described else described
+            for described in describeds
+        ]
 
     def _later(self, name: str) -> Mapping[str, Any]:
         """The description of a tool that is not before the model, always the same for each."""
@@ -302,7 +310,7 @@ class Toolbox:
     def _typed(self, tools: Sequence[Mapping[str, Any]], wanted: Expected | None) -> tuple[Mapping[str, Any], ...]:
         if wanted is None:
             return tuple(tools)
-        return (*(described_exit(one, wanted) if one["name"] == EXIT else one for one in tools), form_of(wanted))
+        return (*(described_exit(tool, wanted) if tool["name"] == EXIT else tool for tool in tools), form_of(wanted))
 
     def _here(self, name: str, traits: ToolTraits) -> ToolTraits:
         """The traits of a tool in this process."""
@@ -321,12 +329,12 @@ def finds(settings: Mapping[str, Any], by_reference: bool) -> bool:
     return settings.get("tools") is None and (defer == "on" or (defer == "auto" and by_reference))
 
 
-def gone_from(offer: Offer, found: FoundTools) -> frozenset[str]:
+def gone_from(offer: Offer, found_tools: FoundTools) -> frozenset[str]:
     """Return the tools that were found before and do not exist any more.
 
     A service refuses results that refer to them.
     """
-    return frozenset(found.all) - {one["name"] for one in offer.sent if one.get("defer_loading")}
+    return frozenset(found_tools.all) - {tool["name"] for tool in offer.sent if tool.get("defer_loading")}
 
 
 @cache  # each start asks

@@ -103,7 +103,7 @@ class Waiter(WaitTarget):
     _done: _Done
     pending: set[str] = field(default_factory=set)
     """The uuids for which the wait still waits; the uuid of the mailbox means mail from anybody."""
-    found: dict[str, WaitResult] = field(default_factory=dict)
+    results: dict[str, WaitResult] = field(default_factory=dict)
     of_call: OpenWait | None = None
     """The wait in the registry of waits, if a call of the agent's model waits; else None."""
 
@@ -206,16 +206,18 @@ class Waits(Service):
 
         def late(tx: Transaction) -> str:
             ended = turns_over(tx, wait.mailbox, turns)
-            return json.dumps([{"turn": turn_name(one), **self._end_of(tx, one)} for one in ended], ensure_ascii=False)
+            return json.dumps(
+                [{"turn": turn_name(turn), **self._end_of(tx, turn)} for turn in ended], ensure_ascii=False
+            )
 
         def read(tx: Transaction) -> str | None:
             return late(tx) if len(turns_over(tx, wait.mailbox, turns)) >= need > 0 else None
 
         def left(tx: Transaction) -> set[str]:
             over = turns_over(tx, wait.mailbox, turns)
-            return {one.agent for one in turns if one not in over}
+            return {turn.agent for turn in turns if turn not in over}
 
-        agents = {one.agent for one in turns}
+        agents = {turn.agent for turn in turns}
         waiter = Probe(wait._replace(agents=tuple(agents)), self, done, agents, read=read, late=late, left=left)
         self._begin_call(waiter, needs_all=need >= len(agents))
         return waiter
@@ -279,7 +281,7 @@ class Waits(Service):
         if agents is not None and (isinstance(agents, str) or not isinstance(agents, Iterable)):
             raise BadInput(f"Expected agents to be a list of agents, or None for all mail; got {shown(agents)}.")
         named = None if agents is None else [*agents]
-        known = None if named is None else store.read(lambda tx: {one: _known(tx, one) for one in named})
+        known = None if named is None else store.read(lambda tx: {name: _known(tx, name) for name in named})
         acting = acting_agent.get(None)
         if known is not None and acting is not None and acting.uuid in known.values():
             raise WouldWaitForItself(
@@ -288,8 +290,8 @@ class Waits(Service):
 
         def by_agent(answers: WaitResults) -> dict[Any, WaitResult]:
             if known is None:
-                return {handle(uuid) if uuid else PERSON: found for uuid, found in answers.items()}
-            return {one: WaitResult.UNKNOWN if uuid is None else answers[uuid] for one, uuid in known.items()}
+                return {handle(uuid) if uuid else PERSON: result for uuid, result in answers.items()}
+            return {name: WaitResult.UNKNOWN if uuid is None else answers[uuid] for name, uuid in known.items()}
 
         uuids = None if known is None else tuple(dict.fromkeys(uuid for uuid in known.values() if uuid is not None))
         now = self._clock.now_ms()
@@ -465,7 +467,7 @@ def _answered(
         if answers is not None:
             ended[waiter] = answers
         elif waiter in over:
-            ended[waiter] = {**dict.fromkeys(waiter.wait.agents or (), WaitResult.TIMEOUT), **waiter.found}
+            ended[waiter] = {**dict.fromkeys(waiter.wait.agents or (), WaitResult.TIMEOUT), **waiter.results}
     return ended
 
 
@@ -488,9 +490,9 @@ def _of_anybody(tx: Transaction, waiter: Waiter, rows: Mapping[str, _Row]) -> Wa
     if row.unread:
         kinds: dict[str, WaitResult] = {}
         for sender, kind in unread_kinds(tx, uuid):
-            found = WaitResult.DEAD if kind == EXIT else WaitResult.MAIL
+            result = WaitResult.DEAD if kind == EXIT else WaitResult.MAIL
             kinds[sender or PERSON] = (
-                WaitResult.MAIL if WaitResult.MAIL in (found, kinds.get(sender or PERSON)) else found
+                WaitResult.MAIL if WaitResult.MAIL in (result, kinds.get(sender or PERSON)) else result
             )
         return kinds
     if row.status == Status.DEAD:
@@ -511,13 +513,13 @@ def _of_each(
 
     wrote = letters(looked_at)
     for uuid in looked_at & waiter.pending:
-        if (found := _found(rows.get(uuid), uuid in wrote, uuid in rest)) is not None:
-            waiter.found[uuid] = found
-    waiter.pending.difference_update(waiter.found)
+        if (result := _found(rows.get(uuid), uuid in wrote, uuid in rest)) is not None:
+            waiter.results[uuid] = result
+    waiter.pending.difference_update(waiter.results)
     if waiter.pending:
         return None
-    waiter.found.update(dict.fromkeys(letters(wait.agents or ()), WaitResult.MAIL))
-    return {uuid: waiter.found[uuid] for uuid in wait.agents or ()}
+    waiter.results.update(dict.fromkeys(letters(wait.agents or ()), WaitResult.MAIL))
+    return {uuid: waiter.results[uuid] for uuid in wait.agents or ()}
 
 
 def _found(row: _Row | None, wrote: bool, is_idle: bool) -> WaitResult | None:

@@ -60,10 +60,12 @@ class Bisected(ExperimentResult):
     def _report(self, facts: Facts) -> ExperimentReport:
         book = self.experiment.book
         probes = [
-            (one, book.judged[number].verdict) for number, one in sorted(book.trials.items()) if number in book.judged
+            (trial, book.judged[number].verdict)
+            for number, trial in sorted(book.trials.items())
+            if number in book.judged
         ]
         ended = [f"It ended before its plan: {self.ended}."] if self.ended else []
-        told = [self._sentence(), *ended]
+        sentences = [self._sentence(), *ended]
         rows = [
             ReportRow(
                 (
@@ -90,8 +92,8 @@ class Bisected(ExperimentResult):
         names = ("position", "answer", "sure", "probes", "curve", "ended")
         return ExperimentReport(
             f"Bisection: {f'message {self.position}' if self.answer == STEP else self.answer}",
-            told,
-            told,
+            sentences,
+            sentences,
             ["trial", "message", "bad there", "verdict", "why", "answer"],
             rows,
             {**{name: getattr(self, name) for name in names}, "trials": trials},
@@ -245,7 +247,7 @@ def _dearest_probe(
 
     Raises `BadInput` when a model cannot be asked, and `ProviderMissing` where nobody is there to be asked.
     """
-    writers = {str(one.data.get("model", "")) for one in counting if one.kind == Kind.ASSISTANT} - {""}
+    writers = {str(message.data.get("model", "")) for message in counting if message.kind == Kind.ASSISTANT} - {""}
     ids = [message.id for message in counting]
 
     def requests_at(place: int) -> list[TurnRequest]:
@@ -255,7 +257,7 @@ def _dearest_probe(
         return [request for turn in behind for request in turn.requests if request.was_answered]
 
     def tokens_at(place: int) -> int:
-        return sum(one.usage.all_tokens for one in requests_at(place) if one.usage is not None)
+        return sum(request.usage.all_tokens for request in requests_at(place) if request.usage is not None)
 
     settings = settings_of(agent.system, agent.uuid, places)
     for place in places:
@@ -265,7 +267,9 @@ def _dearest_probe(
         alike.setdefault(id(settings[place]), []).append(place)
     # Of places with equal settings the first has the most after it.
     dearest = [same[0] if again is not None else max(same, key=tokens_at) for same in alike.values()]
-    return largest([expected_trial(agent.system, requests_at(one), settings[one], judge=judge) for one in dearest])
+    return largest(
+        [expected_trial(agent.system, requests_at(probe), settings[probe], judge=judge) for probe in dearest]
+    )
 
 
 def said_of(verdict: Verdict) -> str:
@@ -278,22 +282,24 @@ def _weights(places: Sequence[int], prior: Mapping[int, float] | None) -> list[f
     if prior is None:
         return None
     check_mapping(prior, "prior", "a dict from positions to weights")
-    for one in prior:
-        if isinstance(one, bool) or one not in places:
-            raise BadInput(f"Expected the positions of prior to be places that are probed; {one!r} is none.")
-        if not is_weight(prior[one]):
-            raise BadInput(f"Expected the weights of prior to be numbers from 0 on; that of {one} is {prior[one]!r}.")
+    for place in prior:
+        if isinstance(place, bool) or place not in places:
+            raise BadInput(f"Expected the positions of prior to be places that are probed; {place!r} is none.")
+        if not is_weight(prior[place]):
+            raise BadInput(
+                f"Expected the weights of prior to be numbers from 0 on; that of {place} is {prior[place]!r}."
+            )
     return [float(prior.get(place, 1.0)) for place in places] + [1.0]
 
 
 def _bisected(experiment: Experiment, plan: Bisection, places: Sequence[int], sure: float) -> Bisected:
-    found, probability = plan.posterior.best
-    answer = STEP if 0 < found < len(places) else NOTHING if found else START
+    place, probability = plan.posterior.best
+    answer = STEP if 0 < place < len(places) else NOTHING if place else START
     if probability < sure:
         answer = UNSURE
     curve = list(zip(places, accumulate(plan.posterior.probabilities), strict=False))
     return Bisected(
-        places[found] if answer == STEP else None,
+        places[place] if answer == STEP else None,
         answer,
         probability,
         len(experiment.book.judged),

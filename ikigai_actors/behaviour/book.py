@@ -92,10 +92,11 @@ def birth_facts(trial: TrialRecord) -> dict[str, Any]:
 
 def verdicts_note(judged: Mapping[int, JudgedTrial]) -> dict[str, Any]:
     """Return the data of the note that records these verdicts of one run."""
-    by = {one.by for one in judged.values() if one.by}
+    by = {judgement.by for judgement in judged.values() if judgement.by}
     return {
         **({"by": min(by)} if by else {}),
         "verdicts": [
-            [number, one.verdict.score, one.verdict.why, one.verdict.over, one.end] for number, one in judged.items()
+            [number, judgement.verdict.score, judgement.verdict.why, judgement.verdict.over, judgement.end]
+            for number, judgement in judged.items()
         ],
     }

@@ -39,8 +39,8 @@ class ReplayCase(NamedTuple):
 
     def requests(self) -> tuple[TurnRequest, ...]:
         """Return the requests of the recorded turn that its replay makes again, without failed and interrupted ones."""
-        made = (one for one in self.turn.requests if self._known < one.position <= self.turn.end)
-        return tuple(one for one in made if one.was_answered)
+        made = (request for request in self.turn.requests if self._known < request.position <= self.turn.end)
+        return tuple(request for request in made if request.was_answered)
 
     def words(self) -> list[RecordedWord]:
         """Return the recorded steering messages that the replay is given."""
@@ -117,7 +117,7 @@ def _whole(turn: Turn) -> ReplayCase:
 def _from(turn: Turn, at: int) -> Turn:
     """The part of a turn after a position."""
     calls = tuple(call for call in turn.calls if call.position > at)
-    return replace(turn, calls=calls, words=tuple(one for one in turn.words if one.position > at))
+    return replace(turn, calls=calls, words=tuple(word for word in turn.words if word.position > at))
 
 
 def _prompted(turn: Turn, prompt: str) -> TrialStart:
@@ -152,10 +152,10 @@ def _edited(turn: Turn, edit: Mapping[int, str]) -> ReplayCase:
             kind = messages[position].kind
             raise BadInput(f"Message {position} is of kind {kind}: edit a prompt, a reply with calls, or a result.")
     replies = _replies(turn, list(messages.values()))
-    reply = max((one for one in replies if one.id <= min(edit)), key=lambda one: one.id, default=None)
+    reply = max((kept for kept in replies if kept.id <= min(edit)), key=lambda reply: reply.id, default=None)
     if reply is None:
         raise BadInput(f"Message {min(edit)} cannot be gone on from: it was cut off.")
-    later = [one.id for one in replies if one.id > reply.id]
+    later = [other.id for other in replies if other.id > reply.id]
     end = min(later, default=turn.end + 1)
     if not reply.calls or max(edit) >= end:
         text = "nothing goes on from it" if not reply.calls else "the edits are of several steps"
@@ -163,7 +163,7 @@ def _edited(turn: Turn, edit: Mapping[int, str]) -> ReplayCase:
     cut = next((call for call in turn.calls if call.position == reply.id and call.result is None), None)
     if cut is not None:
         raise BadInput(f"The reply at {reply.id} cannot be gone on from: its call of {cut.name} has no result.")
-    begin = _copies([one for one in messages.values() if reply.id <= one.id < end], edit)
+    begin = _copies([message for message in messages.values() if reply.id <= message.id < end], edit)
     return ReplayCase(_from(turn, reply.id - 1), _going(turn, reply.id - 1)._replace(begin=begin))
 
 
@@ -196,7 +196,7 @@ def _calls_with_ids(reply: Message, text: str, ids: Any) -> dict[str, Any]:
         kept = [block for block in blocks if block.get("type") != "text"]
         first_call = next(place for place, block in enumerate(kept) if block.get("type") == "tool_use")
         blocks = [*kept[:first_call], {"type": "text", "text": text}, *kept[first_call:]]
-    return {"blocks": [{**one, "id": next(ids)} if one.get("type") == "tool_use" else one for one in blocks]}
+    return {"blocks": [{**block, "id": next(ids)} if block.get("type") == "tool_use" else block for block in blocks]}
 
 
 def _messages(turn: Turn) -> list[Message]:
@@ -205,4 +205,4 @@ def _messages(turn: Turn) -> list[Message]:
 
 
 def _replies(turn: Turn, messages: Sequence[Message]) -> list[Message]:
-    return [one for one in messages if one.is_whole_reply]
+    return [message for message in messages if message.is_whole_reply]

@@ -34,12 +34,12 @@ class Difference:
 
 def differences(recorded: Turn, again: Turn) -> tuple[Difference, ...]:
     """The differences, in the order of the recorded turn."""
-    found = [*_of_calls(recorded, again), *_of_words(recorded, again)]
+    result = [*_of_calls(recorded, again), *_of_words(recorded, again)]
     if recorded.how != again.how:
-        found.append(Difference(recorded.end, "end", recorded.how, again.how))
+        result.append(Difference(recorded.end, "end", recorded.how, again.how))
     elif recorded.how == ANSWERED and recorded.text != again.text:
-        found.append(Difference(recorded.end, "text", recorded.text, again.text))
-    return tuple(found)
+        result.append(Difference(recorded.end, "text", recorded.text, again.text))
+    return tuple(result)
 
 
 def compared(calls: Sequence[TurnCall], ignore: Mapping[str, Sequence[str]] | None = None) -> list[tuple[str, str]]:
@@ -62,30 +62,30 @@ def as_words(value: Any) -> str:
 def _of_calls(recorded: Turn, again: Turn) -> list[Difference]:
     then, now = _sorted(recorded.calls), _sorted(again.calls)
     cut = again.how != ANSWERED
-    found: list[Difference] = []
+    differences: list[Difference] = []
     matcher = SequenceMatcher(None, compared(recorded.calls), compared(again.calls), autojunk=False)
     for tag, low, high, first, last in matcher.get_opcodes():
         if tag == "equal":
             continue
         both = min(high - low, last - first)
-        for one, other in zip(then[low:high], now[first:last], strict=False):
-            if one.name == other.name:
-                found.append(Difference(one.position, "arguments", one.input, other.input))
+        for call, other in zip(then[low:high], now[first:last], strict=False):
+            if call.name == other.name:
+                differences.append(Difference(call.position, "arguments", call.input, other.input))
             else:
-                found.append(Difference(one.position, "tool", one.name, other.name))
+                differences.append(Difference(call.position, "tool", call.name, other.name))
         if not (cut and last == len(now)):
-            found += (Difference(one.position, "missing", _call(one), None) for one in then[low + both : high])
+            differences += (Difference(call.position, "missing", _call(call), None) for call in then[low + both : high])
         place = then[high].position if high < len(then) else recorded.end
-        found += (Difference(place, "extra", None, _call(other)) for other in now[first + both : last])
-    return found
+        differences += (Difference(place, "extra", None, _call(other)) for other in now[first + both : last])
+    return differences
 
 
 def _of_words(recorded: Turn, again: Turn) -> list[Difference]:
-    given = {one.data.get("from") for one in again.words}
+    positions = {word.data.get("from") for word in again.words}
     return [
-        Difference(one.position, "word", one.text, not_given(number))
-        for number, one in enumerate(recorded.words, 1)
-        if one.position not in given
+        Difference(word.position, "word", word.text, not_given(number))
+        for number, word in enumerate(recorded.words, 1)
+        if word.position not in positions
     ]
 
 

@@ -186,10 +186,10 @@ class Driver:
         """Commit all verdicts, and births; return False when these are not allowed, and only verdicts were written."""
         if not self._unwritten and not born:
             return True
-        records = [_record(one.trial, unused_uuid(self._system)) for one in born]
+        records = [_record(entry.trial, unused_uuid(self._system)) for entry in born]
         births = [
-            NewTrial(record.agent, *one.start[:5], birth_facts(record), one.start.go, one.start.begin)
-            for one, record in zip(born, records, strict=True)
+            NewTrial(record.agent, *entry.start[:5], birth_facts(record), entry.start.go, entry.start.begin)
+            for entry, record in zip(born, records, strict=True)
         ]
         verdicts, self._unwritten = self._unwritten, {}  # a unit that fails is not tried again
         try:
@@ -201,9 +201,9 @@ class Driver:
             if verdicts:
                 self._experiment.write(verdicts_note(verdicts), ())
             return False
-        for one, record in zip(born, records, strict=True):
+        for entry, record in zip(born, records, strict=True):
             self._book.trials[record.number] = record
-            one.agent = self._system.handle(record.agent)
+            entry.agent = self._system.handle(record.agent)
         return True
 
     def _before_cold(self) -> int:
@@ -212,11 +212,11 @@ class Driver:
         A trial that goes on from another one finds the prefix that the other one's request has written.
         """
         cold: set[tuple[str, int, str]] = set()
-        for one in self._window:
-            if one.agent is None and one.trial.of == 0 and one.prefix in cold:
-                return self._unborn.index(one)
-            if one.prefix not in self._warm:
-                cold.add(one.prefix)
+        for entry in self._window:
+            if entry.agent is None and entry.trial.of == 0 and entry.prefix in cold:
+                return self._unborn.index(entry)
+            if entry.prefix not in self._warm:
+                cold.add(entry.prefix)
         return len(self._unborn)
 
 

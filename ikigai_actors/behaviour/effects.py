@@ -33,11 +33,11 @@ def effects(
         words: the recorded words that the trial is given: the fields of `RecordedWord`.
     """
     named = sorted(run)
-    recorded = [list(one) for one in record]
-    told = {"run": named, "missing": missing, **({"once": True} if once else {})}
-    told |= {"files": files} if files != SHARE else {}
-    told |= {"words": [list(one) for one in words]} if words else {}
-    return {**({"record": recorded} if recorded else {}), **told}
+    recorded = [list(result) for result in record]
+    settings = {"run": named, "missing": missing, **({"once": True} if once else {})}
+    settings |= {"files": files} if files != SHARE else {}
+    settings |= {"words": [list(word) for word in words]} if words else {}
+    return {**({"record": recorded} if recorded else {}), **settings}
 
 
 def check_files(system: System, files: object) -> str:
@@ -92,13 +92,13 @@ def check_change(system: System, change: object) -> dict[str, Any]:
 
     Raises `BadInput` when one is unknown, or names an unknown model or tool.
     """
-    given = check_settings(check_mapping(change, "change", "a dict of settings"))
-    if "effects" in given:
+    settings = check_settings(check_mapping(change, "change", "a dict of settings"))
+    if "effects" in settings:
         raise BadInput("A change has no effects: run= names the tools that run in a replay.")
     for setting in ("model", "compact_model"):
-        if given.get(setting):
-            check_model(system, given[setting])
+        if settings.get(setting):
+            check_model(system, settings[setting])
     if (known := tools_of(system)) is not None:
-        for name in given.get("tools") or ():
+        for name in settings.get("tools") or ():
             check_known_tool(name, known)
-    return given
+    return settings

@@ -37,9 +37,12 @@ def expected_trial(
         BadInput: a model cannot be asked.
     """
     settings = settings_with(then, change)
-    writers = {one.model for one in requests if one.model}
+    writers = {request.model for request in requests if request.model}
     asked, summarised = (_asked(system, settings, writers, summary) for summary in (False, True))
-    expected = [ExpectedRequest((summarised if one.kind == Kind.SUMMARY else asked)[0], one.usage) for one in requests]
+    expected = [
+        ExpectedRequest((summarised if request.kind == Kind.SUMMARY else asked)[0], request.usage)
+        for request in requests
+    ]
     readers, models = [*asked, *summarised], [asked[0]]
     if hasattr(judge, "model"):
         judges = _asked(system, settings_with(settings, {"model": judge.model}) if judge.model else settings, writers)
@@ -47,7 +50,7 @@ def expected_trial(
         expected.append(ExpectedRequest(judges[0], None if read is None else Usage(read.all_tokens)))
         readers, models = [*readers, *judges], [*models, judges[0]]
     own = _own(system, then) if not writers or then.get("model") or then.get("compact_model") else set()
-    return trial_forecast(expected, models, [one.name for one in readers], writers | own)
+    return trial_forecast(expected, models, [reader.name for reader in readers], writers | own)
 
 
 def expected_answer(
@@ -57,7 +60,7 @@ def expected_answer(
 
     Raises `BadInput`, and `ProviderMissing` where nobody is there to be asked.
     """
-    reply = latest_such(system, uuid, at, lambda one: one.is_whole_reply)
+    reply = latest_such(system, uuid, at, lambda reader: reader.is_whole_reply)
     request, then = further_request([] if reply is None else [reply]), settings_of(system, uuid, [at])[at]
     check_answered(system, settings_with(then, change), [request.model] if request.model else [])
     return expected_trial(system, [request], then, change, judge)
@@ -82,8 +85,8 @@ def _asked(
     system: System, settings: Mapping[str, Any], writers: Iterable[str], summary: bool = False
 ) -> tuple[PricedModel, ...]:
     """The models that are asked; where only another process knows them, those that are named, or have been asked."""
-    if found := models_asked(system, settings, summary):
-        return found
+    if models := models_asked(system, settings, summary):
+        return models
     named = models_in((settings.get("compact_model") if summary else None) or settings.get("model"))
     return tuple(PricedModel(name, None) for name in named or sorted(writers) or [""])
 
@@ -93,5 +96,5 @@ def _own(system: System, settings: Mapping[str, Any]) -> set[str]:
     own: set[str] = set()
     for summary in (False, True):
         with suppress(BadInput):
-            own |= {one.name for one in _asked(system, settings, (), summary)}
+            own |= {reader.name for reader in _asked(system, settings, (), summary)}
     return own

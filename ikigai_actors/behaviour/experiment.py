@@ -88,16 +88,16 @@ def begin_experiment(system: System, terms: Mapping[str, Any], how: RunConfig) -
     text = json.dumps(terms, sort_keys=True)
     known: Mapping[str, Any] = json.loads(text)
     called = how.name or f"{terms['verb']}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    while (found := living_agent(system, called)) is not None and how.fresh:
+    while (living := living_agent(system, called)) is not None and how.fresh:
         stem, _, number = called.rpartition(".")
         called = f"{stem}.{int(number) + 1}" if stem and number.isdigit() else f"{called}.2"
-    if found is None and how.dry_run:
+    if living is None and how.dry_run:
         nobody = unused_uuid(system)
         experiment = Experiment(system.handle(nobody), Book(nobody, ()), how)
     else:
-        agent = found if found is not None else under.fork(budget=how.budget)
+        agent = living if living is not None else under.fork(budget=how.budget)
         experiment = Experiment(agent, Book(agent.uuid, agent.history(all=True)), how)
-    if found is None:
+    if living is None:
         if not how.dry_run:
             experiment.write({"terms": known}, ())
             try:

@@ -77,7 +77,7 @@ class Facts:
         facts = [
             ("experiment", self.called(self.experiment.uuid)),
             ("history of", ", ".join(map(self.called, self.of[:_MOST])) + more),
-            *((told, _words(self.terms.get(name))) for name, told in _TERMS.items()),
+            *((label, _words(self.terms.get(name))) for name, label in _TERMS.items()),
             ("answered by", ", ".join(name.removesuffix(":") for name in self.models)),
             ("when", _times(self.experiment.created_at, self.ended_at)),
             ("trials", f"{self.trials:,}, of which {self.judged:,} have a verdict"),
@@ -89,15 +89,15 @@ class Facts:
 
     def as_json(self) -> dict[str, Any]:
         """Return the facts as JSON data."""
-        one = self.experiment
+        agent = self.experiment
         return {
-            "experiment": None if one is None else one.uuid,
-            "name": None if one is None else one.name,
-            "label": None if one is None else self.called(one.uuid),
+            "experiment": None if agent is None else agent.uuid,
+            "name": None if agent is None else agent.name,
+            "label": None if agent is None else self.called(agent.uuid),
             "of": list(self.of),
             "terms": dict(self.terms),
             "models": list(self.models),
-            "began_at": None if one is None else iso_time(one.created_at),
+            "began_at": None if agent is None else iso_time(agent.created_at),
             "ended_at": iso_time(self.ended_at) if self.ended_at else None,
             "trials": self.trials,
             "judged": self.judged,
@@ -114,25 +114,25 @@ def facts_of(experiment: Experiment, of: Iterable[str] = (), named: Collection[s
         named: further agents that the report names.
     """
     system, book = experiment.agent.system, experiment.book
-    trials = [one.agent for one in book.trials.values()]
+    trials = [trial.agent for trial in book.trials.values()]
     terms, top = book.terms or {}, experiment.agent.uuid
     whose = tuple(dict.fromkeys(of)) or ((terms["of"],) if "of" in terms else ())
 
-    found = experiment_moment(system, top, trials, (*whose, *named))
-    latest = found.latest
-    replies = {uuid: one for uuid, one in latest.items() if one.kind in (Kind.ASSISTANT, Kind.OUTPUT)}
+    moment = experiment_moment(system, top, trials, (*whose, *named))
+    latest = moment.latest
+    replies = {uuid: message for uuid, message in latest.items() if message.kind in (Kind.ASSISTANT, Kind.OUTPUT)}
     return Facts(
-        next((one for one in found.agents if one.uuid == top), None),
-        found.labels,
+        next((agent for agent in moment.agents if agent.uuid == top), None),
+        moment.labels,
         whose,
         terms,
-        tuple(dict.fromkeys(name for one in replies.values() if (name := _model(one)))),
-        {uuid: one.content for uuid, one in replies.items()},
-        max((one.created_at for one in latest.values()), default=book.written_at),
+        tuple(dict.fromkeys(name for reply in replies.values() if (name := _model(reply)))),
+        {uuid: reply.content for uuid, reply in replies.items()},
+        max((message.created_at for message in latest.values()), default=book.written_at),
         len(trials),
         len(book.judged),
-        sum(one.spent_tokens for one in found.branch),
-        sum(one.spent_usd for one in found.branch),
+        sum(record.spent_tokens for record in moment.branch),
+        sum(record.spent_usd for record in moment.branch),
         outlives_process(system),
     )
 
@@ -153,7 +153,7 @@ def _words(term: object) -> str:
         case None | 1 | "turn":  # as it is where nothing is said
             return ""
         case list():
-            return "\n".join("go on" if one is None else str(one) for one in term)
+            return "\n".join("go on" if value is None else str(value) for value in term)
     return str(term)
 
 

@@ -30,20 +30,20 @@ def known_as(*parts: Any) -> Callable[[F], F]:
 
 def fingerprint(function: Callable[..., Any]) -> str:
     """Return eight letters that differ between functions with different code or parts. The same in each process."""
-    told = getattr(function, "known_as", None)
-    if told is None:
+    identity = getattr(function, "known_as", None)
+    if identity is None:
         method = function if hasattr(function, "__qualname__") else type(function).__call__
         plain = getattr(method, "__func__", method)
         code = getattr(plain, "__code__", None)
         named = [getattr(plain, "__module__", ""), getattr(plain, "__qualname__", type(function).__qualname__)]
-        told = json.dumps([*named, [] if code is None else _told(code)])
-    return hashlib.sha256(told.encode()).hexdigest()[:8]
+        identity = json.dumps([*named, [] if code is None else _told(code)])
+    return hashlib.sha256(identity.encode()).hexdigest()[:8]
 
 
 def _told(code: CodeType) -> list[Any]:
     # Those that are loaded: beside them the compiler leaves constants that it has folded, in the order of the source.
-    loaded = [one.argval for one in dis.get_instructions(code) if one.opcode in dis.hasconst]
-    constants = [_told(one) if isinstance(one, CodeType) else _constant(one) for one in loaded]
+    loaded = [instruction.argval for instruction in dis.get_instructions(code) if instruction.opcode in dis.hasconst]
+    constants = [_told(constant) if isinstance(constant, CodeType) else _constant(constant) for constant in loaded]
     return [code.co_code.hex(), constants, list(code.co_names)]
 
 

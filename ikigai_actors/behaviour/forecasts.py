@@ -99,22 +99,22 @@ def trial_forecast(
         readers: all models that may read the history, also those asked when another model fails.
         known: the models that have written the history, or are its agent's.
     """
-    told = [(one.model, one.usage) for one in requests if one.usage is not None]
+    usages = [(request.model, request.usage) for request in requests if request.usage is not None]
     writers = {"", *known}
     new = tuple(dict.fromkeys(name for name in readers if name not in writers))
     services = dict.fromkeys(map(_service, new))
-    asked = {one.name: one for one in (*models, *(one.model for one in requests)) if one.name}
+    asked = {model.name: model for model in (*models, *(request.model for request in requests)) if model.name}
     return Forecast(
         1,
         len(requests),
-        len(requests) - len(told),
-        sum(usage.all_tokens - usage.output_tokens for _, usage in told),
-        sum(usage.output_tokens for _, usage in told),
-        sum(model.price.of(usage) for model, usage in told if model.price is not None),
+        len(requests) - len(usages),
+        sum(usage.all_tokens - usage.output_tokens for _, usage in usages),
+        sum(usage.output_tokens for _, usage in usages),
+        sum(model.price.of(usage) for model, usage in usages if model.price is not None),
         tuple(asked),
         tuple(name for name, model in asked.items() if model.price is None),
         new,
-        tuple(one for one in services if one not in {OfflineProvider.name, *map(_service, writers)}),
+        tuple(service for service in services if service not in {OfflineProvider.name, *map(_service, writers)}),
     )
 
 
@@ -126,19 +126,19 @@ def total_of(forecasts: Iterable[Forecast]) -> Forecast:
         return sum(map(count, every))
 
     return Forecast(
-        sum_of(lambda one: one.trials),
-        sum_of(lambda one: one.requests),
-        sum_of(lambda one: one.unrecorded),
-        sum_of(lambda one: one.input_tokens),
-        sum_of(lambda one: one.output_tokens),
-        sum_of(lambda one: one.micro_dollars),
+        sum_of(lambda forecast: forecast.trials),
+        sum_of(lambda forecast: forecast.requests),
+        sum_of(lambda forecast: forecast.unrecorded),
+        sum_of(lambda forecast: forecast.input_tokens),
+        sum_of(lambda forecast: forecast.output_tokens),
+        sum_of(lambda forecast: forecast.micro_dollars),
         *_united(every),
     )
 
 
 def largest(forecasts: Sequence[Forecast]) -> Forecast:
     """Return the forecast of several trials with the most tokens, naming the models of all of them."""
-    most = max(forecasts, key=lambda one: (one.input_tokens + one.output_tokens, one.requests))
+    most = max(forecasts, key=lambda forecast: (forecast.input_tokens + forecast.output_tokens, forecast.requests))
     counts = most.trials, most.requests, most.unrecorded, most.input_tokens, most.output_tokens, most.micro_dollars
     return Forecast(*counts, *_united(forecasts))
 
@@ -146,10 +146,10 @@ def largest(forecasts: Sequence[Forecast]) -> Forecast:
 def _united(forecasts: Sequence[Forecast]) -> tuple[tuple[str, ...], ...]:
     """The names in several forecasts, each once: models, those without a price, new readers, and their services."""
     return (
-        tuple(dict.fromkeys(chain.from_iterable(one.models for one in forecasts))),
-        tuple(dict.fromkeys(chain.from_iterable(one.unpriced for one in forecasts))),
-        tuple(dict.fromkeys(chain.from_iterable(one.new_readers for one in forecasts))),
-        tuple(dict.fromkeys(chain.from_iterable(one.new_services for one in forecasts))),
+        tuple(dict.fromkeys(chain.from_iterable(forecast.models for forecast in forecasts))),
+        tuple(dict.fromkeys(chain.from_iterable(forecast.unpriced for forecast in forecasts))),
+        tuple(dict.fromkeys(chain.from_iterable(forecast.new_readers for forecast in forecasts))),
+        tuple(dict.fromkeys(chain.from_iterable(forecast.new_services for forecast in forecasts))),
     )
 
 

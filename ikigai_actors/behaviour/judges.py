@@ -50,7 +50,7 @@ def blocks(judge: J | None = None, *, timeout: float | None = None) -> J | Calla
     """
     check_timeout(timeout)
     if judge is None:
-        return lambda one: blocks(one, timeout=timeout)
+        return lambda message: blocks(message, timeout=timeout)
     check_plain_function(judge, "judge", "a function of a TrialRun")
     judge.blocks, judge.timeout = True, timeout  # type: ignore[attr-defined]  # functions have attributes
     return judge
@@ -146,9 +146,9 @@ def program(command: Sequence[str], *, score: bool = False, timeout: float | Non
         if done.status == SKIP:
             return Verdict(None, why)
         if not 0 <= done.status <= 127 or (score and done.status):
-            told = done.complained.strip() or "it says nothing"
+            complaint = done.complained.strip() or "it says nothing"
             raise BadInput(
-                f"The judge {command[0]!r} ended with exit code {done.status}: {told}. Fix it and run the same "
+                f"The judge {command[0]!r} ended with exit code {done.status}: {complaint}. Fix it and run the same "
                 "again: verdicts are kept."
             )
         if not score:
@@ -163,7 +163,7 @@ def program(command: Sequence[str], *, score: bool = False, timeout: float | Non
     return judge
 
 
-def evaluator(one: Any, *, expected: Any = None) -> Judge:
+def evaluator(candidate: Any, *, expected: Any = None) -> Judge:
     """Return a judge that uses an evaluator of pydantic-evals, or any object with such a method ``evaluate``.
 
     Its context has ``output``, the trial's value or text, ``inputs``, the trial's prompt, and ``expected_output``; no
@@ -172,9 +172,9 @@ def evaluator(one: Any, *, expected: Any = None) -> Judge:
     Raises:
         BadInput: it has no such method.
     """
-    evaluate = getattr(one, "evaluate", None)
-    if isinstance(one, type) or not callable(evaluate):
-        raise BadInput(f"Expected an evaluator, with a method evaluate; got {shown(one)}.")
+    evaluate = getattr(candidate, "evaluate", None)
+    if isinstance(candidate, type) or not callable(evaluate):
+        raise BadInput(f"Expected an evaluator, with a method evaluate; got {shown(candidate)}.")
 
     @blocks
     def judge(run: TrialRun) -> Verdict:
@@ -191,23 +191,25 @@ def evaluator(one: Any, *, expected: Any = None) -> Judge:
             attributes={},
             metrics={},
         )
-        found = evaluate(context)
-        return _verdict_of(asyncio.run(_awaited(found)) if inspect.isawaitable(found) else found)
+        outcome = evaluate(context)
+        return _verdict_of(asyncio.run(_awaited(outcome)) if inspect.isawaitable(outcome) else outcome)
 
     return judge
 
 
-async def _awaited(found: Any) -> Any:
-    return await found
+async def _awaited(awaitable: Any) -> Any:
+    return await awaitable
 
 
-def _verdict_of(found: Any) -> Verdict:
+def _verdict_of(outcome: Any) -> Verdict:
     """The verdict of what an evaluator returned: a value, a value with a reason, or several of them by name."""
-    if isinstance(found, Mapping):
-        several = [_verdict_of(one) for one in found.values()]
-        scores = [one.score for one in several if one.score is not None]
-        return Verdict(sum(scores) / len(scores) if scores else None, "; ".join(one.why for one in several if one.why))
-    value, why = getattr(found, "value", found), getattr(found, "reason", None) or ""
+    if isinstance(outcome, Mapping):
+        several = [_verdict_of(part) for part in outcome.values()]
+        scores = [verdict.score for verdict in several if verdict.score is not None]
+        return Verdict(
+            sum(scores) / len(scores) if scores else None, "; ".join(verdict.why for verdict in several if verdict.why)
+        )
+    value, why = getattr(outcome, "value", outcome), getattr(outcome, "reason", None) or ""
     if isinstance(value, str):
         return Verdict(None, why or value)  # a label is no score
     return Verdict(value, why)

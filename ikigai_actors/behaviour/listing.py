@@ -24,11 +24,11 @@ MOST_TRIALS = 5
 
 def books_of(notebooks: Notebooks) -> dict[str, Book]:
     """Return the books of experiments, by uuid; without unreadable ones, which fsck reports. Pure."""
-    found: dict[str, Book] = {}
+    books: dict[str, Book] = {}
     for uuid, messages in notebooks.items():
         with suppress(KeyError, TypeError, ValueError):
-            found[uuid] = Book(uuid, messages)
-    return found
+            books[uuid] = Book(uuid, messages)
+    return books
 
 
 def books_and_first_trials(notebooks: Notebooks) -> tuple[dict[str, Book], frozenset[str]]:
@@ -55,24 +55,24 @@ def listed_trials(
     notes: dict[str, str] = {}
     folded: set[str] = set()
     for uuid, book in books.items():
-        trials = [one for _, one in sorted(book.trials.items())]
-        left_out = [one.agent for one in trials[MOST_TRIALS:]] if len(trials) > 2 * MOST_TRIALS else []
+        trials = [trial for _, trial in sorted(book.trials.items())]
+        left_out = [trial.agent for trial in trials[MOST_TRIALS:]] if len(trials) > 2 * MOST_TRIALS else []
         more = f", {len(left_out):,} of them not shown: ikigai log {names.get(uuid, uuid)}" if left_out else ""
         notes[uuid] = f"{summary_of(book, names)}{more}"
-        folded.update(one for one in left_out if one != current)
-        for one in trials:
-            notes[one.agent] = f"trial {one.number} {_said(book, one)}"
+        folded.update(left for left in left_out if left != current)
+        for trial in trials:
+            notes[trial.agent] = f"trial {trial.number} {_said(book, trial)}"
     return ListedTrials(notes, _with_all_below(records, folded))
 
 
 def verdict_lines(book: Book, message: Message) -> list[str]:
     """The verdicts in a message of an experiment, a line each, with the trials' agents and prompts."""
-    numbers = [one[0] for one in message.data.get("verdicts", ()) if isinstance(one, list) and one]
+    numbers = [verdict[0] for verdict in message.data.get("verdicts", ()) if isinstance(verdict, list) and verdict]
     lines = []
     for number in numbers:
-        if (one := book.trials.get(number)) is not None:
+        if (trial := book.trials.get(number)) is not None:
             why = " ".join(book.judged[number].verdict.why.split())
-            lines.append(f"trial {number} ({name_by_uuid(one.agent)}) {_said(book, one)} {why}".rstrip())
+            lines.append(f"trial {number} ({name_by_uuid(trial.agent)}) {_said(book, trial)} {why}".rstrip())
     return lines
 
 
@@ -88,7 +88,9 @@ def summary_of(book: Book, names: Mapping[str, str] = {}) -> str:
     terms = book.terms or {}
     of = terms.get("of")
     what = f"{terms.get('verb')} of {names.get(of, name_by_uuid(of))}" if isinstance(of, str) else terms.get("verb")
-    scores = {number: score for number, one in book.judged.items() if (score := one.verdict.score) is not None}
+    scores = {
+        number: score for number, judgement in book.judged.items() if (score := judgement.verdict.score) is not None
+    }
     said = f"{what}: {len(book.trials):,} trial{'' if len(book.trials) == 1 else 's'}, {len(book.judged):,} judged"
     if not scores:
         return said
@@ -103,20 +105,20 @@ def summary_of(book: Book, names: Mapping[str, str] = {}) -> str:
 def _with_all_below(records: Sequence[AgentRecord], agents: Collection[str]) -> frozenset[str]:
     """The agents, and all that they supervise."""
     below: dict[str | None, list[str]] = {}
-    for one in records:
-        below.setdefault(one.supervisor_uuid, []).append(one.uuid)
-    found, waiting = set(agents), list(agents)
+    for record in records:
+        below.setdefault(record.supervisor_uuid, []).append(record.uuid)
+    uuids, waiting = set(agents), list(agents)
     while waiting:
-        children = [one for one in below.get(waiting.pop(), ()) if one not in found]
-        found.update(children)
+        children = [child for child in below.get(waiting.pop(), ()) if child not in uuids]
+        uuids.update(children)
         waiting += children
-    return frozenset(found)
+    return frozenset(uuids)
 
 
 def _experiments(system: "System", query: PageQuery) -> list[dict[str, Any]]:
     """The agents that are experiments, each with its terms. All of them have names."""
     notes = first_notes_of_named(system)
-    return [{"agent": one.agent_uuid, "terms": one.data["terms"]} for one in notes if "terms" in one.data]
+    return [{"agent": note.agent_uuid, "terms": note.data["terms"]} for note in notes if "terms" in note.data]
 
 
 def _experiment(system: "System", query: PageQuery) -> dict[str, Any]:
@@ -126,8 +128,10 @@ def _experiment(system: "System", query: PageQuery) -> dict[str, Any]:
     return {
         "agent": agent,
         "terms": book.terms,
-        "trials": [one._asdict() for one in book.trials.values()],
-        "verdicts": {number: {"end": one.end, **asdict(one.verdict)} for number, one in book.judged.items()},
+        "trials": [trial._asdict() for trial in book.trials.values()],
+        "verdicts": {
+            number: {"end": judgement.end, **asdict(judgement.verdict)} for number, judgement in book.judged.items()
+        },
     }
 
 

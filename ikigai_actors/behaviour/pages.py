@@ -59,7 +59,7 @@ class ExperimentReport:
     """The result of an experiment, in all the forms of reports."""
 
     title: str
-    told: Sequence[str]
+    sentences: Sequence[str]
     """The result, in sentences."""
     text: Sequence[str]
     """The whole report, as lines."""
@@ -77,7 +77,7 @@ class ExperimentReport:
         """
         rows = [[part for cell in row.cells for part in _cells(cell)] for row in self.rows]
         full = [any(row[place].text for row in rows) for place in range(len(self.head))]
-        columns = "".join(f"<th>{escape(one)}</th>" for one in compress(self.head, full))
+        columns = "".join(f"<th>{escape(cell)}</th>" for cell in compress(self.head, full))
         facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in about)
         title = escape(self.title)
         return (
@@ -85,7 +85,7 @@ class ExperimentReport:
             '<meta name="viewport" content="width=device-width">'
             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
             f"<title>{title}</title><style>{_STYLE}</style></head>\n<body><h1>{title}</h1>\n"
-            + "".join(f"<p>{escape(one)}</p>\n" for one in self.told)
+            + "".join(f"<p>{escape(sentence)}</p>\n" for sentence in self.sentences)
             + f"<dl>{facts}</dl>\n"
             + f'<div class="rows"><table><thead><tr>{columns}</tr></thead><tbody>\n'
             + "".join(_row(compress(cells, full), row.best) for cells, row in zip(rows, self.rows, strict=True))
@@ -97,9 +97,14 @@ class ExperimentReport:
         return json.dumps({**self.data, "about": about}, ensure_ascii=False)
 
 
-def difference_as_json(one: Difference) -> dict[str, Any]:
+def difference_as_json(difference: Difference) -> dict[str, Any]:
     """A difference as a JSON object."""
-    return {"position": one.position, "what": one.what, "recorded": one.recorded, "replayed": one.replayed}
+    return {
+        "position": difference.position,
+        "what": difference.what,
+        "recorded": difference.recorded,
+        "replayed": difference.replayed,
+    }
 
 
 def _cells(part: ReportCell | Difference) -> tuple[ReportCell, ...]:

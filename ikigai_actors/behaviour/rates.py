@@ -99,7 +99,7 @@ def _needed(rates: Sequence[float], at_least: float) -> int | None:
 def _needed_pairs(pairs: Sequence[float], margin: float) -> int | None:
     """How many cases that differ so show that the change is worse; or, where it does not look so, that it is not."""
     looks_worse = fmean(pairs) < -margin
-    like = pairs if looks_worse else [*pairs, *(-one for one in pairs)]  # as often for the better as for the worse
+    like = pairs if looks_worse else [*pairs, *(-pair for pair in pairs)]  # as often for the better as for the worse
 
     def interval(count: int) -> Interval:
         return interval_of_difference(like, count / len(like)) or _ANYWHERE
@@ -110,5 +110,5 @@ def _needed_pairs(pairs: Sequence[float], margin: float) -> int | None:
 
 
 def _means(scores: Scores) -> dict[int, float]:
-    judged = {case: [one for one in samples if one is not None] for case, samples in scores.items()}
+    judged = {case: [sample for sample in samples if sample is not None] for case, samples in scores.items()}
     return {case: fmean(samples) for case, samples in judged.items() if samples}

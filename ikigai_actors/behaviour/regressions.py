@@ -97,22 +97,22 @@ class RegressionReport(ExperimentResult):
         return BASELINE in (self.experiment.book.terms or {}).get("arms", ())
 
     def _facts(self) -> Facts:
-        named = [one.agent for one in self.failures]
+        named = [failure.agent for failure in self.failures]
         return facts_of(self.experiment, self.of, named)
 
     def _report(self, facts: Facts) -> ExperimentReport:
-        lines = [" ".join(_line(one, facts).split()) for one in self.failures]
+        lines = [" ".join(_line(failure, facts).split()) for failure in self.failures]
         rows = [
             ReportRow(
                 (
-                    name_cell(facts.whose(one.agent)),
-                    number_cell(None if one.agent == one.trial else one.position),
-                    ReportCell(one.prompt or ""),
-                    ReportCell(one.why),
-                    name_cell(facts.trial(one.number, one.trial)),
+                    name_cell(facts.whose(failure.agent)),
+                    number_cell(None if failure.agent == failure.trial else failure.position),
+                    ReportCell(failure.prompt or ""),
+                    ReportCell(failure.why),
+                    name_cell(facts.trial(failure.number, failure.trial)),
                 )
             )
-            for one in self.failures
+            for failure in self.failures
         ]
         names = "verdict", "rate", "interval", "baseline", "difference", "difference_interval", "margin", "at_least"
         counts = "cases", "needed", "undecided", "samples", "ended", "reasons"
@@ -124,7 +124,7 @@ class RegressionReport(ExperimentResult):
             [*self._told(), *lines],
             ["agent", "message", "prompt", "why", "trial"],
             rows,
-            {**data, "failures": [one._asdict() for one in self.failures]},
+            {**data, "failures": [failure._asdict() for failure in self.failures]},
         )
 
     def _told(self) -> list[str]:
@@ -214,23 +214,23 @@ def regress(
         if verdict.score is None:
             gave = "the check gave no verdict" if again.how == ANSWERED else f"the replay {again.how}"
             return Verdict(None, verdict.why or gave)
-        found = "; ".join(map(str, differences(recorded, again)))
-        return Verdict(verdict.score, verdict.why or found or f"the same answer: {again.text}")
+        text = "; ".join(map(str, differences(recorded, again)))
+        return Verdict(verdict.score, verdict.why or text or f"the same answer: {again.text}")
 
     experiment, played = replay_cases("regress", terms, arms, judge, config, fingerprint(check))
     failures = [
         Failure(
-            one.recorded.agent.uuid,
-            one.recorded.opens,
-            one.verdict.why,
-            one.agent.uuid,
-            one.number,
-            one.recorded.prompt,
+            trial.recorded.agent.uuid,
+            trial.recorded.opens,
+            trial.verdict.why,
+            trial.agent.uuid,
+            trial.number,
+            trial.recorded.prompt,
         )
-        for one in sorted(played, key=lambda one: (one.case, one.number))
-        if one.arm == CHANGED and _is_wrong(one.verdict)
+        for trial in sorted(played, key=lambda trial: (trial.case, trial.number))
+        if trial.arm == CHANGED and _is_wrong(trial.verdict)
     ]
-    verdicts = [(one.case, one.arm, one.verdict) for one in played]
+    verdicts = [(trial.case, trial.arm, trial.verdict) for trial in played]
     of = tuple(dict.fromkeys(case.turn.agent.uuid for case in terms.cases))
     return _report(experiment, verdicts, failures, arms, len(terms.cases) * samples * len(arms), margin, least, of)
 
@@ -279,7 +279,7 @@ def evaluate(
     config = RunConfig.of(evaluate, how)
     if isinstance(cases, str) or not isinstance(cases, Sequence) or not cases:
         raise BadInput(f"Expected cases to be a list of prompts, one or more; got {shown(cases)}.")
-    prompts = [check_text(one, "case") for one in cases]
+    prompts = [check_text(case, "case") for case in cases]
     system, place = agent.system, fork_position(agent.system, agent.uuid, at)
     changed, run = check_change(system, change), check_read_only(system, tools)
     arms = [CHANGED, BASELINE] if baseline else [CHANGED]
@@ -302,9 +302,9 @@ def evaluate(
         if number in book.judged
     ]
     failures = [
-        Failure(trial.agent, one.end, one.verdict.why, trial.agent, number, trial.prompt)
+        Failure(trial.agent, judgement.end, judgement.verdict.why, trial.agent, number, trial.prompt)
         for number, trial in sorted(book.trials.items())
-        if (one := book.judged.get(number)) and trial.arm == CHANGED and _is_wrong(one.verdict)
+        if (judgement := book.judged.get(number)) and trial.arm == CHANGED and _is_wrong(judgement.verdict)
     ]
     return _report(experiment, verdicts, failures, arms, plan.most, margin, at_least, (agent.uuid,))
 
@@ -348,11 +348,13 @@ def _is_wrong(verdict: Verdict) -> bool:
     return verdict.score is not None and verdict.score < BAD_BELOW
 
 
-def _line(one: Failure, facts: Facts) -> str:
+def _line(failure: Failure, facts: Facts) -> str:
     """A failure in a line. That of an evaluation has no record that could say what was asked."""
-    if one.agent == one.trial:
-        return f"trial {facts.trial(one.number, one.trial)} {': '.join(filter(None, (one.prompt, one.why)))}"
-    return f"{facts.called(one.agent)} {one.position} {one.why}; trial {facts.trial(one.number, one.trial)}"
+    if failure.agent == failure.trial:
+        said = ": ".join(filter(None, (failure.prompt, failure.why)))
+        return f"trial {facts.trial(failure.number, failure.trial)} {said}"
+    trial = facts.trial(failure.number, failure.trial)
+    return f"{facts.called(failure.agent)} {failure.position} {failure.why}; trial {trial}"
 
 
 def _check_margin(margin: object) -> None:

@@ -70,39 +70,39 @@ class Replay(ExperimentResult):
     @property
     def differences(self) -> list[Difference]:
         """The differences of all turns."""
-        return [one for turn in self.turns for one in turn.differences]
+        return [difference for turn in self.turns for difference in turn.differences]
 
     def _facts(self) -> Facts:
-        return facts_of(self.experiment, [one.recorded.agent.uuid for one in self.turns])
+        return facts_of(self.experiment, [turn.recorded.agent.uuid for turn in self.turns])
 
     def _report(self, facts: Facts) -> ExperimentReport:
-        found = [(one, difference) for one in self.turns for difference in one.differences]
+        differing = [(turn, difference) for turn in self.turns for difference in turn.differences]
         lines = []
-        for one, difference in found:
-            said = f"{facts.called(one.recorded.agent.uuid)} {difference}{_reason(one, difference)}"
-            lines.append(f"{' '.join(said.split())}; trial {facts.trial(one.number, one.agent.uuid)}")
+        for turn, difference in differing:
+            said = f"{facts.called(turn.recorded.agent.uuid)} {difference}{_reason(turn, difference)}"
+            lines.append(f"{' '.join(said.split())}; trial {facts.trial(turn.number, turn.agent.uuid)}")
         rows = [
             ReportRow(
                 (
-                    name_cell(facts.whose(one.recorded.agent.uuid)),
+                    name_cell(facts.whose(turn.recorded.agent.uuid)),
                     number_cell(difference.position),
-                    ReportCell(one.recorded.prompt or ""),
+                    ReportCell(turn.recorded.prompt or ""),
                     name_cell(difference.what),
                     difference,
-                    ReportCell(_reason(one, difference).removeprefix(": ")),
-                    name_cell(facts.trial(one.number, one.agent.uuid)),
+                    ReportCell(_reason(turn, difference).removeprefix(": ")),
+                    name_cell(facts.trial(turn.number, turn.agent.uuid)),
                 )
             )
-            for one, difference in found
+            for turn, difference in differing
         ]
-        kinds = dict(Counter(difference.what for _, difference in found))
+        kinds = dict(Counter(difference.what for _, difference in differing))
         turns = [
             {
-                **_turn_as_json(one.recorded),
-                "replayed": {**_turn_as_json(one.again), "agent": one.agent.uuid, "number": one.number},
-                "differences": list(map(difference_as_json, one.differences)),
+                **_turn_as_json(turn.recorded),
+                "replayed": {**_turn_as_json(turn.again), "agent": turn.agent.uuid, "number": turn.number},
+                "differences": list(map(difference_as_json, turn.differences)),
             }
-            for one in self.turns
+            for turn in self.turns
         ]
         counted = self._counted(kinds)
         return ExperimentReport(
@@ -115,10 +115,10 @@ class Replay(ExperimentResult):
         )
 
     def _counted(self, kinds: Mapping[str, int]) -> str:
-        differ = sum(bool(one.differences) for one in self.turns)
-        told = f"{differ} differ: {', '.join(f'{count} {what}' for what, count in kinds.items())}"
+        differ = sum(bool(turn.differences) for turn in self.turns)
+        text = f"{differ} differ: {', '.join(f'{count} {what}' for what, count in kinds.items())}"
         ended = f" It ended before all was replayed: {self.ended}." if self.ended else ""
-        return f"{len(self.turns)} replayed, {told if differ else 'none differs'}.{ended}"
+        return f"{len(self.turns)} replayed, {text if differ else 'none differs'}.{ended}"
 
 
 class Played(NamedTuple):
@@ -148,7 +148,7 @@ class Terms:
 
     def as_json(self, verb: str, arms: Sequence[str]) -> dict[str, Any]:
         """Return the terms of the experiment as JSON data; an experiment with the same terms is continued."""
-        where = [[one.turn.agent.uuid, one.turn.opens, one.turn.end, one.start.at] for one in self.cases]
+        where = [[case.turn.agent.uuid, case.turn.opens, case.turn.end, case.start.at] for case in self.cases]
         return {
             "verb": verb,
             "cases": len(self.cases),
@@ -197,11 +197,11 @@ def replay(
     terms = checked_terms(turns, change, edit, each, run, samples, missing)
     config = RunConfig.of(replay, how)
     experiment, played = replay_cases("replay", terms, [CHANGED], _differs, config)
-    found = [
-        ReplayedTurn(one.recorded, one.again, one.agent, differences(one.recorded, one.again), one.number)
-        for one in sorted(played, key=lambda one: (one.case, one.number))
+    replayed = [
+        ReplayedTurn(trial.recorded, trial.again, trial.agent, differences(trial.recorded, trial.again), trial.number)
+        for trial in sorted(played, key=lambda trial: (trial.case, trial.number))
     ]
-    return Replay(found, experiment=experiment)
+    return Replay(replayed, experiment=experiment)
 
 
 def checked_terms(
@@ -267,11 +267,11 @@ def replay_cases(
     plan = Each(prompts, samples=terms.samples, arms=arms, after=[case.after for case in cases])
     Driver(experiment, plan, start, judged, lambda number: expected[plan.trials[number - 1]]).run()
     played = []
-    for number, told in sorted(experiment.book.judged.items()):
+    for number, judgement in sorted(experiment.book.judged.items()):
         trial, agent = experiment.book.trials[number], experiment.agent_of(number)
         again, turn = seen.get(number) or _again(agent, terms.each), cases[trial.place].turn
-        is_of_another = told.by != by and (again.how == DIVERGED or not again.error)
-        verdict = judge(turn, again) if is_of_another else told.verdict
+        is_of_another = judgement.by != by and (again.how == DIVERGED or not again.error)
+        verdict = judge(turn, again) if is_of_another else judgement.verdict
         if is_of_another and how.on_trial is not None and not how.dry_run:
             asked = Trial(number, prompts[trial.place], trial.of, trial.place, trial.arm)
             how.on_trial(run_of(asked, agent, turn)[0], verdict)
@@ -293,7 +293,9 @@ def _expected(terms: Terms, arms: Sequence[str]) -> dict[tuple[int, str], Foreca
         settings, requests = then[case.start.of][case.start.at], case.requests()
         for arm in arms:
             change = {} if arm == BASELINE else terms.change
-            check_answered(terms.system, settings_with(settings, change), [one.model for one in requests if one.model])
+            check_answered(
+                terms.system, settings_with(settings, change), [request.model for request in requests if request.model]
+            )
             expected[place, arm] = expected_trial(terms.system, requests, settings, change)
     return expected
 
@@ -314,7 +316,7 @@ def _since(terms: Terms, case: ReplayCase) -> dict[str, Any]:
     """The settings that were changed between a turn and the one from whose replay it goes on."""
     if case.after is None:
         return {}
-    starts = (one.start for one in (terms.cases[case.after], case))
+    starts = (each.start for each in (terms.cases[case.after], case))
     then, now = (settings_of_position(terms.system, start.of, start.at) for start in starts)
     return {name: now.get(name) for name in {**then, **now} if now.get(name) != then.get(name)}
 
@@ -326,21 +328,27 @@ def _again(agent: AgentRef, each: str) -> Turn:
 
 
 def _differs(recorded: Turn, again: Turn) -> Verdict:
-    found = differences(recorded, again)
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return Verdict(float(not found), f"{found[0]}{more}" if found else "")
+    deviations = differences(recorded, again)
+    more = f" (and {len(deviations) - 1} more)" if len(deviations) > 1 else ""
+    return Verdict(float(not deviations), f"{deviations[0]}{more}" if deviations else "")
 
 
-def _reason(one: ReplayedTurn, difference: Difference) -> str:
+def _reason(turn: ReplayedTurn, difference: Difference) -> str:
     """Why a replay failed, after the difference that says so."""
-    failed = difference.what == "end" and one.again.error and one.again.how != DIVERGED
-    return f": {one.again.error}" if failed else ""
+    failed = difference.what == "end" and turn.again.error and turn.again.how != DIVERGED
+    return f": {turn.again.error}" if failed else ""
 
 
 def _turn_as_json(turn: Turn) -> dict[str, Any]:
     calls = [
-        {"position": one.position, "name": one.name, "input": one.input, "result": one.result, "is_error": one.is_error}
-        for one in turn.calls
+        {
+            "position": call.position,
+            "name": call.name,
+            "input": call.input,
+            "result": call.result,
+            "is_error": call.is_error,
+        }
+        for call in turn.calls
     ]
     return {
         "agent": turn.agent.uuid,

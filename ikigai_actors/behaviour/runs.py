@@ -68,7 +68,7 @@ class RunConfig:
 
         Raises `TypeError`, naming that function, for an unknown option.
         """
-        known = [one.name for one in fields(cls)]
+        known = [field.name for field in fields(cls)]
         if unknown := how.keys() - set(known):
             own = [name for name in inspect.signature(verb).parameters if name != "how"]
             raise TypeError(

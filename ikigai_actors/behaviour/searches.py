@@ -79,31 +79,31 @@ class Found(ExperimentResult):
         return kept(self.experiment, self.number, name)
 
     def _report(self, facts: Facts) -> ExperimentReport:
-        agents = {number: one.agent for number, one in self.experiment.book.trials.items()}
-        told = ["Nothing could be judged."]
+        agents = {number: trial.agent for number, trial in self.experiment.book.trials.items()}
+        sentences = ["Nothing could be judged."]
         answer = "" if self.agent is None else facts.answers.get(self.agent.uuid) or self.agent.reply().text
         if self.score is not None:
-            told = [f"{self.score:g} by trials {', '.join(map(str, self.path))}"]
+            sentences = [f"{self.score:g} by trials {', '.join(map(str, self.path))}"]
         ended = [f"It ended before all was tried: {self.ended}."] if self.ended else []
         rows = [
             ReportRow(
                 (
-                    name_cell(facts.trial(one.number, agents[one.number])),
-                    number_cell(one.of or None),
-                    ReportCell(one.prompt or "go on"),
-                    number_cell(one.score),
-                    ReportCell(one.why),
-                    ReportCell(facts.answers.get(agents[one.number], "")),
+                    name_cell(facts.trial(trial.number, agents[trial.number])),
+                    number_cell(trial.of or None),
+                    ReportCell(trial.prompt or "go on"),
+                    number_cell(trial.score),
+                    ReportCell(trial.why),
+                    ReportCell(facts.answers.get(agents[trial.number], "")),
                 ),
-                one.number in self.path,
+                trial.number in self.path,
             )
-            for one in self.trials
+            for trial in self.trials
         ]
         best = "nothing" if self.score is None else f"{self.score:g}"
         return ExperimentReport(
             f"Search: {best}",
-            [*told, *([answer] if answer else []), *ended],
-            [*told, *([answer] if self.agent is not None else []), *ended],
+            [*sentences, *([answer] if answer else []), *ended],
+            [*sentences, *([answer] if self.agent is not None else []), *ended],
             ["trial", "after", "prompt", "score", "why", "answer"],
             rows,
             {
@@ -111,7 +111,7 @@ class Found(ExperimentResult):
                 "path": self.path,
                 "agent": None if self.agent is None else self.agent.uuid,
                 "text": answer,
-                "trials": [{**one._asdict(), "agent": agents[one.number]} for one in self.trials],
+                "trials": [{**trial._asdict(), "agent": agents[trial.number]} for trial in self.trials],
                 "ended": self.ended,
             },
         )
@@ -165,12 +165,12 @@ def search(
         raise BadInput(f"Expected plan to be a BestOf, a Beam or an MCTS; got {shown(plan)}.")
     check_count(seed, "seed")
     config = RunConfig.of(search, how)
-    given = (
+    prompts = (
         check_plain_function(options, "options", "a function of a node")
         if callable(options)
         else _checked_options(options)
     )
-    if given == []:
+    if prompts == []:
         raise BadInput("Expected options to be a list of prompts, or a function of a node; got no prompt at all.")
     system = agent.system
     check_judge(judge, system)
@@ -181,24 +181,24 @@ def search(
         "verb": "search",
         "of": agent.uuid,
         "at": place,
-        "plan": [type(plan).__name__, *(str(getattr(plan, one)) for one in plan.__slots__)],
-        "options": None if callable(given) else [None if one is GO else one for one in given],
+        "plan": [type(plan).__name__, *(str(getattr(plan, slot)) for slot in plan.__slots__)],
+        "options": None if callable(prompts) else [None if prompt is GO else prompt for prompt in prompts],
         "seed": seed,
         "parallel": config.parallel,
         "run": run,
         **({"files": files} if files != SHARE else {}),
     }
-    if not callable(given) and GO in given:
+    if not callable(prompts) and GO in prompts:
         started(system, agent.uuid, place, GO, {})  # before anything is made
     expected = expected_answer(system, agent.uuid, place, judge=judge)
     experiment = begin_experiment(system, terms, config)
 
     def options_of(number: int) -> Sequence[Continuation]:
-        if not callable(given):
-            return given
+        if not callable(prompts):
+            return prompts
         whose = experiment.agent_of(number) if number else agent
         text = whose.reply().text if number else ""
-        return _checked_options(given(SearchNode(number, text, whose)))
+        return _checked_options(prompts(SearchNode(number, text, whose)))
 
     def start(trial: Trial) -> TrialStart:
         of, end = (experiment.agent_of(trial.of).uuid, experiment.end_of(trial.of)) if trial.of else (agent.uuid, place)
@@ -224,7 +224,8 @@ def kept(experiment: Experiment, number: int, name: str | None) -> AgentRef:
             return other  # kept by an earlier call
         raise NameTaken(f"A living agent is named {name!r}: keep the best trial under another name.")
     now, then = system.handle(of).context().settings, trial.context().settings
-    changed = {one: now.get(one) for one in {**then, **now} if now.get(one) != then.get(one)}  # `effects` among them
+    # `effects` among them
+    changed = {setting: now.get(setting) for setting in {**then, **now} if now.get(setting) != then.get(setting)}
     winner = Child(trial, experiment.end_of(number), settings=changed)
     [agent] = above.fork_many([winner], note={"kept": number, "of": experiment.agent.uuid})
     if name is not None:
@@ -235,8 +236,8 @@ def kept(experiment: Experiment, number: int, name: str | None) -> AgentRef:
 def _checked_options(options: object) -> list[Continuation]:
     if isinstance(options, str) or not isinstance(options, Sequence):
         raise BadInput(f"Expected options to be a list of prompts, or a function of a node; got {shown(options)}.")
-    for one in options:
-        if one is not GO and not check_text(one, "option").strip():
+    for option in options:
+        if option is not GO and not check_text(option, "option").strip():
             raise BadInput("Expected each option to be a prompt, or GO; got blank text.")
     return list(options)
 
@@ -244,11 +245,11 @@ def _checked_options(options: object) -> list[Continuation]:
 def _found(experiment: Experiment) -> Found:
     book = experiment.book
     trials = [
-        FoundTrial(one.number, one.of, one.prompt, said.score, said.why)
-        for number, one in sorted(book.trials.items())
+        FoundTrial(trial.number, trial.of, trial.prompt, said.score, said.why)
+        for number, trial in sorted(book.trials.items())
         for said in (book.judged[number].verdict if number in book.judged else UNJUDGED,)
     ]
-    scored = [(-one.score, one.number) for one in trials if one.score is not None]
+    scored = [(-trial.score, trial.number) for trial in trials if trial.score is not None]
     score, number = min(scored, default=(None, 0))
     path: list[int] = []
     at = number

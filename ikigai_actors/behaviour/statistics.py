@@ -42,9 +42,9 @@ def interval_of_difference(differences: Sequence[float], times: float = 1.0) -> 
     """
     if not differences:
         return None
-    better = times * sum(one for one in differences if one > 0)
-    worse = -times * sum(one for one in differences if one < 0)
-    weight = (better + worse + 1) / (times * sum(one * one for one in differences) + 1)
+    better = times * sum(difference for difference in differences if difference > 0)
+    worse = -times * sum(difference for difference in differences if difference < 0)
+    weight = (better + worse + 1) / (times * sum(difference * difference for difference in differences) + 1)
     return tango(weight * better, weight * worse, weight * times * len(differences))
 
 

@@ -126,7 +126,7 @@ class Turn:
     @property
     def tokens(self) -> int:
         """Return the tokens of its requests, input and output, as far as the provider reported them."""
-        return sum(one.usage.all_tokens for one in self.requests if one.usage is not None)
+        return sum(request.usage.all_tokens for request in self.requests if request.usage is not None)
 
 
 def words_again(turn: Turn, at: int, number: int = 1, copied: int = 0) -> list[RecordedWord]:
@@ -139,9 +139,9 @@ def words_again(turn: Turn, at: int, number: int = 1, copied: int = 0) -> list[R
         copied: the last recorded position that the trial begins with a copy of.
     """
     return [
-        RecordedWord(number, sum(reply > at for reply in one.replies), one.position, one.text, one.data)
-        for one in turn.words
-        if one.position > max(at, copied)
+        RecordedWord(number, sum(reply > at for reply in word.replies), word.position, word.text, word.data)
+        for word in turn.words
+        if word.position > max(at, copied)
     ]
 
 
@@ -199,9 +199,11 @@ def turns_in(agent: AgentRef, messages: Sequence[Message]) -> Iterator[Turn]:
 def _end_of_birth(messages: Sequence[Message]) -> int | None:
     """The last of the messages with which an agent was born, when they opened its first turn."""
     if messages[0].data.get("go"):
-        born = takewhile(lambda one: one.kind in (Kind.FORK, Kind.CONFIGURE) or "from" in one.data, messages)
-        return [one.id for one in born][-1]
-    kinds = [one.kind for one in messages[:3]]
+        born = takewhile(
+            lambda message: message.kind in (Kind.FORK, Kind.CONFIGURE) or "from" in message.data, messages
+        )
+        return [message.id for message in born][-1]
+    kinds = [message.kind for message in messages[:3]]
     if kinds[:2] != [Kind.FORK, Kind.TOOL_RESULT]:
         return None
     return messages[2 if kinds[2:] == [Kind.USER] else 1].id
@@ -230,7 +232,11 @@ def _opens(messages: Sequence[Message], place: int) -> bool:
         case Kind.FORK:
             return message.data.get("go") is True
         case Kind.TOOL_RESULT:  # of the call that forked the agent, when that had no prompt
-            return place == 1 and messages[0].kind == Kind.FORK and all(one.kind != Kind.USER for one in messages[2:3])
+            return (
+                place == 1
+                and messages[0].kind == Kind.FORK
+                and all(beginning.kind != Kind.USER for beginning in messages[2:3])
+            )
     return False
 
 
@@ -259,7 +265,9 @@ def _turn(agent: AgentRef, messages: Sequence[Message], born_at: int | None) -> 
             case Kind.ASSISTANT:
                 settle()
                 own = message.calls
-                made += [(one.id, TurnCall(message.id, one.name, one.input)) for one in own if one.name != GIVE_RESULT]
+                made += [
+                    (call.id, TurnCall(message.id, call.name, call.input)) for call in own if call.name != GIVE_RESULT
+                ]
                 text, end = message.content, message.id
                 how = "open" if own else ANSWERED
                 if message.is_whole_reply:
@@ -282,20 +290,22 @@ def _turn(agent: AgentRef, messages: Sequence[Message], born_at: int | None) -> 
             case Kind.INTERRUPTED:
                 how, end = "interrupted", message.id
     settle()
-    told = "" if how in (ANSWERED, "open") else error
+    reason = "" if how in (ANSWERED, "open") else error
     prompt = opener.content if opener.kind == Kind.USER else None
     asked = opener.data if opener.kind in (Kind.USER, Kind.FORK) else {}
     data = {name: value for name, value in asked.items() if name in ("output", "attached")}  # not which mail it was
     requests = requests_in(messages)
     return Turn(
-        agent, opener.id, end, prompt, tuple(calls), text, how, told, requests, data, born_at, words=tuple(words)
+        agent, opener.id, end, prompt, tuple(calls), text, how, reason, requests, data, born_at, words=tuple(words)
     )
 
 
 def requests_in(messages: Iterable[Message]) -> tuple[TurnRequest, ...]:
     """The requests that these messages answer, or say the cost of."""
     return tuple(
-        TurnRequest(one.id, one.kind, str(one.data.get("model", "")), None if spent is None else spent.usage)
-        for one in messages
-        if one.may_cost and ((spent := one.spent) is not None or one.kind == Kind.ASSISTANT)
+        TurnRequest(
+            message.id, message.kind, str(message.data.get("model", "")), None if spent is None else spent.usage
+        )
+        for message in messages
+        if message.may_cost and ((spent := message.spent) is not None or message.kind == Kind.ASSISTANT)
     )

@@ -38,17 +38,17 @@ def list_experiments(place: "Place") -> object:
 
     kill --cascade ends one.
     """
-    found = []
+    rows = []
     for agent, book in _experiments(place.system):
         terms = book.terms or {}
         of = f" of {words.named(place.system.handle(terms['of']))}" if "of" in terms else ""
         judged = f"{len(book.judged)} of {words.counted(len(book.trials), 'trial')} judged"
         place.screen.line(f"{words.named(agent)}: {terms.get('verb')}{of}, {judged}")
         counts = {"judged": len(book.judged), "trials": len(book.trials)}
-        found.append(words.agent_row(agent) | {"verb": terms.get("verb"), "of": terms.get("of")} | counts)
-    if not found:
+        rows.append(words.agent_row(agent) | {"verb": terms.get("verb"), "of": terms.get("of")} | counts)
+    if not rows:
         place.screen.line("There is no experiment.", dim=True)
-    return found
+    return rows
 
 
 @verb("replay", script="", needs=Right.PROMPT, callers=Callers.PEOPLE)
@@ -70,8 +70,8 @@ def replay_here(shell: "ShellPlace", change: tuple[str, ...]) -> None:
         raise BadInput(f"{words.named(shell.current)} has taken no turn that was answered.")
     begin = partial(replay, turns, change=changed, on_trial=trial_lines(shell.screen.line, same_or_different))
     _say(shell, begin)
-    found = shell.wait_for(begin)
-    shell.screen.block(found.text())
+    result = shell.wait_for(begin)
+    shell.screen.block(result.text())
 
 
 @verb("bisect", script="", needs=Right.PROMPT, callers=Callers.PEOPLE)
@@ -152,7 +152,7 @@ def _awaited(place: "Place", agent: "AgentRef") -> tuple[str | None, Mapping[str
             waiting.append((name == shown, book.written_at, name, terms, min(left)))
     if not waiting:
         raise BadInput(f'No bisection of {words.named(agent)} waits for a verdict: /bisect "QUESTION" begins one.')
-    return max(waiting, key=lambda one: one[:2])[2:]
+    return max(waiting, key=lambda asked: asked[:2])[2:]
 
 
 def _go_on(
@@ -170,7 +170,7 @@ def _go_on(
         raise AwaitsVerdict(run)
 
     try:
-        found = place.wait_for(lambda: bisect(agent, judge, on_trial=show, **how))
+        result = place.wait_for(lambda: bisect(agent, judge, on_trial=show, **how))
     except AwaitsVerdict as waits:
         if (experiment := waits.run.agent.supervisor) is not None:
             _SHOWN[place] = experiment.record.name
@@ -178,11 +178,11 @@ def _go_on(
         number = waits.run.trial.number
         place.screen.line(words.one_line(f"Answer {number} to “{how['probe']}”: /good, /bad or /skip?"))
         return words.agent_row(agent) | {"answer": number, "text": waits.run.text}
-    _SHOWN[place] = found.experiment.agent.record.name
+    _SHOWN[place] = result.experiment.agent.record.name
     first_bad = (
-        f"Message {found.position} ends the first bad turn"
-        if found.position is not None
-        else f"No step: {found.answer}"
+        f"Message {result.position} ends the first bad turn"
+        if result.position is not None
+        else f"No step: {result.answer}"
     )
-    place.screen.line(f"{first_bad} ({100 * found.sure:.1f} % sure, {words.counted(found.probes, 'answer')}).")
-    return words.agent_row(agent) | {"position": found.position, "sure": found.sure, "answers": found.probes}
+    place.screen.line(f"{first_bad} ({100 * result.sure:.1f} % sure, {words.counted(result.probes, 'answer')}).")
+    return words.agent_row(agent) | {"position": result.position, "sure": result.sure, "answers": result.probes}

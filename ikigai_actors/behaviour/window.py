@@ -89,23 +89,23 @@ class TrialWindow(list[InFlight]):
         """
         if not self._judge_blocks:
             return self._judged(self[0])
-        for one in self:
-            if one.agent is not None and one.judging is None:
-                one.judging = _on_a_thread(partial(self._judged, one))
+        for trial in self:
+            if trial.agent is not None and trial.judging is None:
+                trial.judging = _on_a_thread(partial(self._judged, trial))
         judging = self[0].judging
         assert judging is not None  # who judges a trial has had it born
         return judging.get()
 
-    def _judged(self, one: InFlight) -> Judged | None:
-        agent, retries = one.agent, self._experiment.how.retries
+    def _judged(self, trial: InFlight) -> Judged | None:
+        agent, retries = trial.agent, self._experiment.how.retries
         assert agent is not None  # as above
         while True:
-            if (one.start.then or self._answered(one, agent) is None) and not self._waited(agent):
+            if (trial.start.then or self._answered(trial, agent) is None) and not self._waited(agent):
                 return None
-            run, end = run_of(one.trial, agent, one.start.recorded, self._answered(one, agent))
-            one.latest = None
+            run, end = run_of(trial.trial, agent, trial.start.recorded, self._answered(trial, agent))
+            trial.latest = None
             if run.error is None:
-                behind = _next_of(one.start.then, agent)
+                behind = _next_of(trial.start.then, agent)
                 if behind is None:
                     break
                 follow_up(agent, behind.prompt, behind.data)
@@ -123,7 +123,7 @@ class TrialWindow(list[InFlight]):
             return None
         if run.error is not None and verdict.score is None and not verdict.why:
             verdict = Verdict(None, str(run.error), over=True)
-        return run, JudgedTrial(_with_words(verdict, one.start, agent), end, self._judged_by)
+        return run, JudgedTrial(_with_words(verdict, trial.start, agent), end, self._judged_by)
 
     def _verdict(self, run: TrialRun) -> Verdict | None:
         """The verdict of the judge; None when it cannot go on: `Experiment.ended` says why."""
@@ -151,18 +151,18 @@ class TrialWindow(list[InFlight]):
                 return saying.get()
             return Verdict(None, f"the judge took longer than {self._timeout:g} seconds")
 
-    def _answered(self, one: InFlight, agent: AgentRef) -> Message | None:
+    def _answered(self, trial: InFlight, agent: AgentRef) -> Message | None:
         """The latest message of a trial that lives and has no turn open; None of another.
 
         It is read together with those of the trials after it, but for those that are prompted again.
         """
-        if one.latest is None:
+        if trial.latest is None:
             behind = () if self._judge_blocks else self[1:LOOKED_AT]  # else each has its own thread
-            asked = {agent.uuid: one}
+            asked = {agent.uuid: trial}
             asked |= {other.agent.uuid: other for other in behind if other.agent is not None and not other.start.then}
             for uuid, message in latest_of_resting(self._system, [*asked]).items():
                 asked[uuid].latest = message
-        return one.latest
+        return trial.latest
 
     def _waited(self, agent: AgentRef) -> bool:
         """Wait until a trial has nothing to do; False when it is paused, and so are all others in flight."""
@@ -170,7 +170,8 @@ class TrialWindow(list[InFlight]):
         [why] = me.wait([agent]).values()
         if why not in (WaitResult.BUDGET, WaitResult.STOPPED):
             return True
-        me.wait([one.agent for one in self if one.agent is not None])  # what they leave of the budget may be enough
+        # what they leave of the budget may be enough
+        me.wait([trial.agent for trial in self if trial.agent is not None])
         [why] = me.wait([agent]).values()
         if why is WaitResult.BUDGET or why is WaitResult.STOPPED:
             self._experiment.ended = str(why)
@@ -182,10 +183,10 @@ def _with_words(verdict: Verdict, start: TrialStart, agent: AgentRef) -> Verdict
     """The verdict on a trial, which names the recorded words that the trial ended before."""
     if not (words := words_in(start.settings)):
         return verdict
-    given = {one.data.get("from") for one in own_messages(agent) if one.kind == Kind.STEER}
-    missing = (not_given(number) for number, one in enumerate(words, 1) if one.position not in given)
-    told = (verdict.why, *(one for one in missing if one not in verdict.why))
-    return replace(verdict, why="; ".join(filter(None, told)))
+    positions = {message.data.get("from") for message in own_messages(agent) if message.kind == Kind.STEER}
+    missing = (not_given(number) for number, word in enumerate(words, 1) if word.position not in positions)
+    reasons = (verdict.why, *(reason for reason in missing if reason not in verdict.why))
+    return replace(verdict, why="; ".join(filter(None, reasons)))
 
 
 def resume_trial(agent: AgentRef) -> bool:
@@ -226,7 +227,7 @@ def _next_of(then: Sequence[FollowUp], agent: AgentRef) -> FollowUp | None:
     """The next prompt of a trial that has answered: its log says how many it got."""
     if not then:
         return None
-    asked = sum(one.kind == Kind.USER and "from" not in one.data for one in own_messages(agent))
+    asked = sum(message.kind == Kind.USER and "from" not in message.data for message in own_messages(agent))
     return then[asked - 1] if asked <= len(then) else None
 
 

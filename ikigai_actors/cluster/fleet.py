@@ -330,9 +330,8 @@ class Fleet:
         begun = time.monotonic()
         while True:
             reports = self._reports(ray)
-            hosts_by_name = {
-                host.name: host for host in _fleet_hosts(reports, self._records_if_any())
-            }  # the hosts say what fails
+            # the hosts say what fails
+            hosts_by_name = {host.name: host for host in _fleet_hosts(reports, self._records_if_any())}
             missing = [name for name in names if not _works(hosts_by_name.get(name), len(names))]
             if not missing:
                 return

@@ -7,7 +7,7 @@ LONGEST_TITLE = 200
 """Characters of the title of a call."""
 
 
-def call_title(tool: str, given: Mapping[str, Any]) -> str:
+def call_title(tool: str, arguments: Mapping[str, Any]) -> str:
     """Return a call on one line, for people."""
-    words = ", ".join(str(value) for value in given.values() if isinstance(value, str | int | float))
+    words = ", ".join(str(value) for value in arguments.values() if isinstance(value, str | int | float))
     return " ".join(f"{tool} {words}".split())[:LONGEST_TITLE]

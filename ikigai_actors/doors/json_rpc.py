@@ -128,8 +128,8 @@ class RpcConnection:
         elif message.id is None:
             self._server.notified(message)
         elif message.id in self._tasks:
-            told = f"Invalid request: request {message.id!r} is not answered yet. Use another id."
-            self._answer(message.id, error=RpcError(INVALID_REQUEST, told).as_json())
+            text = f"Invalid request: request {message.id!r} is not answered yet. Use another id."
+            self._answer(message.id, error=RpcError(INVALID_REQUEST, text).as_json())
         else:
             task = asyncio.get_running_loop().create_task(self._carry_out(message))
             self._tasks[message.id], self._requests[message.id] = task, message

@@ -151,15 +151,15 @@ class McpDoor:
             return tool.reads
         return self._principal is None or has_right(self._principal, tool.needs)
 
-    def _called(self, tool: "Act | VerbTool", given: object) -> Any:
+    def _called(self, tool: "Act | VerbTool", arguments: object) -> Any:
         """The value that a tool gives. A tool that only reads writes nothing."""
         from ikigai_actors.verbs.principal import acting_as
 
         with acting_as(self._principal, self._reach, reads=tool.reads):
-            return tool.call(self._reach, given, by_model=True)
+            return tool.call(self._reach, arguments, by_model=True)
 
-    async def _on_thread(self, work: Callable[..., Any], *given: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, work, *given)
+    async def _on_thread(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work, *arguments)
 
     async def _offered(self) -> "dict[str, Act | VerbTool]":
         """The tools, by name; they are imported on another thread."""
@@ -243,7 +243,7 @@ class McpDoor:
                     if (to_show := await forms.show_new(seen)) is not None:
                         return to_show
                     showing |= forms.showing()
-                over = [is_over(one) and not _asks_by(one, showing) for one in seen]
+                over = [is_over(turn) and not _asks_by(turn, showing) for turn in seen]
                 now = loop.time()
                 left = begun + value.seconds - now
                 if left <= 0 or self._news.ending.is_set() or (any(over) if value.any else all(over)):
@@ -257,8 +257,8 @@ class McpDoor:
     def _look(self, begun: "Begun", before: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """How the turns are; those that had ended at the look before are not read again."""
         turns = self._reach.turns
-        known = {place: one for place, one in enumerate(before) if one["status"] in (DONE, FAILED)}
-        return [known[place] if place in known else turns.look_at(one) for place, one in enumerate(begun.handles)]
+        known = {place: turn for place, turn in enumerate(before) if turn["status"] in (DONE, FAILED)}
+        return [known[place] if place in known else turns.look_at(handle) for place, handle in enumerate(begun.handles)]
 
 
 def is_over(turn: Mapping[str, Any]) -> bool:
@@ -268,14 +268,14 @@ def is_over(turn: Mapping[str, Any]) -> bool:
 
 def _asks_by(turn: Mapping[str, Any], showing: Collection[str]) -> bool:
     """Whether a turn asks by a question that the user of the client sees now."""
-    return any(one.get("question") in showing for one in turn.get("asks", ()))
+    return any(question.get("question") in showing for question in turn.get("asks", ()))
 
 
 def _result_of(value: Any) -> CallToolResult:
     """The result of a call."""
-    told = value if isinstance(value, dict) else {"result": value}
-    text = TextContent(text=json.dumps(told, ensure_ascii=False))
-    return CallToolResult(content=[text], structured_content=told, is_error=False)
+    content = value if isinstance(value, dict) else {"result": value}
+    text = TextContent(text=json.dumps(content, ensure_ascii=False))
+    return CallToolResult(content=[text], structured_content=content, is_error=False)
 
 
 def _error_of(text: str) -> CallToolResult:

@@ -73,15 +73,15 @@ class WaitForms:
         """Show what these turns ask now; return the result of the call where the client has to call again."""
         asking = {turn["agent"] for turn in turns if turn["status"] == ASKS}
         waiting = await self._on_thread(questions_for, self._reach, self._principal, asking) if asking else []
-        open_ones = {one.id: one for one in waiting}
-        for name in self._tasks.keys() - open_ones.keys():
+        by_id = {question.id: question for question in waiting}
+        for name in self._tasks.keys() - by_id.keys():
             self._tasks[name].cancel()
-        new = [one for name, one in open_ones.items() if name not in self._tasks and name not in self._left_open]
+        new = [question for name, question in by_id.items() if name not in self._tasks and name not in self._left_open]
         if not self._calls_again:
-            for one in new:
-                self._tasks[one.id] = asyncio.get_running_loop().create_task(self._show(one))
+            for question in new:
+                self._tasks[question.id] = asyncio.get_running_loop().create_task(self._show(question))
         elif new:
-            return InputRequiredResult(input_requests={one.id: ElicitRequest(params=self._form(one)) for one in new})
+            return InputRequiredResult(input_requests={each.id: ElicitRequest(params=self._form(each)) for each in new})
         return None
 
     def close(self) -> None:

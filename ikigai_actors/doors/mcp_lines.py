@@ -97,5 +97,5 @@ def _message_in(line: bytes) -> SessionMessage:
         return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))
     except ValidationError as error:
         message_of(value)  # says what is wrong, if it is not the version
-        told = 'Invalid request: expected a message of JSON-RPC 2.0, with "jsonrpc": "2.0".'
-        raise RpcError(INVALID_REQUEST, told) from error
+        message = 'Invalid request: expected a message of JSON-RPC 2.0, with "jsonrpc": "2.0".'
+        raise RpcError(INVALID_REQUEST, message) from error

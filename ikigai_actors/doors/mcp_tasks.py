@@ -30,19 +30,19 @@ def task_at(reach: Access, params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the state of a task; ``result`` is the result of its turn. Raises `BadInput` for an unknown id."""
     handle = _handle(reach, params)
     turn = reach.turns.look_at(handle)
-    told = _task(reach, handle, turn)
-    match told["status"]:
+    task = _task(reach, handle, turn)
+    match task["status"]:
         case "input_required":
-            return {**told, "inputRequests": {call["call"]: _question(reach, turn, call) for call in turn["asks"]}}
+            return {**task, "inputRequests": {call["call"]: _question(reach, turn, call) for call in turn["asks"]}}
         case "completed":
-            return {**told, "result": turn}
-    return told
+            return {**task, "result": turn}
+    return task
 
 
 def answer_task(reach: Access, params: Mapping[str, Any]) -> dict[str, Any]:
     """Decide on the calls of a task that need approval. A call on which the client does not decide stays open."""
     handle, answers = reach.turns.settled(_handle(reach, params)), params.get("inputResponses")
-    questions = {one["call"]: one.get("question") for one in reach.turns.look_at(handle).get("asks", ())}
+    questions = {asking["call"]: asking.get("question") for asking in reach.turns.look_at(handle).get("asks", ())}
     if not isinstance(answers, dict):
         raise BadInput("Expected inputResponses as an object.")
     for call, answer in answers.items():
@@ -51,9 +51,9 @@ def answer_task(reach: Access, params: Mapping[str, Any]) -> dict[str, Any]:
             if question is not None:
                 take_form_answer(reach, None, question, said.get("action"), said.get("content"))
             continue
-        given = answer.get("content") if isinstance(answer, dict) and answer.get("action") == "accept" else None
-        if isinstance(given, dict) and isinstance(given.get("allow"), bool):
-            decide_named_call.work(reach, handle.agent, call, given["allow"])
+        content = answer.get("content") if isinstance(answer, dict) and answer.get("action") == "accept" else None
+        if isinstance(content, dict) and isinstance(content.get("allow"), bool):
+            decide_named_call.work(reach, handle.agent, call, content["allow"])
     return {}
 
 

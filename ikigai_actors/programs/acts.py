@@ -35,14 +35,14 @@ class ProgramAct(Future[Any]):
     """An act that a program has asked for: a future of its outcome."""
 
     def __init__(
-        self, frame: ProgramFrame, name: str, given: Mapping[str, Any], run: Callable[[], Any] | None = None
+        self, frame: ProgramFrame, name: str, arguments: Mapping[str, Any], run: Callable[[], Any] | None = None
     ) -> None:
         """Ask for an act. `get` or ``await`` waits for its outcome. For a step, ``run`` calls the step's function."""
         super().__init__()
         frame.check_alive()
-        self.frame, self.name, self.given, self.run = frame, name, given, run
+        self.frame, self.name, self.arguments, self.run = frame, name, arguments, run
         self.line = frame.line()
-        digest = act_digest(name, given)
+        digest = act_digest(name, arguments)
         self.id = f"{digest}-{frame.count(digest)}"
         self.outcome: ActOutcome | None = frame.take_record(self.id)
         frame.add(self)
@@ -101,9 +101,9 @@ class ProgramAct(Future[Any]):
 class ForkAct(ProgramAct):
     """The fork of a child. Its outcome is the handle of the child."""
 
-    def __init__(self, frame: ProgramFrame, given: Mapping[str, Any], handle: Callable[[str], Any]) -> None:
+    def __init__(self, frame: ProgramFrame, arguments: Mapping[str, Any], handle: Callable[[str], Any]) -> None:
         """Ask for a fork; ``handle`` makes the handle of an agent from its uuid."""
-        super().__init__(frame, FORK_ACT, given)
+        super().__init__(frame, FORK_ACT, arguments)
         self._handle = handle
 
     def value(self, text: str) -> Any:
@@ -116,13 +116,17 @@ class VerbAct(ProgramAct):
     _make: Callable[[Any], Any]
 
     def __init__(
-        self, frame: ProgramFrame, name: str, given: Mapping[str, Any], make: Callable[[Any], Any] = lambda given: given
+        self,
+        frame: ProgramFrame,
+        name: str,
+        arguments: Mapping[str, Any],
+        make: Callable[[Any], Any] = lambda outcome: outcome,
     ) -> None:
         """Ask for a verb; arguments that are None are left out.
 
         ``make`` makes the value for the program from the result.
         """
-        super().__init__(frame, name, {key: value for key, value in given.items() if value is not None})
+        super().__init__(frame, name, {key: value for key, value in arguments.items() if value is not None})
         self._make = make
 
     def value(self, text: str) -> Any:
@@ -139,7 +143,7 @@ class KeyedAct(ProgramAct):
         self,
         frame: ProgramFrame,
         verb: str,
-        given: Sequence[Any],
+        values: Sequence[Any],
         run: Callable[[str], Any],
         make: Callable[[Any], Any],
     ) -> None:
@@ -147,7 +151,7 @@ class KeyedAct(ProgramAct):
 
         ``run`` does it under a key, and returns a JSON value, from which ``make`` makes the program's value.
         """
-        asked = {"function": verb, "args": list(given), "kwargs": {}}
+        asked = {"function": verb, "args": list(values), "kwargs": {}}
         super().__init__(frame, STEP_BY_KEY, asked, lambda: run(current_call().key))
         self._make = make
 
@@ -170,43 +174,43 @@ def program_frame(verb: str, **others: Any) -> ProgramFrame | None:
     Raises `BadInput` when one of the ``others`` is set, for acts of a program take neither a key nor a time-out.
     """
     frame = acting_frame.get()
-    if frame is not None and (given := [name for name, value in others.items() if value is not None]):
-        raise BadInput(f"Expected no {given[0]} for {verb}() in a program: what it does is done once anyway.")
+    if frame is not None and (names := [name for name, value in others.items() if value is not None]):
+        raise BadInput(f"Expected no {names[0]} for {verb}() in a program: what it does is done once anyway.")
     return frame
 
 
-def write_act(given: Mapping[str, Any]) -> VerbAct | None:
+def write_act(arguments: Mapping[str, Any]) -> VerbAct | None:
     """Return the act by which a program writes a document; None outside of a program.
 
     Raises what `program_frame` does.
     """
-    frame = program_frame("write", key=given["key"], timeout=given["timeout"])
-    asked = {name: given[name] for name in ("path", "body", "expect", "author")}
+    frame = program_frame("write", key=arguments["key"], timeout=arguments["timeout"])
+    asked = {name: arguments[name] for name in ("path", "body", "expect", "author")}
     return None if frame is None else VerbAct(frame, "document_write", asked)
 
 
 class AskAct(ProgramAct):
     """A question to a person; its outcome is the answer."""
 
-    def __init__(self, frame: ProgramFrame, given: Mapping[str, Any]) -> None:
+    def __init__(self, frame: ProgramFrame, arguments: Mapping[str, Any]) -> None:
         """Ask the question, with the arguments of ``ask_person`` and a form for the answer."""
-        super().__init__(frame, ASK_ACT, given)
+        super().__init__(frame, ASK_ACT, arguments)
 
     def made(self, outcome: ActOutcome) -> Any:
         if outcome.denied:
-            return False if self.given["form"]["type"] == "boolean" else None
+            return False if self.arguments["form"]["type"] == "boolean" else None
         return super().made(outcome)
 
     def value(self, text: str) -> Any:
-        return text if self.given["form"]["type"] == "string" else json.loads(text)
+        return text if self.arguments["form"]["type"] == "string" else json.loads(text)
 
 
 class PromptAct(ProgramAct):
     """A prompt to another agent; its outcome is the reply."""
 
-    def __init__(self, frame: ProgramFrame, given: Mapping[str, Any], typed: Callable[[Reply], Reply]) -> None:
+    def __init__(self, frame: ProgramFrame, arguments: Mapping[str, Any], typed: Callable[[Reply], Reply]) -> None:
         """Ask for a prompt; ``typed`` converts the output of a reply to the requested type."""
-        super().__init__(frame, PROMPT_ACT, given)
+        super().__init__(frame, PROMPT_ACT, arguments)
         self._typed = typed
         self._end: Mapping[str, Any] | None = None
         self._wait = ""
@@ -214,7 +218,7 @@ class PromptAct(ProgramAct):
     def turn_waited(self) -> ActWaiting[str]:
         """Return a generator that waits until the prompt was sent, and returns the name of the turn that it opens."""
         outcome = yield from self.outcome_waited()
-        return turn_name(AskedTurn(self.given["agent"], int(super().made(outcome))))
+        return turn_name(AskedTurn(self.arguments["agent"], int(super().made(outcome))))
 
     def waiting(self, timeout: float | None = None) -> ActWaiting[Reply]:
         if self._end is None:
@@ -271,11 +275,11 @@ def gather(*acts: Future[T]) -> GatheredActs[T]:
     asked = _checked(acts)
 
     def waiting() -> ActWaiting[list[T]]:
-        prompts = [one for one in asked if isinstance(one, PromptAct) and not one.done()]
+        prompts = [act for act in asked if isinstance(act, PromptAct) and not act.done()]
         yield from _ends_waited(prompts, len(prompts))
-        for one in asked:
-            yield from one.outcome_waited()
-        return [_value(one) for one in asked]
+        for act in asked:
+            yield from act.outcome_waited()
+        return [_value(act) for act in asked]
 
     return GatheredActs(waiting)
 
@@ -293,12 +297,12 @@ def first(*acts: Future[Any], timeout: float | None = None) -> Any:
         BadInput: an argument is no prompt of a program, or there are no arguments.
     """
     asked = _checked(acts)
-    prompts = [one for one in asked if isinstance(one, PromptAct)]
+    prompts = [act for act in asked if isinstance(act, PromptAct)]
     if not prompts or len(prompts) < len(asked):
         raise BadInput("Expected prompts of a program, one at least.")
 
     def waiting() -> ActWaiting[tuple[PromptAct, Reply]]:
-        come = [one for one in prompts if one.done()]
+        come = [prompt for prompt in prompts if prompt.done()]
         if not come:
             come = yield from _ends_waited(prompts, 1, timeout)
         if not come:
@@ -338,8 +342,8 @@ def step(function: Callable[..., Any], *args: Any, idempotent: "bool | str" = Fa
         )
     module = getattr(function, "__module__", None) or type(function).__module__
     called = f"{module}.{getattr(function, '__qualname__', type(function).__name__)}"
-    given = {"function": called, "args": list(args), "kwargs": kwargs}
-    act = ProgramAct(frame, names[idempotent], given, lambda: function(*args, **kwargs))
+    arguments = {"function": called, "args": list(args), "kwargs": kwargs}
+    act = ProgramAct(frame, names[idempotent], arguments, lambda: function(*args, **kwargs))
     return act if frame.is_driven else act.get()
 
 
@@ -373,8 +377,8 @@ def _ends_waited(prompts: Sequence[PromptAct], need: int, timeout: float | None 
     if not prompts:
         return []
     turns: dict[str, PromptAct] = {}
-    for one in prompts:
-        turns[(yield from one.turn_waited())] = one
+    for prompt in prompts:
+        turns[(yield from prompt.turn_waited())] = prompt
     limit = {} if timeout is None else {"timeout": check_timeout(timeout)}
     wait = ProgramAct(prompts[0].frame, WAIT_ACT, {"turns": list(turns), "need": need, **limit})
     ends = yield from wait.waiting()
@@ -392,6 +396,6 @@ def _value(act: ProgramAct) -> Any:
 
 
 def _checked(acts: Sequence[Any]) -> list[ProgramAct]:
-    if wrong := [one for one in acts if not isinstance(one, ProgramAct)]:
+    if wrong := [act for act in acts if not isinstance(act, ProgramAct)]:
         raise BadInput(f"Expected what a program has asked for, as a prompt gives it; got {wrong[0]!r}.")
     return list(acts)

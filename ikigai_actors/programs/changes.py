@@ -30,13 +30,21 @@ def check_on_change(way: object) -> str:
 
 def way_of_turn(messages: Iterable[Message], usual: str) -> str:
     """Return the way that holds for the turn with these messages: that of its latest note, or else ``usual``."""
-    notes = [str(one.data[ON_CHANGE_NOTE]) for one in messages if one.kind == Kind.NOTE and ON_CHANGE_NOTE in one.data]
+    notes = [
+        str(message.data[ON_CHANGE_NOTE])
+        for message in messages
+        if message.kind == Kind.NOTE and ON_CHANGE_NOTE in message.data
+    ]
     return notes[-1] if notes and notes[-1] in ON_CHANGE else usual
 
 
 def since_restart(messages: list[Message]) -> list[Message]:
     """Return the messages of a turn that count: those since the function last began again."""
-    begun = [place for place, one in enumerate(messages) if one.kind == Kind.ASSISTANT and one.content == BEGINS_AGAIN]
+    begun = [
+        place
+        for place, message in enumerate(messages)
+        if message.kind == Kind.ASSISTANT and message.content == BEGINS_AGAIN
+    ]
     return messages[begun[-1] :] if begun else messages
 
 

@@ -62,7 +62,7 @@ class FrameAct(Protocol):
 
     id: str
     name: str
-    given: Mapping[str, Any]
+    arguments: Mapping[str, Any]
     line: int
     outcome: ActOutcome | None
     run: Callable[[], Any] | None
@@ -168,8 +168,8 @@ class ProgramFrame:
         ahead, self.ahead = self.ahead, None
         if ahead is not None and ahead.reached is not None:
             return ahead.reached
-        found: Reached = self._drive() if self.is_driven else self._replies.get()
-        return found
+        reached: Reached = self._drive() if self.is_driven else self._replies.get()
+        return reached
 
     def waits_for(self, calls: Collection[str]) -> bool:
         """Return whether the function waits for the results of calls, all of which are among these."""
@@ -292,14 +292,14 @@ class ProgramFrame:
 
     def _ask(self) -> AskedCalls:
         """The calls that the function asks for, as it waits. Raises `StepChanged`."""
-        unheard = [one for one in self._fresh if one.id not in self._records.open]
+        unheard = [call for call in self._fresh if call.id not in self._records.open]
         note = goes_on_without(self._records.unasked(self.acts)) if unheard and self.on_change == GO_ON else ""
         if unheard and self.on_change != GO_ON and (left := self._records.left(self.acts)) is not None:
             act = unheard[0]
-            self._changed = StepChanged(self._records.asks(act.line, act.name, act.given, left))
+            self._changed = StepChanged(self._records.asks(act.line, act.name, act.arguments, left))
             raise self._changed
         self._awaited = set(self._unknown)
-        asked = AskedCalls(tuple(ToolCall(one.name, one.given, one.id) for one in self._fresh), note)
+        asked = AskedCalls(tuple(ToolCall(call.name, call.arguments, call.id) for call in self._fresh), note)
         self._fresh = []
         return asked
 

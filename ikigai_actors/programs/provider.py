@@ -161,8 +161,8 @@ class Program:
         return Ahead(frame.ahead.outcome.at, reply)
 
     def _in_log(self, me: Any, find: Callable[[Iterable[Message]], T]) -> T:
-        found: T = me.system._log_cache.find_in(me.uuid, lambda log: find(log.newest_first()))
-        return found
+        result: T = me.system._log_cache.find_in(me.uuid, lambda log: find(log.newest_first()))
+        return result
 
     def _next(self, me: Any) -> Reply:
         came = self._in_log(me, latest_results)
@@ -217,13 +217,13 @@ def _failure(error: BaseException) -> Exception:
 
 
 def _frames_of(error: BaseException) -> list[tuple[str, int]]:
-    found, trace = [], error.__traceback__
+    places, trace = [], error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
         if "ikigai_actors" not in code.co_filename:
-            found.append((code.co_name, trace.tb_lineno))
+            places.append((code.co_name, trace.tb_lineno))
         trace = trace.tb_next
-    return found
+    return places
 
 
 def _fingerprint(function: Callable[..., Any]) -> str:

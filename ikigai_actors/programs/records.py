@@ -58,21 +58,22 @@ class TurnRecords:
         self._whole: dict[str, str] = {}  # with the modules of functions
         made_by = ""
         begun: dict[str, str] = {}
-        for one in messages:
-            match one.kind:
+        for message in messages:
+            match message.kind:
                 case Kind.ASSISTANT:
-                    made_by = one.data.get("made_by") or made_by
-                    made = {call["id"]: shown_call(call["name"], call["input"]) for call in calls_made(one)}
-                    self._calls |= {call: (shown, one.id) for call, shown in made.items()}
-                    for each in calls_made(one):
+                    made_by = message.data.get("made_by") or made_by
+                    made = {call["id"]: shown_call(call["name"], call["input"]) for call in calls_made(message)}
+                    self._calls |= {call: (shown, message.id) for call, shown in made.items()}
+                    for each in calls_made(message):
                         self._whole[each["id"]] = shown_call(each["name"], each["input"], whole=True)
                     self.open = set(made)
                 case Kind.TOOL_CALL:
-                    begun[one.data["tool_use_id"]] = one.data["name"]
+                    begun[message.data["tool_use_id"]] = message.data["name"]
                 case Kind.TOOL_RESULT:
-                    self.results[one.data["tool_use_id"]] = outcome_in(one)
-                case Kind.ERROR if one.content.endswith("]"):
-                    self.results.pop(one.content[one.content.rindex("[") + 1 : -1], None)  # it is asked for again
+                    self.results[message.data["tool_use_id"]] = outcome_in(message)
+                case Kind.ERROR if message.content.endswith("]"):
+                    # it is asked for again
+                    self.results.pop(message.content[message.content.rindex("[") + 1 : -1], None)
                     begun.clear()
         self.open = (self.open - self.results.keys()) if is_open else set()
         for call in begun.keys() - self.results.keys() - self.open:
@@ -94,9 +95,12 @@ class TurnRecords:
         ``asked`` has the ids it has asked for.
         """
         left = [*self.results, *sorted(self.open - set(asked))]
-        return [f"{shown} at message {place}" for shown, place in (self._calls.get(one, (one, 0)) for one in left)]
+        return [
+            f"{shown} at message {place}"
+            for shown, place in (self._calls.get(identity, (identity, 0)) for identity in left)
+        ]
 
-    def asks(self, line: int, name: str, given: Mapping[str, Any], left: str) -> str:
+    def asks(self, line: int, name: str, arguments: Mapping[str, Any], left: str) -> str:
         """A sentence for a person: the function asks for an act that is not in the log of this turn.
 
         The sentence also names a call that is in the log, and for which the function does not ask.
@@ -104,11 +108,11 @@ class TurnRecords:
         Args:
             line: the line of the function that asks for the act.
             name: the name of the act's call.
-            given: the arguments of that call.
+            arguments: the arguments of that call.
             left: the id of the call in the log.
         """
-        same = shown_call(name, given) == self._calls.get(left, ("", 0))[0]  # but for their modules
-        act = shown_call(name, given, same)
+        same = shown_call(name, arguments) == self._calls.get(left, ("", 0))[0]  # but for their modules
+        act = shown_call(name, arguments, same)
         return self.sentence(f"line {line} asks for {act}, which this turn does not hold", left, whole=same)
 
     def sentence(self, what: str, left: str, *, whole: bool = False) -> str:
@@ -131,40 +135,40 @@ def outcome_in(result: Message) -> ActOutcome:
 
 def latest_results(newest_first: Iterable[Message]) -> dict[str, ActOutcome]:
     """Return the outcomes after the latest reply, by the ids of their calls."""
-    found: dict[str, ActOutcome] = {}
-    for one in newest_first:
-        if one.kind == Kind.TOOL_RESULT:
-            found[one.data["tool_use_id"]] = outcome_in(one)
-        elif one.kind == Kind.ASSISTANT:
+    outcomes: dict[str, ActOutcome] = {}
+    for message in newest_first:
+        if message.kind == Kind.TOOL_RESULT:
+            outcomes[message.data["tool_use_id"]] = outcome_in(message)
+        elif message.kind == Kind.ASSISTANT:
             break
-    return found
+    return outcomes
 
 
 def latest_calls(newest_first: Iterable[Message]) -> set[str]:
     """Return the ids of the calls of the latest reply."""
-    reply = next((one for one in newest_first if one.kind == Kind.ASSISTANT), None)
+    reply = next((message for message in newest_first if message.kind == Kind.ASSISTANT), None)
     return set() if reply is None else {call["id"] for call in calls_made(reply)}
 
 
-def shown_call(name: str, given: Mapping[str, Any], whole: bool = False) -> str:
+def shown_call(name: str, arguments: Mapping[str, Any], whole: bool = False) -> str:
     """Show a call in words: ``step(publish, ["tea"])``. With ``whole``, the module of the function is shown too."""
     if name in (STEP_ONCE, STEP_AGAIN, STEP_BY_KEY):
-        called = str(given.get("function", ""))
-        parts = [called if whole else called.rpartition(".")[2], *map(_as_json, given.get("args") or ())]
-        parts += [f"{key}={_as_json(value)}" for key, value in (given.get("kwargs") or {}).items()]
+        called = str(arguments.get("function", ""))
+        parts = [called if whole else called.rpartition(".")[2], *map(_as_json, arguments.get("args") or ())]
+        parts += [f"{key}={_as_json(value)}" for key, value in (arguments.get("kwargs") or {}).items()]
         text = ", ".join(parts)
     else:
-        text = _as_json(given)
+        text = _as_json(arguments)
     return f"{name}({text if len(text) <= _SHOWN else text[:_SHOWN] + '…'})"
 
 
-def act_digest(name: str, given: Mapping[str, Any]) -> str:
+def act_digest(name: str, arguments: Mapping[str, Any]) -> str:
     """Return the first 16 hexadecimal digits of the SHA-256 of an act.
 
     Raises `BadInput` if the arguments are no JSON.
     """
     try:
-        text = json.dumps([name, given], sort_keys=True, separators=(",", ":"), allow_nan=False)
+        text = json.dumps([name, arguments], sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise BadInput(f"Expected what JSON can hold as arguments of {name}: {error}.") from error
     check_size(text, f"the arguments of {name}")

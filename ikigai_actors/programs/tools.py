@@ -53,16 +53,16 @@ class Programs(Instrument):
 
     def drop(self, agent: str) -> None:
         """Unwind the function of an agent. When the agent goes on, the function begins again."""
-        for one in self._programs.values():
-            one.drop(agent)
+        for program in self._programs.values():
+            program.drop(agent)
 
     def state_changes(self, agent: Tally, state: str, turn: int) -> None:
         """Unwind the functions of turns that are over."""
-        for one in self._programs.values():
-            one.drop(agent.uuid, turn)
+        for program in self._programs.values():
+            program.drop(agent.uuid, turn)
 
 
-def _do_step(program: Program, given: Mapping[str, Any]) -> str:
+def _do_step(program: Program, arguments: Mapping[str, Any]) -> str:
     me, call = current_acting_agent(), current_call()
     frame = program.live(me, call.id)
     act = frame.acts[call.id]

@@ -244,8 +244,8 @@ class Provider(Protocol):
     calls it before it makes anything.
 
     A provider may have a method ``refers_to_tools(model)``: whether its service loads the description of a tool where
-    a result refers to it (`ResultBlock.found`), and leaves what is cached as it was. Where it is missing, tools that
-    were found are sent with the others.
+    a result refers to it (`ResultBlock.found_tools`), and leaves what is cached as it was. Where it is missing, tools
+    that were found are sent with the others.
 
     A provider that says `Delta.kept` has a method ``async give_up(id)``: nobody reads that reply any more, and its
     service need not make it. Whatever that raises is logged.

@@ -106,7 +106,7 @@ class ResultBlock:
     is_error: bool = False
     attached: tuple[Attached, ...] = ()
     """Attachments of the result. For an error they come after all results, and this is empty."""
-    found: tuple[str, ...] = ()
+    found_tools: tuple[str, ...] = ()
     """The tools whose descriptions the service loads at this result; the text names them too."""
 
 

@@ -41,8 +41,8 @@ def block_form(block: Block, blobs: Blobs) -> dict[str, Any]:
         case TextBlock() | ThinkingBlock() | CallBlock() | ServiceBlock():
             assert block.own is not None
             return dict(block.own)
-        case ResultBlock(found=(_, *_)):
-            references = [{"type": "tool_reference", "tool_name": name} for name in block.found]
+        case ResultBlock(found_tools=(_, *_)):
+            references = [{"type": "tool_reference", "tool_name": name} for name in block.found_tools]
             return {"type": "tool_result", "tool_use_id": block.call_id, "content": references}
         case ResultBlock():
             parts: list[Content] = [*block.attached, TextBlock(block.text)]

@@ -103,7 +103,7 @@ def _items(message: ModelMessage, blobs: Blobs, later: Mapping[str, Mapping[str,
             case CallBlock(name=name) if name == FIND_TOOLS and later:
                 yield {**_SEARCH, "type": "tool_search_call", "call_id": block.id, "arguments": dict(block.input)}
             case ResultBlock(name=name) if name == FIND_TOOLS and later:
-                loaded = [later[wanted] for wanted in block.found if wanted in later]
+                loaded = [later[wanted] for wanted in block.found_tools if wanted in later]
                 yield {**_SEARCH, "type": "tool_search_output", "call_id": block.call_id, "tools": loaded}
             case CallBlock(own={"item": {"type": "tool_search_call"}}):
                 yield _call(block)

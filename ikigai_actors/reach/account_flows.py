@@ -58,7 +58,7 @@ class AccountFlows:
     async def finish(self, query: Mapping[str, str], cookies: str) -> str:
         """Finish a flow; return the words for the person. Raises `BadInput`, and nothing is kept."""
         state = query.get("state", "")
-        if not state or f"{_name(state)}={state}" not in [one.strip() for one in cookies.split(";")]:
+        if not state or f"{_name(state)}={state}" not in [cookie.strip() for cookie in cookies.split(";")]:
             raise BadInput(
                 "This browser has not begun this: open the link of the question here, and go on from there. Nothing "
                 "was kept."

@@ -88,22 +88,22 @@ def seal_now(members: Sequence[WaitingMember], now: int) -> Sequence[WaitingMemb
     """Return the members to seal as one batch now; none if more are to be collected."""
     if not members:
         return ()
-    oldest = min(one.asked_at for one in members)
+    oldest = min(member.asked_at for member in members)
     if len(members) < BATCH_FULL and now - oldest < BATCH_SECONDS * 1000:
         return ()
     chosen: list[WaitingMember] = []
     size = 0
-    for one in members[:BATCH_FULL]:
-        size += one.size
+    for member in members[:BATCH_FULL]:
+        size += member.size
         if chosen and size > BATCH_BYTES:
             break
-        chosen.append(one)
+        chosen.append(member)
     return chosen
 
 
 def seals_at(members: Sequence[WaitingMember]) -> int | None:
     """Return when members are sealed, in milliseconds since 1970; None if there are none."""
-    oldest = min((one.asked_at for one in members), default=None)
+    oldest = min((member.asked_at for member in members), default=None)
     return None if oldest is None else oldest + int(BATCH_SECONDS * 1000)
 
 
@@ -330,5 +330,5 @@ def end_member(tx: Transaction, key: MemberKey, outcome: MemberOutcome, now: int
     state = member_state_after(outcome, key.attempt)
     if state == "again":
         tx.run("ask_again", **key._asdict(), now=now)
-    given: dict[str, Any] = key._asdict()
-    tx.run("end_member", **given, state=state, result=outcome.result or None)
+    fields: dict[str, Any] = key._asdict()
+    tx.run("end_member", **fields, state=state, result=outcome.result or None)

@@ -161,7 +161,7 @@ class Documents(OfOneProcess):
         perform: Callable[[Unit, float | None], Any],
         now_ms: Callable[[], int],
         perform_once: Callable[..., Any],
-        write_as_act: Callable[[Mapping[str, Any]], Any] = lambda given: None,
+        write_as_act: Callable[[Mapping[str, Any]], Any] = lambda arguments: None,
     ) -> None:
         """Use a store, and functions that commit.
 
@@ -209,8 +209,8 @@ class Documents(OfOneProcess):
             version: int = self._perform(unit, timeout)
             return version
         by = "" if author is None else uuid_of(self._store, author)
-        given = {"path": path, "body": body, "expect": expect}
-        call = KeyedCall(key, "write", given, by, by or None, path)
+        arguments = {"path": path, "body": body, "expect": expect}
+        call = KeyedCall(key, "write", arguments, by, by or None, path)
         return int(self._perform_once(unit, call, timeout))
 
     def delete(
@@ -287,8 +287,8 @@ def _versions(rows: list[Row]) -> Versions:
 
 
 def _latest(tx: Transaction, path: str) -> DocumentVersion | None:
-    found = _versions(tx.run("latest_version", path=path))
-    return found[0] if found else None
+    versions = _versions(tx.run("latest_version", path=path))
+    return versions[0] if versions else None
 
 
 def listed(tx: Transaction, prefix: str) -> Versions:
@@ -310,8 +310,8 @@ def read_version(tx: Transaction, path: str, version: int | None) -> Document:
     if version is None or there is None:
         raise _not_there(tx, path, there)
     what = "is a deletion" if rows else "was never written"
-    told = f"Version {version} of document {path!r} {what}; there is {_told(tx, there)}."
-    raise DocumentNotFound(told, path, there.version)
+    message = f"Version {version} of document {path!r} {what}; there is {_told(tx, there)}."
+    raise DocumentNotFound(message, path, there.version)
 
 
 def _unknown(path: str) -> DocumentNotFound:
@@ -321,15 +321,15 @@ def _unknown(path: str) -> DocumentNotFound:
 def _not_there(tx: Transaction, path: str, there: DocumentVersion | None) -> DocumentNotFound:
     if there is None:
         return _unknown(path)
-    told = f"Document {path!r} was deleted: {_told(tx, there)}. Its earlier versions can be read."
-    return DocumentNotFound(told, path, there.version)
+    message = f"Document {path!r} was deleted: {_told(tx, there)}. Its earlier versions can be read."
+    return DocumentNotFound(message, path, there.version)
 
 
 def _changed(tx: Transaction, path: str, expect: int, there: DocumentVersion | None) -> DocumentChanged:
-    found = f"there is {_told(tx, there)}" if there is not None else "nothing was ever written there"
+    state = f"there is {_told(tx, there)}" if there is not None else "nothing was ever written there"
     version = 0 if there is None else there.version
     return DocumentChanged(
-        f"Expected document {path!r} at version {expect}; {found}. Read it, and write again with expect={version}.",
+        f"Expected document {path!r} at version {expect}; {state}. Read it, and write again with expect={version}.",
         path,
         version,
     )

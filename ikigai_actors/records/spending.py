@@ -176,17 +176,17 @@ def own_spendings(tx: Transaction) -> list[OwnSpending]:
 
 def branch_spendings(tx: Transaction, agents: Collection[AgentRecord]) -> dict[str, tuple[int, int]]:
     """Return the spending as `spent_by_branches` does, for these agents. The database reads all their descendants."""
-    uuids = [one.uuid for one in agents if one.parent_uuid is not None]
-    found = {top: (tokens, usd) for top, tokens, usd in tx.run("spent_below", uuids=uuids)}
-    for root in (one for one in agents if one.parent_uuid is None):
-        found[root.uuid] = _spent_in_all(tx)
-    return found
+    uuids = [agent.uuid for agent in agents if agent.parent_uuid is not None]
+    spent = {top: (tokens, usd) for top, tokens, usd in tx.run("spent_below", uuids=uuids)}
+    for root in (agent for agent in agents if agent.parent_uuid is None):
+        spent[root.uuid] = _spent_in_all(tx)
+    return spent
 
 
 def spent_by_branches(everybody: Sequence[OwnSpending]) -> dict[str, tuple[int, int]]:
     """Return the spending of each agent with all its descendants, by uuid: tokens and micro-dollars."""
-    sums = {one.uuid: (one.spent_tokens, one.spent_usd) for one in everybody}
-    parents = {one.uuid: one.parent_uuid for one in everybody}
+    sums = {record.uuid: (record.spent_tokens, record.spent_usd) for record in everybody}
+    parents = {record.uuid: record.parent_uuid for record in everybody}
     missing = Counter(parents.values())  # how many children are still to be added, by parent
     ready = [uuid for uuid in sums if not missing[uuid]]
     while ready:

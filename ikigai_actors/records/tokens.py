@@ -91,8 +91,8 @@ class RevokeTokens(Unit):
 
 def token_of(tx: Transaction, secret: str, now: int) -> Token | None:
     """Return the token of a secret, if it gives access; else None."""
-    found = [Token(*row) for row in tx.run("token_of", sha256=token_digest(secret))]
-    return next((token for token in found if token.state(now) == "open"), None)
+    tokens = [Token(*row) for row in tx.run("token_of", sha256=token_digest(secret))]
+    return next((token for token in tokens if token.state(now) == "open"), None)
 
 
 def every_token(tx: Transaction) -> list[Token]:

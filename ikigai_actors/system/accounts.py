@@ -318,8 +318,8 @@ class Accounts:
         return scope, expires_at, self._box.seal(place, json.dumps({**whole, "tokens": tokens}).encode())
 
     def _opened(self, row: AccountRow) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self._box.opened(account_place(row.server, row.subject), row.sealed))
-        return found
+        fields: dict[str, Any] = json.loads(self._box.opened(account_place(row.server, row.subject), row.sealed))
+        return fields
 
     async def _reads(self, work: Callable[[Transaction], Any]) -> Any:
         return await in_thread(lambda: self._read(work), "ikigai-accounts")

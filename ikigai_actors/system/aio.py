@@ -230,7 +230,7 @@ class AsyncSystem(_Beside[_System]):
     ) -> AsyncEventFeed[Any]:
         """The events of agents by ``async for``; see `ActorSystem.events`."""
         system = self._blocking
-        among = None if agents is None else [one if isinstance(one, str) else one.uuid for one in agents]
+        among = None if agents is None else [agent if isinstance(agent, str) else agent.uuid for agent in agents]
         return AsyncEventFeed(system._beside, lambda: system.events(among, only, since))
 
     def handle(self, uuid: str) -> AsyncAgentRef:

@@ -62,11 +62,11 @@ def births_of(directory: Directory, children: Sequence[Child]) -> tuple[on.Trial
 
 def note_of(data: Mapping[str, Any]) -> dict[str, Any]:
     """Check that a dict can be the data of a note, and return it. Raises `BadInput`."""
-    given = dict(check_mapping(data, "data", "a dict"))
-    if taken := given.keys() & {"terms", "verdicts"}:
+    content = dict(check_mapping(data, "data", "a dict"))
+    if taken := content.keys() & {"terms", "verdicts"}:
         raise BadInput(f"Expected a note without {min(taken)!r}: by this name an experiment keeps its book.")
     try:
-        return dict(json.loads(json.dumps(given, allow_nan=False)))
+        return dict(json.loads(json.dumps(content, allow_nan=False)))
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"Expected a note to be what JSON can hold: {error}.") from error
 
@@ -119,28 +119,28 @@ def _birth(directory: Directory, child: Child, end_of: Callable[[str], int]) -> 
     if check_flag(child.go, "go") and child.prompt is not None:
         raise BadInput("Expected a child to have a prompt, or to go on without one; got both.")
     prompt = None if child.prompt is None else check_text(child.prompt, "prompt")
-    given = check_settings(check_mapping(child.settings, "settings", "a dict"))
-    settings = _settings(directory, uuid, at, given, end_of)
+    own = check_settings(check_mapping(child.settings, "settings", "a dict"))
+    settings = _settings(directory, uuid, at, own, end_of)
     data = asked_at(directory, uuid, at) if child.go else {}
     return on.TrialBirth(new_agent_uuid(directory._random_bytes), uuid, at, prompt, data, settings, {}, child.go)
 
 
 def _settings(
-    directory: Directory, uuid: str, at: int, given: Mapping[str, Any], end_of: Callable[[str], int]
+    directory: Directory, uuid: str, at: int, settings: Mapping[str, Any], end_of: Callable[[str], int]
 ) -> Mapping[str, Any]:
     """The settings that were changed since then, so that no tool that was withdrawn comes back.
 
     A child that does nothing outside keeps those of then.
     """
     then = directory._log_cache.settings_at(uuid, at)
-    if {**then, **given}.get("effects") is not None:
-        return given
+    if {**then, **settings}.get("effects") is not None:
+        return settings
     try:
         now = directory._log_cache.settings_at(uuid, end_of(uuid))
     except NotABoundary:  # it is within a step
         now = directory._log_cache.find_in(uuid, lambda log: log.view(log.head).settings)
     since = {name: now.get(name) for name in {**then, **now} if now.get(name) != then.get(name)}
-    return {**since, **given}
+    return {**since, **settings}
 
 
 def _asked(tx: Transaction, uuid: str, position: int) -> Mapping[str, Any] | None:

@@ -34,8 +34,8 @@ def configuration(
     Raises:
         BadInput: the file is missing, or has faults.
     """
-    found = configuration_file(config, environ)
-    return Configuration() if found is None else read_configuration(found, environ)
+    file = configuration_file(config, environ)
+    return Configuration() if file is None else read_configuration(file, environ)
 
 
 def configuration_file(
@@ -55,7 +55,7 @@ def configuration_file(
 
 def host_paths(database: str | os.PathLike[str] | None, config: str | os.PathLike[str] | None) -> HostPaths:
     """The paths of a host's files that tools must not disclose. Arguments as for `ActorSystem.open`."""
-    secrets, file, found = list[Path](), locate(database).path, configuration_file(config)
+    secrets, file, config_file = list[Path](), locate(database).path, configuration_file(config)
     if file is not None:
         secrets += [file, *(file.with_name(file.name + end) for end in BESIDE)]
-    return HostPaths(home(), (*secrets, *(() if found is None else (found.absolute(),))))
+    return HostPaths(home(), (*secrets, *(() if config_file is None else (config_file.absolute(),))))

@@ -274,8 +274,8 @@ class Directory(OfOneProcess, ABC):
             BadInput: one of them cannot be asked.
         """
         self._check_open()
-        given = check_mapping(settings, "settings", "a dict of settings")
-        named = check_settings({one: given.get(one) for one in ("model", "compact_model")})
+        asked = check_mapping(settings, "settings", "a dict of settings")
+        named = check_settings({name: asked.get(name) for name in ("model", "compact_model")})
         return self._models_asked(named, check_flag(summary, "summary"))
 
     @abstractmethod
@@ -292,10 +292,10 @@ class Directory(OfOneProcess, ABC):
             writers: the models that wrote the record, as ``provider:model``; none when there is no reply in it.
         """
         self._check_open()
-        given = check_mapping(settings, "settings", "a dict of settings")
+        asked = check_mapping(settings, "settings", "a dict of settings")
         if isinstance(writers, str) or not isinstance(writers, Collection):
             raise BadInput(f"Expected writers to be a list of models; got {shown(writers)}.")
-        self._refuse_unanswered(given, [check_type(one, str, "each of writers", "a model") for one in writers])
+        self._refuse_unanswered(asked, [check_type(writer, str, "each of writers", "a model") for writer in writers])
 
     @abstractmethod
     def _refuse_unanswered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
@@ -485,14 +485,14 @@ class Directory(OfOneProcess, ABC):
 
     def _pages(self, status: str | None) -> Iterator[AgentRecord]:
         latest = ""
-        while found := self._store.read(partial(registry.after, uuid=latest, status=status)):
-            yield from found
-            latest = found[-1].uuid
+        while page := self._store.read(partial(registry.after, uuid=latest, status=status)):
+            yield from page
+            latest = page[-1].uuid
 
     def _pages_of(self, uuids: Sequence[str], status: str | None) -> Iterator[AgentRecord]:
         for start in range(0, len(uuids), registry.AGENTS_AT_ONCE):
-            found = self._store.read(partial(registry.some, uuids=uuids[start : start + registry.AGENTS_AT_ONCE]))
-            yield from (record for record in found if status in (None, record.status))
+            page = self._store.read(partial(registry.some, uuids=uuids[start : start + registry.AGENTS_AT_ONCE]))
+            yield from (record for record in page if status in (None, record.status))
 
     def spending(self, by: str | None = None, since: datetime | float | str | None = None) -> dict[str, Spending]:
         """The costs of requests to models, by the agents that caused them.
@@ -893,8 +893,8 @@ class Directory(OfOneProcess, ABC):
         unit = delivery(None, recipient, body, self._clock.now_ms(), at=at, after=after, zone=zone)
         if key is not None:
             to = str(getattr(recipient, "uuid", recipient))
-            given = {"to": to, "body": body, **times(at, after, zone)}
-            call = KeyedCall(key, "send", given, self._mailbox_of(to), about=body)
+            arguments = {"to": to, "body": body, **times(at, after, zone)}
+            call = KeyedCall(key, "send", arguments, self._mailbox_of(to), about=body)
             number: int = self._write_once(unit, call, lambda sent: sent.id, timeout, waits=True).get()
             return number
         sent: Mail | Timer | GroupSent = self._writer.perform(unit, timeout)

@@ -191,7 +191,7 @@ class Endpoints(OfOneProcess):
     def _found(self, endpoint: Endpoint) -> Sequence[str]:
         """The secrets that this process finds. Raises `Forged` where it finds none of them."""
         try:
-            secrets = self._secrets.found(endpoint_place(endpoint.name), endpoint.spec.secrets)
+            secrets = self._secrets.opened(endpoint_place(endpoint.name), endpoint.spec.secrets)
         except BadInput as error:
             raise Forged(str(error)) from error
         if not secrets:
@@ -244,7 +244,7 @@ class Endpoints(OfOneProcess):
         """Process each dead arrival once more that was not replayed yet, in order. Safe to repeat."""
         repeated: Receipts = []
         while dead := self._store.read(lambda tx: unrepeated_dead(tx, endpoint_called(tx, name).name, _BATCH)):
-            repeated += [self.replay(name, one.id) for one in dead]
+            repeated += [self.replay(name, arrival.id) for arrival in dead]
         return repeated
 
     def preview(self, name: str, body: bytes) -> tuple[bool, str]:

@@ -158,7 +158,7 @@ class Places:
             if isinstance(text, str) and text.startswith("1"):
                 at, passed, dead = json.loads(zlib.decompress(base64.urlsafe_b64decode(text[1:])))
                 numbers = [at, *passed.values(), *dead.values()]
-                if all(type(one) is int for one in numbers) and all(map(is_agent_uuid, [*passed, *dead])):
+                if all(type(number) is int for number in numbers) and all(map(is_agent_uuid, [*passed, *dead])):
                     return Places(at, passed, dead)
         raise BadInput("Expected since to be the position of an earlier feed, as `feed.position` gives it.")
 
@@ -279,13 +279,13 @@ class EventFeed(ClosedByBlock, Generic[E_co]):
 
     def _begin(self, begun: Places | None) -> None:
         now = self._clock.now_ms()
-        found = self._store.read(lambda tx: self._heads(tx, now if begun is None else begun.at))
-        passed = {head.uuid: head.position for head in found if head.status != "dead"}
-        dead = {head.uuid: now for head in found if head.status == "dead"}
+        heads = self._store.read(lambda tx: self._heads(tx, now if begun is None else begun.at))
+        passed = {head.uuid: head.position for head in heads if head.status != "dead"}
+        dead = {head.uuid: now for head in heads if head.status == "dead"}
         self._seen = Places(now, passed, dead)
         self._given = self._seen.copy() if begun is None else begun
         if begun is not None:
-            self._missed = _Missed(found, begun.copy())
+            self._missed = _Missed(heads, begun.copy())
 
     def _heads(self, tx: Transaction, at: int) -> list[Head]:
         """The living, and those who may have died since."""

@@ -16,14 +16,14 @@ def host_events(before: Sequence[HostRecord], now: Sequence[HostRecord]) -> list
     """
     if not now:
         return [HostChanged(None, before[0].called)] if before else []
-    named = [one for one in now if one.name is not None]
-    heirs = tuple(sorted({one.name or "" for one in [one for one in named if not one.draining] or named}))
+    named = [host for host in now if host.name is not None]
+    heirs = tuple(sorted({host.name or "" for host in [host for host in named if not host.draining] or named}))
     if not before or before[0].name is None or not heirs:
         changed = not before or now[0].id != before[0].id
         return [HostChanged(str(now[0]), before[0].called if before else "")] if changed else []
-    there = {one.id for one in now}
-    gone = [one for one in reversed(before) if one.id not in there]
-    return [HostEnded(one.name or one.id, one.agents, heirs) for one in gone]
+    there = {host.id for host in now}
+    gone = [host for host in reversed(before) if host.id not in there]
+    return [HostEnded(host.name or host.id, host.agents, heirs) for host in gone]
 
 
 class DifferenceWatch:
@@ -37,9 +37,9 @@ class DifferenceWatch:
 
     def compare(self, hosts: Sequence[HostRecord]) -> list[HostsDiffer]:
         """The event at a look at the hosts that live, if there is one. Reads their tools when other hosts live."""
-        shared = frozenset(one.id for one in hosts if one.name is not None)
+        shared = frozenset(host.id for host in hosts if host.name is not None)
         if shared == self._seen:
             return []
-        found = HostsDiffer(self._store.read(host_differences) if len(shared) > 1 else ())
-        self._seen, before, self._latest = shared, self._latest, found
-        return [found] if found != before else []
+        difference = HostsDiffer(self._store.read(host_differences) if len(shared) > 1 else ())
+        self._seen, before, self._latest = shared, self._latest, difference
+        return [difference] if difference != before else []

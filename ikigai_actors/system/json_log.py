@@ -14,7 +14,7 @@ class JsonFormatter(logging.Formatter):
     """Formats log records as lines of JSON. Nothing in them begins a line or moves a cursor."""
 
     def format(self, record: logging.LogRecord) -> str:
-        told = {
+        fields = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -22,5 +22,5 @@ class JsonFormatter(logging.Formatter):
             "process": record.process,
         }
         if record.exc_info and record.exc_info[0] is not None:
-            told["error"] = self.formatException(record.exc_info)
-        return json.dumps(told)
+            fields["error"] = self.formatException(record.exc_info)
+        return json.dumps(fields)

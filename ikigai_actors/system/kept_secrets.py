@@ -1,7 +1,7 @@
 """Secrets that rows have: references, which this process looks up, and sealed ones, which the operator's key opens.
 
     kept = secrets.sealed(endpoint_place("shop"), "the secret")     # for the row
-    secrets.found(endpoint_place("shop"), [kept, "env:SHOP"])       # the secrets, in clear
+    secrets.opened(endpoint_place("shop"), [kept, "env:SHOP"])       # the secrets, in clear
 
 The secret itself is in no row, and no error has it.
 """
@@ -46,7 +46,7 @@ class KeptSecrets:
         """Return a secret sealed for a place. Raises `BadInput` without a key."""
         return sealed_text(self._opened_box().seal(place, secret.encode()))
 
-    def found(self, place: str, kept: Sequence[str]) -> list[str]:
+    def opened(self, place: str, kept: Sequence[str]) -> list[str]:
         """Return the secrets of a row that this process finds, in clear. Raises `BadInput` where one does not open."""
         return [secret for text in kept if (secret := self._secret(place, text))]
 

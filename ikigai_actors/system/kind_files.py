@@ -91,7 +91,7 @@ def find_kinds(places: Sequence[str | os.PathLike[str]]) -> FoundKinds:
 
     Raises `BadInput` where one of them does not exist.
     """
-    found: dict[str, FoundKind] = {}
+    by_name: dict[str, FoundKind] = {}
     troubles: list[str] = []
     for place in places:
         if not os.path.exists(place):  # noqa: PTH110 - of a path that cannot be, Path.exists raises
@@ -102,12 +102,12 @@ def find_kinds(places: Sequence[str | os.PathLike[str]]) -> FoundKinds:
             except (BadInput, OSError, UnicodeDecodeError) as error:
                 troubles.append(f"The kind in {file} is left out: {error}")
                 continue
-            if (other := found.get(kind.name)) is not None:
+            if (other := by_name.get(kind.name)) is not None:
                 troubles.append(f"Kind {kind.name} of {other.source} is shadowed by that of {kind.source}.")
             if kind.ignored:
                 troubles.append(f"Kind {kind.name}: {', '.join(kind.ignored)} means nothing here.")
-            found[kind.name] = kind
-    return FoundKinds(tuple(found[name] for name in sorted(found)), tuple(troubles))
+            by_name[kind.name] = kind
+    return FoundKinds(tuple(by_name[name] for name in sorted(by_name)), tuple(troubles))
 
 
 def read_kind(file: Path) -> FoundKind:

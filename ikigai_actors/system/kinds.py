@@ -45,10 +45,10 @@ class ListedKind(NamedTuple):
     source: str
 
 
-def kinds_listed(settings: Mapping[str, Any], found: FoundKinds) -> list[ListedKind]:
+def kinds_listed(settings: Mapping[str, Any], listing: FoundKinds) -> list[ListedKind]:
     """The kinds that are pinned, and those that were found, by name."""
-    entries = {one["name"]: one for one in settings.get("kinds") or ()}
-    there = {one.name: one for one in found.kinds}
+    entries = {kind["name"]: kind for kind in settings.get("kinds") or ()}
+    there = {kind.name: kind for kind in listing.kinds}
     return [_listed(entries.get(name), there.get(name)) for name in sorted({*entries, *there})]
 
 
@@ -57,13 +57,13 @@ def undecided_kinds(settings: Mapping[str, Any], directory: Path) -> list[str]:
 
     ``directory``: the workspace.
     """
-    found = find_kinds(usual_kind_places(directory))
-    return [one.name for one in kinds_listed(settings, found) if one.state in ("new", "changed")]
+    listing = find_kinds(usual_kind_places(directory))
+    return [kind.name for kind in kinds_listed(settings, listing) if kind.state in ("new", "changed")]
 
 
 def pin_kinds(
     settings: Mapping[str, Any],
-    found: FoundKinds,
+    listing: FoundKinds,
     only: Sequence[str] | None,
     place: object,
     off: bool,
@@ -73,19 +73,19 @@ def pin_kinds(
 
     Raises `BadInput` where one is not there, or none is, or one wants a skill that the agent does not have.
     """
-    names = [one.name for one in found.kinds]
+    names = [kind.name for kind in listing.kinds]
     if missing := sorted(set(only or ()) - set(names)):
         raise BadInput(f"There is no kind {', '.join(missing)} in {place}. Kinds: {', '.join(names) or 'none'}.")
-    picked = [one for one in found.kinds if only is None or one.name in only]
+    picked = [kind for kind in listing.kinds if only is None or kind.name in only]
     if not picked:
-        raise BadInput(f"There are no kinds of agents in {place}. {' '.join(found.troubles)}".rstrip())
-    return {"kinds": with_kinds(settings, [_entry(one, off, texts) for one in picked])}
+        raise BadInput(f"There are no kinds of agents in {place}. {' '.join(listing.troubles)}".rstrip())
+    return {"kinds": with_kinds(settings, [_entry(kind, off, texts) for kind in picked])}
 
 
 def _entry(kind: FoundKind, off: bool, texts: SkillTexts) -> dict[str, Any]:
     manifest = kind.manifest
     if kind.skills and not off:
-        manifest["skills"] = [dict(one) for one in texts(kind.skills)]
+        manifest["skills"] = [dict(text) for text in texts(kind.skills)]
     if (length := kind_length(manifest)) > LONGEST_KIND:
         raise BadInput(
             f"The text of kind {kind.name} and those of its skills have {length:,} characters; {LONGEST_KIND:,} are "
@@ -94,21 +94,21 @@ def _entry(kind: FoundKind, off: bool, texts: SkillTexts) -> dict[str, Any]:
     return pinned_kind(manifest, kind.source) | ({"off": True} if off else {})
 
 
-def _listed(entry: Mapping[str, Any] | None, found: FoundKind | None) -> ListedKind:
-    if found is None:
+def _listed(entry: Mapping[str, Any] | None, kind: FoundKind | None) -> ListedKind:
+    if kind is None:
         assert entry is not None
         state = "refused" if entry.get("off") else "in use"
         return ListedKind(entry["name"], state, entry["description"], entry["sha256"], entry["from"])
     state = "new"
-    if entry is not None and _says_the_same(entry, found):
+    if entry is not None and _says_the_same(entry, kind):
         state = "refused" if entry.get("off") else "in use"
     elif entry is not None and not entry.get("off"):
         state = "changed"
-    return ListedKind(found.name, state, found.description, found.sha256, found.source)
+    return ListedKind(kind.name, state, kind.description, kind.sha256, kind.source)
 
 
-def _says_the_same(entry: Mapping[str, Any], found: FoundKind) -> bool:
+def _says_the_same(entry: Mapping[str, Any], kind: FoundKind) -> bool:
     """Whether a pinned kind is what a file says now. The texts of its skills are pinned with it, and count by name."""
     said = {key: value for key, value in entry.items() if key not in ("sha256", "from", "off", "skills")}
-    named = tuple(one["name"] for one in entry.get("skills", ()))
-    return said == found.manifest and (bool(entry.get("off")) or named == found.skills)
+    named = tuple(skill["name"] for skill in entry.get("skills", ()))
+    return said == kind.manifest and (bool(entry.get("off")) or named == kind.skills)

@@ -159,15 +159,15 @@ def new_children(
     if len(called) != number:
         raise BadInput(f"Expected {number} names, one for each child, got {len(called)}. None is no name.")
     both = [
-        _checked(one, text, f"names[{place}]", f"prompts[{place}]" if prompts is not None else "prompt")
-        for place, (one, text) in enumerate(zip(called, said, strict=True))
+        _checked(wanted, text, f"names[{place}]", f"prompts[{place}]" if prompts is not None else "prompt")
+        for place, (wanted, text) in enumerate(zip(called, said, strict=True))
     ]
     known: set[str] = set()
-    for one, _ in both:
-        if one is not None and one in known:
-            raise BadInput(f"Expected each child to have another name, got {one!r} twice.")
-        known |= {one} if one is not None else set()
-    return [on.NewChild(fresh(), one, text) for one, text in both]
+    for wanted, _ in both:
+        if wanted is not None and wanted in known:
+            raise BadInput(f"Expected each child to have another name, got {wanted!r} twice.")
+        known |= {wanted} if wanted is not None else set()
+    return [on.NewChild(fresh(), wanted, text) for wanted, text in both]
 
 
 def _listed(value: Any, what: str) -> Sequence[Any]:
@@ -206,22 +206,22 @@ def new_fork(
 
     ``skills``: the part of the data of the prompts that brings their texts. ``kind``: the kind of the children.
     """
-    told = "" if kind is None else check_text(kind, "kind")
-    if told and at is not None:
+    kind_name = "" if kind is None else check_text(kind, "kind")
+    if kind_name and at is not None:
         raise BadInput("Expected kind or at: a child of a kind begins without the history; got both.")
     if (output is not None or attach != () or skills) and any(child.prompt is None for child in children):
         raise BadInput("Expected a prompt for the child, to go with its output, attachments or skills; got none.")
     check_choice(restart, "restart", _RESTART_TYPES)
     policy = check_policy(on_orphan)
-    given = {key: value for key, value in (("model", model), ("system", system)) if value is not None}
-    settings, (data, blobs) = check_settings(given), data_of(output, attach)
+    own = {key: value for key, value in (("model", model), ("system", system)) if value is not None}
+    settings, (data, blobs) = check_settings(own), data_of(output, attach)
     data = {**data, **skills}
     limits, paid_by = encode_budget(as_budget(budget)), check_labels(labels)
     first, *siblings = children
     more = tuple(siblings)
     if at is None:
         return lambda caller: on.Fork(
-            *first, settings, restart, caller, policy, data, more, blobs, limits, paid_by, told
+            *first, settings, restart, caller, policy, data, more, blobs, limits, paid_by, kind_name
         )
     then = check_count(at, "at")
     return lambda caller: on.ForkAt(
@@ -251,15 +251,15 @@ def data_of(output: object, attach: object) -> tuple[Mapping[str, Any], tuple[At
     typed = {} if output is None else {"output": expected(output).stored()}
     if attach == ():
         return typed, ()
-    given = attachments(attach)
-    return {**typed, **stored_in(given)}, given
+    attached = attachments(attach)
+    return {**typed, **stored_in(attached)}, attached
 
 
 def labels_over(own: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
     """The labels that a prompt puts over those of an agent. Raises `BadInput`."""
-    given = check_labels(labels)
-    check_number({**own, **given})
-    return given
+    own_labels = check_labels(labels)
+    check_number({**own, **own_labels})
+    return own_labels
 
 
 def supervision(

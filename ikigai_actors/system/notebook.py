@@ -67,18 +67,18 @@ def _read(tx: "Transaction", under: str | None) -> "tuple[list[AgentRecord], int
     top = registry.root(tx) if under is None else registry.get(tx, under)
     if top is None:
         return [], 0
-    found = lists.some_below(tx, top, _MOST, dead_too=True)
-    count = len(found) if len(found) < _MOST else lists.count_below(tx, top, dead_too=True)
-    return [top, *registry.oldest_first(found[: _MOST - 1])], count + 1
+    records = lists.some_below(tx, top, _MOST, dead_too=True)
+    count = len(records) if len(records) < _MOST else lists.count_below(tx, top, dead_too=True)
+    return [top, *registry.oldest_first(records[: _MOST - 1])], count + 1
 
 
 def _walk(records: "Sequence[AgentRecord]") -> "Iterator[tuple[int, AgentRecord]]":
     """Each agent after its supervisor, with its depth; the first one is above all."""
-    known, below = {one.uuid for one in records}, dict[str, list["AgentRecord"]]()
-    for one in records[1:]:
-        above = one.supervisor_uuid if one.supervisor_uuid in known else None
-        below.setdefault(above or records[0].uuid, []).append(one)
-    waiting = [(0, one) for one in records[:1]]
+    known, below = {record.uuid for record in records}, dict[str, list["AgentRecord"]]()
+    for child in records[1:]:
+        above = child.supervisor_uuid if child.supervisor_uuid in known else None
+        below.setdefault(above or records[0].uuid, []).append(child)
+    waiting = [(0, record) for record in records[:1]]
     while waiting:
         depth, record = waiting.pop()
         yield depth, record

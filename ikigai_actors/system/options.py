@@ -75,25 +75,25 @@ def check_tools(tools: object) -> list[Tool | Toolset]:
     """The tools as a list. Raises `BadInput` for an object that is no tool."""
     if isinstance(tools, str) or not isinstance(tools, Iterable):
         raise BadInput(f"Expected tools to be a list of tools; got {shown(tools)}.")
-    given = [*tools]
-    for one in given:
-        if inspect.isclass(one) or not (isinstance(one, Toolset) or all(hasattr(one, part) for part in _OF_A_TOOL)):
-            remedy = " Put @tool on the function, or write tool(function)." if inspect.isroutine(one) else ""
-            raise BadInput(f"Expected each of tools to be a tool or a toolset; got {shown(one)}.{remedy}")
-    return given
+    listed = [*tools]
+    for tool in listed:
+        if inspect.isclass(tool) or not (isinstance(tool, Toolset) or all(hasattr(tool, part) for part in _OF_A_TOOL)):
+            remedy = " Put @tool on the function, or write tool(function)." if inspect.isroutine(tool) else ""
+            raise BadInput(f"Expected each of tools to be a tool or a toolset; got {shown(tool)}.{remedy}")
+    return listed
 
 
 def check_programs(programs: object) -> dict[str, Program]:
     """The programs by name. Raises `BadInput` for what is none, and for two of one name."""
     if isinstance(programs, str) or not isinstance(programs, Iterable):
         raise BadInput(f"Expected programs to be a list of programs; got {shown(programs)}.")
-    found: dict[str, Program] = {}
-    for one in programs:
-        name = check_type(one, Program, "each of programs", "a function with @program").name
-        if name in found:
+    by_name: dict[str, Program] = {}
+    for program in programs:
+        name = check_type(program, Program, "each of programs", "a function with @program").name
+        if name in by_name:
             raise BadInput(f"Expected programs with different names; two are called {name!r}.")
-        found[name] = one
-    return found
+        by_name[name] = program
+    return by_name
 
 
 def check_host_name(name: str | None, join: bool) -> str | None:
@@ -109,7 +109,7 @@ def check_host_name(name: str | None, join: bool) -> str | None:
 def allowed_addresses(networks: Iterable[str] | None) -> AllowedAddresses:
     """The addresses to which events may be sent. Raises `BadInput`."""
     if networks is None:
-        networks = [one for one in os.environ.get(ALLOW_PRIVATE, "").split(",") if one.strip()]
+        networks = [part for part in os.environ.get(ALLOW_PRIVATE, "").split(",") if part.strip()]
     return AllowedAddresses.of(networks)
 
 
@@ -210,7 +210,10 @@ def check_options(
     chosen = choose_providers(provider, named, defaults, configured, limits)
     priced = Prices(configured.prices)
     of_app = check_tools(tools)
-    given, built = [*of_app, ListAgents()], build_of(of_app, [one.function for one in known.values()], build)
+    tools_of_app, built = (
+        [*of_app, ListAgents()],
+        build_of(of_app, [program.function for program in known.values()], build),
+    )
     asked, approver = choose_approver(approvals)
     check_count(workers, "workers", least=1, most=MOST_WORKERS)
     check_seconds(patience, "patience")
@@ -233,7 +236,7 @@ def check_options(
         check_callable(on_wait, "on_wait", "a function of a text")
     if on_renewal is not None:
         check_callable(on_renewal, "on_renewal", "a function without arguments")
-    toolbox = Toolbox((one for one in given if not isinstance(one, Toolset)), asked, built.id)
+    toolbox = Toolbox((tool for tool in tools_of_app if not isinstance(tool, Toolset)), asked, built.id)
     acting = (Programs(known),) if known else ()  # their tools take a fifth of the time of a start
     for programs_of in acting:
         toolbox.add_programs(programs_of)
@@ -245,7 +248,7 @@ def check_options(
         labels=None if labels is None else check_labels(labels),
         rules=as_rules(rules),
         toolbox=toolbox,
-        toolsets=[one for one in given if isinstance(one, Toolset)],
+        toolsets=[tool for tool in tools_of_app if isinstance(tool, Toolset)],
         approver=approver,
         hooks=HookBook(check_hooks(hooks)),
         on_orphan=check_policy(on_orphan),

@@ -97,8 +97,8 @@ class OpenQuestions(OfOneProcess):
     def waiting(self, question: str) -> WaitingQuestion | None:
         """A question that waits, by its id; None when it does not. Raises `BadInput` where there is none."""
         row = self.get(question)
-        found = [one for one in self._approvals._waiting({row.agent}) if one.asked_at == row.position]
-        return WaitingQuestion(row, found[0]) if found and row.is_open else None
+        calls = [call for call in self._approvals._waiting({row.agent}) if call.asked_at == row.position]
+        return WaitingQuestion(row, calls[0]) if calls and row.is_open else None
 
     def get(self, question: str) -> QuestionRow:
         """A question by its id, open or not, for 30 days after its end. Raises `BadInput`."""
@@ -139,7 +139,7 @@ class OpenQuestions(OfOneProcess):
         check_text(by, "by")
         check_text(digest, "digest")
         listed = isinstance(roles, Collection) and not isinstance(roles, str | bytes)
-        if roles is not None and not (listed and all(isinstance(one, str) for one in roles)):
+        if roles is not None and not (listed and all(isinstance(role, str) for role in roles)):
             raise BadInput(f"Expected roles to be a list of words, or None; got {shown(roles)}.")
         if not isinstance(always, bool):
             check_choice(always, "always", (TOOL, EXACT))
@@ -157,7 +157,7 @@ class OpenQuestions(OfOneProcess):
             answer = check_choice(answer, "answer", (ALLOW, DENY)) == ALLOW or None
         if not row.is_open:
             return False
-        found = [one for one in self._approvals._waiting({row.agent}) if one.asked_at == row.position]
-        if not found:
+        calls = [call for call in self._approvals._waiting({row.agent}) if call.asked_at == row.position]
+        if not calls:
             return False
-        return self._approvals._answer(found[0], answer is not None, reason, always, by, row.id, said, timeout)
+        return self._approvals._answer(calls[0], answer is not None, reason, always, by, row.id, said, timeout)

@@ -47,8 +47,8 @@ def referred_key(reference: str) -> bytes:
 def key_references(keys: Sequence[str] | None) -> tuple[str, ...]:
     """References to the operator's keys; None for those of the environment. Raises `BadInput`."""
     if keys is None:
-        keys = [one.strip() for one in os.environ.get("IKIGAI_KEYS", "").split(",") if one.strip()]
-    if isinstance(keys, str) or not isinstance(keys, Sequence) or not all(isinstance(one, str) for one in keys):
+        keys = [key.strip() for key in os.environ.get("IKIGAI_KEYS", "").split(",") if key.strip()]
+    if isinstance(keys, str) or not isinstance(keys, Sequence) or not all(isinstance(key, str) for key in keys):
         raise BadInput(f"Expected keys to be a list of references, such as ['env:KEY'], or None; got {shown(keys)}.")
     return tuple(keys)
 

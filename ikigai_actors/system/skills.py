@@ -63,23 +63,23 @@ class ListedSkill(NamedTuple):
     """The files, and the bytes of them."""
 
 
-def skills_listed(settings: Mapping[str, Any], found: FoundSkills) -> list[ListedSkill]:
+def skills_listed(settings: Mapping[str, Any], listing: FoundSkills) -> list[ListedSkill]:
     """The skills that are pinned, and those that were found, by name."""
-    entries = {one["name"]: one for one in settings.get("skills") or ()}
+    entries = {skill["name"]: skill for skill in settings.get("skills") or ()}
     known: dict[str, Mapping[str, Any]] = {**entries}
-    known |= {one.name: pinned(one.manifest, one.source) for one in found.skills}
-    return [_listed(one, entries.get(name)) for name, one in sorted(known.items())]
+    known |= {skill.name: pinned(skill.manifest, skill.source) for skill in listing.skills}
+    return [_listed(skill, entries.get(name)) for name, skill in sorted(known.items())]
 
 
-def _listed(one: Mapping[str, Any], entry: Mapping[str, Any] | None) -> ListedSkill:
-    if entry is not None and entry["sha256"] == one["sha256"]:
+def _listed(skill: Mapping[str, Any], entry: Mapping[str, Any] | None) -> ListedSkill:
+    if entry is not None and entry["sha256"] == skill["sha256"]:
         state = "refused" if entry.get("off") else "in use"
     else:
         state = "new" if entry is None or entry.get("off") else "changed"
-    sizes = [file["size"] for file in one["attached"]]
-    tools = tuple(one["tools"])
+    sizes = [file["size"] for file in skill["attached"]]
+    tools = tuple(skill["tools"])
     return ListedSkill(
-        one["name"], state, one["description"], one["sha256"], one["from"], tools, len(sizes), sum(sizes)
+        skill["name"], state, skill["description"], skill["sha256"], skill["from"], tools, len(sizes), sum(sizes)
     )
 
 
@@ -89,21 +89,21 @@ def unanswered(settings: Mapping[str, Any], directory: Path) -> list[str]:
     ``directory``: the workspace. Where it has instructions that were neither taken nor refused, `INSTRUCTIONS_NAME` is
     among the names.
     """
-    entries = {one["name"]: blob_of(one, SKILL_FILE) for one in settings.get("skills") or ()}
+    entries = {skill["name"]: blob_of(skill, SKILL_FILE) for skill in settings.get("skills") or ()}
     heads = skill_heads(usual_places(directory))
     names = [name for name, digest in sorted(heads.items()) if entries.get(name) != digest]
     taken = settings.get("instructions") is not None
     return [*([] if taken or not has_instructions(directory) else [INSTRUCTIONS_NAME]), *names]
 
 
-def chosen(found: FoundSkills, only: Sequence[str] | None, place: object) -> list[FoundSkill]:
+def chosen(listing: FoundSkills, only: Sequence[str] | None, place: object) -> list[FoundSkill]:
     """The skills that are to be pinned. Raises `BadInput` where one is not there, or none is."""
-    names = [one.name for one in found.skills]
+    names = [skill.name for skill in listing.skills]
     if missing := sorted(set(only or ()) - set(names)):
         raise BadInput(f"There is no skill {', '.join(missing)} in {place}. Skills: {', '.join(names) or 'none'}.")
-    picked = [one for one in found.skills if only is None or one.name in only]
+    picked = [skill for skill in listing.skills if only is None or skill.name in only]
     if not picked:
-        raise BadInput(f"There are no skills in {place}. {' '.join(found.troubles)}".rstrip())
+        raise BadInput(f"There are no skills in {place}. {' '.join(listing.troubles)}".rstrip())
     return picked
 
 
@@ -112,8 +112,8 @@ def pin(
 ) -> tuple[dict[str, Any], tuple[Attachment, ...]]:
     """The change of settings that pins skills, as refused or for use, and the files that they have."""
     picked = list(skills)
-    entries = [pinned(one.manifest, one.source) | ({"off": True} if off else {}) for one in picked]
-    files = tuple({file.sha256: file for one in picked for file in one.files}.values())
+    entries = [pinned(skill.manifest, skill.source) | ({"off": True} if off else {}) for skill in picked]
+    files = tuple({file.sha256: file for each in picked for file in each.files}.values())
     return {"skills": with_skills(settings, entries)}, files
 
 
@@ -131,13 +131,13 @@ def skill_texts(store: Store, load: Callable[[], Log], skills: Sequence[str], co
     if not skills:
         return {}
     log = load()
-    known = {one["name"]: one for one in log.view(log.head).settings.get("skills") or () if not one.get("off")}
+    known = {skill["name"]: skill for skill in log.view(log.head).settings.get("skills") or () if not skill.get("off")}
     if missing := [name for name in skills if name not in known]:
         raise BadInput(f"The agent has no skill {', '.join(missing)}. Skills: {', '.join(sorted(known)) or 'none'}.")
     picked = [known[name] for name in dict.fromkeys(skills)]
-    hashes = {one["name"]: blob_of(one, SKILL_FILE) or "" for one in picked}
-    found = store.read(lambda tx: read_blobs(tx, hashes.values()))
-    return {SKILLS: [_text_of(one, found.get(hashes[one["name"]], b""), commands) for one in picked]}
+    hashes = {skill["name"]: blob_of(skill, SKILL_FILE) or "" for skill in picked}
+    blobs = store.read(lambda tx: read_blobs(tx, hashes.values()))
+    return {SKILLS: [_text_of(skill, blobs.get(hashes[skill["name"]], b""), commands) for skill in picked]}
 
 
 def _text_of(skill: Mapping[str, Any], data: bytes, commands: bool) -> dict[str, str]:

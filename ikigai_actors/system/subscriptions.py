@@ -158,15 +158,15 @@ class Subscriptions(OfOneProcess):
         """
         self.get(subscription)
         every = self._store.read(lambda tx: deliveries_since(tx, subscription, since))
-        found = [each for each in every if each.due_at is None or each.tries]
+        deliveries = [each for each in every if each.due_at is None or each.tries]
         if delivery is not None:
-            found = [one for one in found if one.id == delivery]
-            if not found:
+            deliveries = [each for each in deliveries if each.id == delivery]
+            if not deliveries:
                 raise BadInput(
                     f"Subscription {subscription} has no delivery {delivery!r} that was received, is dead or is late. "
                     f"See ikigai subscription show {subscription}."
                 )
         elif not received:
-            found = [one for one in found if one.done_at is None]
-        done: Redelivered = self._perform(Redeliver(subscription, [one.key for one in found], self._now_ms()))
+            deliveries = [each for each in deliveries if each.done_at is None]
+        done: Redelivered = self._perform(Redeliver(subscription, [each.key for each in deliveries], self._now_ms()))
         return done.times

@@ -132,7 +132,7 @@ logger = logging.getLogger(__name__)
 
 def _no_actor(record: AgentRecord, hosts: Iterable[HostRecord]) -> HostElsewhere:
     """Why this host has no actor of an agent."""
-    name = next((one.name for one in hosts if one.id == record.owner), None)
+    name = next((host.name for host in hosts if host.id == record.owner), None)
     where = "another host will run soon" if name is None else f"host {name} runs"
     return HostElsewhere(
         f"Agent {record.short} is one that {where}: its actor is not here. Use its handle, or move it."
@@ -462,24 +462,24 @@ class ActorSystem(System):
             set_rules_of_root(store, options.rules, host.clock.now_ms())
             if options.budget is not None and not limit_everybody(store, options.budget):
                 logger.info("Agent 0 has a budget already, which stays as it is. Change it by grant(), or /budget.")
-            found = survey(store, host.id, own)
-            left = left_cut_off(found, options.resume)
+            surveyed = survey(store, host.id, own)
+            left = left_cut_off(surveyed, options.resume)
             leave_cut_off(store, host.id, left, host.clock.now_ms())
             if left and options.resume:
                 logger.warning("%s turns were cut off again and again, and are left: see ikigai agents", len(left))
-            self._boot(found, own, options)
+            self._boot(surveyed, own, options)
         if options.on_orphan is not None:
             self.root.supervise(on_orphan=options.on_orphan)
-        self._processes.go_on(found, left)
+        self._processes.go_on(surveyed, left)
 
-    def _boot(self, found: Survey, own: Mapping[int, int], options: HostOptions) -> None:
+    def _boot(self, survey: Survey, own: Mapping[int, int], options: HostOptions) -> None:
         """Start the actors of agents that come back, bury the others, and start every part."""
         self._runtime.host.keep(self._lose, self._tell_trouble)
         alone = self._rebalancer is None
         self._processes.run(self._runtime, self._supervision, self._remote_actor, self._look_at_sleeper, alone=alone)
-        self._processes.restore(found)
+        self._processes.restore(survey)
         self._processes.serve_shards(own)
-        self._supervision.restore(found)
+        self._supervision.restore(survey)
         if self._rebalancer is not None:
             self._rebalancer.restore(own, options.balance, options.resume)
         self._start()
@@ -491,11 +491,11 @@ class ActorSystem(System):
         what was committed there before it acts here. One with an open turn is about to be taken from there.
         """
         host, shared = self._runtime.host.id, self._rebalancer is not None
-        found = survey_one(store or self._ungated_store, host, shards, uuid, resting=shared)
-        if shared and found.restored:
+        surveyed = survey_one(store or self._ungated_store, host, shards, uuid, resting=shared)
+        if shared and surveyed.restored:
             self._ungated_log_cache.forget(uuid)
             self._following.catch_up(frozenset((uuid,)))
-        return found
+        return surveyed
 
     def _woken(self, record: AgentRecord) -> AgentActor | None:
         if self._rebalancer is not None and (record.owner != self._runtime.host.id or not may_block()):
@@ -556,9 +556,9 @@ class ActorSystem(System):
             case Mail(kind=kind) if kind == PROMPT:
                 self._supervision.look_at_rows()
             case Imported():
-                found = survey_of(answer)
-                self._processes.restore(found)
-                self._supervision.take_over(found)
+                survey = survey_of(answer)
+                self._processes.restore(survey)
+                self._supervision.take_over(survey)
             case Mail():
                 self._publisher.publish(Mailed(answer))
                 self._processes.mailed(answer.recipient, answer.sender)
@@ -603,9 +603,9 @@ class ActorSystem(System):
             )
             toolset.read_blobs = lambda hashes: self._store.read(lambda tx: read_blobs(tx, hashes))
             if unsuitable := self._toolbox.add(self._runtime.executor.open(toolset, tell)):
-                told = left_out(unsuitable)
-                logger.warning("%s: %s", toolset.name, told, extra=AS_EVENT)
-                tell(told)
+                text = left_out(unsuitable)
+                logger.warning("%s: %s", toolset.name, text, extra=AS_EVENT)
+                tell(text)
             if toolset.copied is not None:
                 self._toolbox.copied += (toolset.copied,)
 
@@ -802,12 +802,12 @@ class ActorSystem(System):
             by_reference = False
         except (Exception, SystemExit) as error:  # other people's code
             raise ProviderError(f"The tools are not known: the provider breaks ({error!r}).") from error
-        found = found_in(log, log.head) if finds(settings, by_reference) else None
-        return self._toolbox.offer(settings, found, by_reference).read
+        tools = found_in(log, log.head) if finds(settings, by_reference) else None
+        return self._toolbox.offer(settings, tools, by_reference).read
 
     def _models_asked(self, settings: Mapping[str, Any], summary: bool) -> tuple[PricedModel, ...]:
         try:
-            names = [str(one) for one in self._runtime.providers.asked(settings, summary)]
+            names = [str(model) for model in self._runtime.providers.asked(settings, summary)]
         except ProviderUnknown as error:
             raise BadInput(str(error)) from error
         except (Exception, SystemExit) as error:  # other people's code

@@ -94,35 +94,35 @@ def read_team(file: str | os.PathLike[str]) -> Team:
     kinds = said.get("kinds")
     if kinds is not None and not isinstance(kinds, str):
         raise BadInput(f"Expected kinds to be a directory beside the file; got {shown(kinds)}.")
-    team = {name: _agent(name, given) for name, given in agents.items()}
+    team = {name: _agent(name, fields) for name, fields in agents.items()}
     return Team(tuple(_in_order(team)), None if kinds is None else place.absolute().parent / kinds)
 
 
-def _agent(name: str, given: object) -> TeamAgent:
+def _agent(name: str, fields: object) -> TeamAgent:
     where = f"[agents.{name}]"
     check_name(name)
-    if not isinstance(given, dict):
-        raise BadInput(f"Expected {where} to be a table; got {shown(given)}.")
-    if unknown := sorted(given.keys() - set(_KEYS)):
+    if not isinstance(fields, dict):
+        raise BadInput(f"Expected {where} to be a table; got {shown(fields)}.")
+    if unknown := sorted(fields.keys() - set(_KEYS)):
         raise BadInput(f"There is no {', '.join(unknown)} in {where}; expected some of {', '.join(_KEYS)}.")
-    for key, value in given.items():
+    for key, value in fields.items():
         if key != "labels" and not (isinstance(value, str) and value.strip()):
             raise BadInput(f"Expected {key} in {where} to be text; got {shown(value)}.")
-    restart = given.get("restart", str(RestartType.TRANSIENT))
+    restart = fields.get("restart", str(RestartType.TRANSIENT))
     if restart not in tuple(RestartType):
         raise BadInput(f"Expected restart in {where} to be {', '.join(RestartType)}; got {shown(restart)}.")
-    budget = parse_budget(given["budget"]) if "budget" in given else None
-    if "system" in given and "kind" in given:
+    budget = parse_budget(fields["budget"]) if "budget" in fields else None
+    if "system" in fields and "kind" in fields:
         raise BadInput(f"Expected kind or system in {where}; got both.")
     return TeamAgent(
         name,
-        under=given.get("under"),
-        kind=given.get("kind"),
-        model=given.get("model"),
-        system=given.get("system"),
-        prompt=given.get("prompt"),
+        under=fields.get("under"),
+        kind=fields.get("kind"),
+        model=fields.get("model"),
+        system=fields.get("system"),
+        prompt=fields.get("prompt"),
         budget=budget,
-        labels=check_labels(given.get("labels")),
+        labels=check_labels(fields.get("labels")),
         restart=restart,
     )
 
@@ -131,11 +131,11 @@ def _in_order(team: Mapping[str, TeamAgent]) -> Iterator[TeamAgent]:
     """The agents, parents first. Raises `BadInput` where one is under nobody of the file, or under itself."""
     left = dict(team)
     while left:
-        free = [one for one in left.values() if one.under not in left]
-        for one in free:
-            if one.under is not None and one.under not in team:
-                raise BadInput(f"[agents.{one.name}] is under {one.under}, which the file does not have.")
-            yield left.pop(one.name)
+        free = [agent for agent in left.values() if agent.under not in left]
+        for agent in free:
+            if agent.under is not None and agent.under not in team:
+                raise BadInput(f"[agents.{agent.name}] is under {agent.under}, which the file does not have.")
+            yield left.pop(agent.name)
         if not free:
             raise BadInput(f"{', '.join(left)} are under one another: one of them must be under agent 0, or another.")
 
@@ -160,8 +160,8 @@ def raise_team(
     """
     team = read_team(file)
     log = logs.load(root)
-    pinned = {one["name"] for one in kinds_in(log.view(log.head).settings)}
-    wanted = sorted({one.kind for one in team.agents if one.kind} - pinned)
+    pinned = {kind["name"] for kind in kinds_in(log.view(log.head).settings)}
+    wanted = sorted({agent.kind for agent in team.agents if agent.kind} - pinned)
     if team.kinds is not None and wanted and not plan:
         handle(root).use_kinds(team.kinds, only=wanted)
     elif team.kinds is None and wanted:
@@ -170,63 +170,63 @@ def raise_team(
         )
     uuids: dict[str | None, str | None] = {None: root}
     lines = []
-    for one in team.agents:
-        parent = uuids[one.under]
-        line = _told_of(store, logs, one, parent)
+    for agent in team.agents:
+        parent = uuids[agent.under]
+        line = _told_of(store, logs, agent, parent)
         if line.state == "new" and not plan:
             assert parent is not None
-            line = TeamLine(one.name, "new", (), _make(handle(parent), one))
-        uuids[one.name] = line.uuid
+            line = TeamLine(agent.name, "new", (), _make(handle(parent), agent))
+        uuids[agent.name] = line.uuid
         lines.append(line)
     return lines
 
 
-def _make(parent: Any, one: TeamAgent) -> str:
+def _make(parent: Any, agent: TeamAgent) -> str:
     made: str = parent.fork(
-        one.prompt,
-        name=one.name,
-        kind=one.kind,
-        model=one.model,
-        system=one.system,
-        restart=one.restart,
-        budget=one.budget,
-        labels=one.labels or None,
-        key=f"up {one.name}",
+        agent.prompt,
+        name=agent.name,
+        kind=agent.kind,
+        model=agent.model,
+        system=agent.system,
+        restart=agent.restart,
+        budget=agent.budget,
+        labels=agent.labels or None,
+        key=f"up {agent.name}",
     ).uuid
     return made
 
 
-def _told_of(store: Store, logs: LogCache, one: TeamAgent, parent: str | None) -> TeamLine:
+def _told_of(store: Store, logs: LogCache, agent: TeamAgent, parent: str | None) -> TeamLine:
     """The line about an agent as it is now; ``parent``: the agent under which it is to be, None if that is not made."""
     if parent is None:
-        return TeamLine(one.name, "new")
-    called = [each for each in store.read(lambda tx: registry.children(tx, parent)) if each.name == one.name]
+        return TeamLine(agent.name, "new")
+    called = [each for each in store.read(lambda tx: registry.children(tx, parent)) if each.name == agent.name]
     living = [each for each in called if each.living]
     if not called:
-        return TeamLine(one.name, "new")
+        return TeamLine(agent.name, "new")
     if not living:
-        return TeamLine(one.name, "dead", (), called[-1].uuid)
-    differs = tuple(_differences(store, logs, one, living[0]))
-    return TeamLine(one.name, "differs" if differs else "there", differs, living[0].uuid)
+        return TeamLine(agent.name, "dead", (), called[-1].uuid)
+    differs = tuple(_differences(store, logs, agent, living[0]))
+    return TeamLine(agent.name, "differs" if differs else "there", differs, living[0].uuid)
 
 
-def _differences(store: Store, logs: LogCache, one: TeamAgent, record: AgentRecord) -> Iterator[str]:
+def _differences(store: Store, logs: LogCache, agent: TeamAgent, record: AgentRecord) -> Iterator[str]:
     log = logs.load(record.uuid)
     fork = record.fork_message_id
     begin = store.read(lambda tx: read_section(tx, record.uuid, fork, fork + _BEGINNING))
     settings = log.view(log.head).settings
     status = store.read(lambda tx: budget_of(tx, record.uuid))
     limits = dict(status.granted) if status is not None and status.owner == record.uuid else {}
-    found: Mapping[str, tuple[object, object]] = {
-        "kind": (one.kind, _kind_of(begin)),
-        "prompt": (one.prompt, next((each.content for each in begin if each.kind == Kind.USER), None)),
-        "model": (one.model, settings.get("model")),
-        "system": (one.system, settings.get("system")),
-        "restart": (one.restart, record.restart),
-        "labels": (dict(one.labels) or None, {name: record.labels.get(name) for name in one.labels}),
-        "budget": (by_unit(one.budget.limits()) if one.budget is not None else None, limits),
+    traits: Mapping[str, tuple[object, object]] = {
+        "kind": (agent.kind, _kind_of(begin)),
+        "prompt": (agent.prompt, next((each.content for each in begin if each.kind == Kind.USER), None)),
+        "model": (agent.model, settings.get("model")),
+        "system": (agent.system, settings.get("system")),
+        "restart": (agent.restart, record.restart),
+        "labels": (dict(agent.labels) or None, {name: record.labels.get(name) for name in agent.labels}),
+        "budget": (by_unit(agent.budget.limits()) if agent.budget is not None else None, limits),
     }
-    for what, (wanted, has) in found.items():
+    for what, (wanted, has) in traits.items():
         if wanted is not None and wanted != has:
             yield f"{what} is {has!s:.60}, and the file says {wanted!s:.60}"
 

@@ -81,7 +81,7 @@ def _is_offline(turn: Turn) -> bool:
     """Whether only the offline provider, which is no model, would answer a turn."""
     system = turn.agent.system
     asked = system._asked_models(system._log_cache.settings_at(turn.agent.uuid, turn.opens - 1))
-    return all(one.name.startswith(f"{OfflineProvider.name}:") for one in asked)
+    return all(model.name.startswith(f"{OfflineProvider.name}:") for model in asked)
 
 
 def file_of(marker: pytest.Mark) -> str | os.PathLike[str]:

@@ -66,10 +66,10 @@ class ScriptedBatches(ScriptedProvider):
 
     def batch_reply(self, request: Request, result: str) -> Reply:
         """Return the reply that a result contains."""
-        given = json.loads(result)
-        calls = tuple(ToolCall(**call) for call in given["tool_calls"])
-        usage = None if given["usage"] is None else Usage(**given["usage"])
-        return Reply(given["text"], calls, given["stop_reason"], usage, tuple(given["blocks"]), given["model"])
+        reply = json.loads(result)
+        calls = tuple(ToolCall(**call) for call in reply["tool_calls"])
+        usage = None if reply["usage"] is None else Usage(**reply["usage"])
+        return Reply(reply["text"], calls, reply["stop_reason"], usage, tuple(reply["blocks"]), reply["model"])
 
     async def create_batch(self, id: str, requests: Sequence[BatchRequest]) -> str:  # noqa: A002 - its field's name
         """Accept a batch, refuse it, or accept it without an answer. Raises `ProviderError`."""
@@ -93,7 +93,7 @@ class ScriptedBatches(ScriptedProvider):
     def orders(self) -> list[ListedBatch]:
         """The batches that were accepted, oldest first."""
         batches = self._batches.items()
-        return [ListedBatch(remote, len(one), self._has_ended(remote), None) for remote, (one, _) in batches]
+        return [ListedBatch(remote, len(requests), self._has_ended(remote), None) for remote, (requests, _) in batches]
 
     async def has_ended(self, remote: str) -> bool:
         """Return whether the batch has been asked for often enough."""
@@ -104,7 +104,7 @@ class ScriptedBatches(ScriptedProvider):
         """Return the results, in reverse order, and the same each time."""
         requests, results = self._batches[remote]
         if not results:
-            results += [BatchResult(one.custom_id, self._outcome(one.body)) for one in requests]
+            results += [BatchResult(request.custom_id, self._outcome(request.body)) for request in requests]
         return results[::-1]
 
     async def cancel_batch(self, remote: str) -> None:

@@ -56,7 +56,7 @@ def tool_calls(tools: Sequence[str | ToolCall] = ()) -> st.SearchStrategy[ToolCa
 
     It draws from ``tools`` (names stand for calls without arguments), ``fork``, and a tool that does not exist.
     """
-    calls = [ToolCall(one) if isinstance(one, str) else one for one in tools]
+    calls = [ToolCall(tool) if isinstance(tool, str) else tool for tool in tools]
     return st.sampled_from([*calls, ToolCall("fork", {"prompt": "go on"}), ToolCall("fork"), ToolCall("nowhere")])
 
 
@@ -83,7 +83,7 @@ def schedules(draw: st.DrawFn, most: int = DEVIATIONS) -> Schedule:
     """Draw a schedule with at most ``most`` deviating choices. It shrinks to the fewest of them."""
     horizon, count = draw(st.sampled_from(HORIZONS)), draw(st.integers(0, most))
     drawn = draw(st.lists(st.integers(0, horizon * VARIETY - 1), min_size=count, max_size=count))
-    return Schedule({one // VARIETY: 1 + one % VARIETY for one in drawn})
+    return Schedule({number // VARIETY: 1 + number % VARIETY for number in drawn})
 
 
 def faults(most: Faults = ALL) -> st.SearchStrategy[Faults]:

@@ -64,19 +64,21 @@ def build_of(
     from ikigai_actors.tools.base import Toolset  # which loads what commands that only look do without
 
     every = [*tools]
-    functions = [one for one in every if not isinstance(one, Toolset)]
-    definitions = tuple(sorted(definition_of(one.describe(), one.traits) for one in functions))
+    functions = [tool for tool in every if not isinstance(tool, Toolset)]
+    definitions = tuple(sorted(definition_of(function.describe(), function.traits) for function in functions))
     runtime = _version()
     if name is not None:
         return Build(_checked(name), definitions, runtime)
-    contents = sorted({digest for one in (*every, *code) if (digest := _digest_of_file(one))})
-    whole = json.dumps([runtime, [one.digest for one in definitions], contents])
+    contents = sorted({digest for source in (*every, *code) if (digest := _digest_of_file(source))})
+    whole = json.dumps([runtime, [definition.digest for definition in definitions], contents])
     return Build(sha256(whole.encode()).hexdigest()[:DIGITS], definitions, runtime)
 
 
 def digests_by_name(definitions: Iterable[Definition]) -> str:
     """Return the digests of definitions, by the names of their tools, as JSON."""
-    return json.dumps({one.name: one.digest for one in definitions}, sort_keys=True, separators=(",", ":"))
+    return json.dumps(
+        {definition.name: definition.digest for definition in definitions}, sort_keys=True, separators=(",", ":")
+    )
 
 
 def differing(hosts: Mapping[str, Mapping[str, str]], bodies: Mapping[str, str]) -> tuple[ToolDifference, ...]:
@@ -86,13 +88,13 @@ def differing(hosts: Mapping[str, Mapping[str, str]], bodies: Mapping[str, str])
         hosts: the digests of the definitions of each host's tools, by the names of the hosts and of the tools.
         bodies: the bodies of definitions, by digest. If a body is missing, the difference is named ``definition``.
     """
-    found = []
+    differences = []
     for tool in sorted({name for tools in hosts.values() for name in tools}):
         digests = {tools[tool] for tools in hosts.values() if tool in tools}
         without = tuple(sorted(host for host, tools in hosts.items() if tool not in tools))
         if len(digests) > 1 or without:
-            found.append(ToolDifference(tool, _differing_traits(digests, bodies), without))
-    return tuple(found)
+            differences.append(ToolDifference(tool, _differing_traits(digests, bodies), without))
+    return tuple(differences)
 
 
 def _differing_traits(digests: Iterable[str], bodies: Mapping[str, str]) -> tuple[str, ...]:
@@ -101,7 +103,7 @@ def _differing_traits(digests: Iterable[str], bodies: Mapping[str, str]) -> tupl
         return ()
     wholes = [json.loads(body) for body in known if body is not None]
     traits = {trait for whole in wholes for trait in whole}
-    differ = {trait for trait in traits if any(one.get(trait) != wholes[0].get(trait) for one in wholes)}
+    differ = {trait for trait in traits if any(whole.get(trait) != wholes[0].get(trait) for whole in wholes)}
     return tuple(sorted(differ | ({"definition"} if None in known else set())))
 
 

@@ -19,7 +19,7 @@ _LONGEST = 200
 def fitted(tool: Tool) -> Tool:
     """Return a tool with a description that every service takes. Raises `Unsuitable`."""
     try:
-        told = dict(tool.describe())
+        definition = dict(tool.describe())
     except Unsuitable:
         raise
     except Exception as error:  # other people's code
@@ -28,10 +28,10 @@ def fitted(tool: Tool) -> Tool:
     if not isinstance(tool.name, str) or NAME.fullmatch(tool.name) is None:
         raise Unsuitable(f"its name is not 1 to 128 of a-z A-Z 0-9 _ -, but {tool.name!r}")
     maker = getattr(tool, "wrapped", tool)  # a tool of the workspace says what the function that it wraps says
-    checked = isinstance(maker, FunctionTool) and (maker is tool or dict(maker.describe()) == told)
-    made = plain(told.get("input_schema"), checked=checked)
-    form = {"name": tool.name, "description": str(told.get("description") or ""), "input_schema": made.schema}
-    return tool if form == told else _Fitted(tool, form, made)
+    checked = isinstance(maker, FunctionTool) and (maker is tool or dict(maker.describe()) == definition)
+    made = plain(definition.get("input_schema"), checked=checked)
+    form = {"name": tool.name, "description": str(definition.get("description") or ""), "input_schema": made.schema}
+    return tool if form == definition else _Fitted(tool, form, made)
 
 
 def left_out(why: Mapping[str, str]) -> str:

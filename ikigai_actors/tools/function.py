@@ -158,7 +158,7 @@ class FunctionTool:
 
         if isinstance(error, WrongArguments):
             return Result(cut(f"The arguments do not fit the schema of {self.name}: {error}."), True)
-        if any(deliberate(one) is None for one in causes(error)):
+        if any(deliberate(cause) is None for cause in causes(error)):
             logger.info("Tool %s failed", self.name, exc_info=error)
         return Result(cut(described(error, deliberate)), True)
 
@@ -279,7 +279,9 @@ def _with_attachments(result: Result) -> Result:
     """The result, if what is attached to it may be; else one that says why not. Raises `TypeError`."""
     if result.attached == ():
         return result
-    if not isinstance(result.attached, tuple | list) or not all(isinstance(one, Attachment) for one in result.attached):
+    if not isinstance(result.attached, tuple | list) or not all(
+        isinstance(attachment, Attachment) for attachment in result.attached
+    ):
         raise TypeError(f"Expected the attachments of a Result as a tuple of attachment(...), got {result.attached!r}.")
     try:
         check_sum(tuple(result.attached))

@@ -154,7 +154,7 @@ def _flat(schema: dict[str, Any]) -> Plain:
     dropped = {word: root.pop(word) for word in _NOT_AT_THE_TOP if word in root}
     offered = _offered({**root, **dropped})
     for new, name in own.items():
-        offered[new] = [_noted(one, f"The name of this parameter is {name!r}.") for one in offered[new]]
+        offered[new] = [_noted(offer, f"The name of this parameter is {name!r}.") for offer in offered[new]]
     root["type"] = "object"
     root["properties"] = {name: parts[0] if len(parts) == 1 else {"anyOf": parts} for name, parts in offered.items()}
     if required := _required({**root, **dropped}):
@@ -171,45 +171,45 @@ def _inlined(part: Any, schema: Mapping[str, Any], combined: Iterator[int]) -> A
     if next(combined) > _MOST_COMBINED:
         raise Unsuitable("its schema combines too many others at its top")
     if isinstance(reference := part.get("$ref"), str):
-        found = _referred(reference, schema)
+        referred = _referred(reference, schema)
         beside = {word: value for word, value in part.items() if word != "$ref"}
-        return _inlined({**found, **beside} if isinstance(found, dict) else beside, schema, combined)
+        return _inlined({**referred, **beside} if isinstance(referred, dict) else beside, schema, combined)
     made = dict(part)
     for word in _OF_THE_SAME:
         if word in made:
             made[word] = _inlined(made[word], schema, combined)
     for word in _COMBINING:
         if word in made:
-            made[word] = [_inlined(one, schema, combined) for one in made[word]]
+            made[word] = [_inlined(inner, schema, combined) for inner in made[word]]
     return made
 
 
 def _referred(reference: str, schema: Mapping[str, Any]) -> Any:
     """The schema that a reference leads to. Raises `Unsuitable` if that is not within the schema."""
-    found: Any = schema
+    place: Any = schema
     try:
         if not reference.startswith("#"):
             raise KeyError(reference)
         for step in unquote(reference).split("/")[1:] if reference != "#" else ():
             step = step.replace("~1", "/").replace("~0", "~")
-            found = found[int(step)] if isinstance(found, list) else found[step]
+            place = place[int(step)] if isinstance(place, list) else place[step]
     except (LookupError, TypeError, ValueError) as error:
         raise Unsuitable(f"its schema refers to {reference!r}, which is not in it") from error
-    return found
+    return place
 
 
 def _offered(part: Any) -> dict[str, list[Any]]:
     """The properties that a schema and those combined in it describe, each with its schemas; its own come first."""
     if not isinstance(part, dict):
         return {}
-    found: dict[str, list[Any]] = {}
+    offers: dict[str, list[Any]] = {}
     for word in _COMBINING:
         for branch in part.get(word, ()):
             for name, schemas in _offered(branch).items():
-                known = found.setdefault(name, [])
-                known += [one for one in schemas if one not in known]
-    own = {name: [one] for name, one in part.get("properties", {}).items()}
-    return {**own, **{name: schemas for name, schemas in found.items() if name not in own}}
+                known = offers.setdefault(name, [])
+                known += [schema for schema in schemas if schema not in known]
+    own = {name: [offer] for name, offer in part.get("properties", {}).items()}
+    return {**own, **{name: schemas for name, schemas in offers.items() if name not in own}}
 
 
 def _required(part: Any) -> list[str]:
@@ -242,10 +242,10 @@ def _renamed(part: Any, names: Mapping[str, str]) -> Any:
     made = dict(part)
     for word in ("properties", "dependentSchemas", "dependentRequired", "dependencies"):
         if word in made:
-            made[word] = {names.get(name, name): one for name, one in made[word].items()}
+            made[word] = {names.get(name, name): inner for name, inner in made[word].items()}
     for word in ("dependentRequired", "dependencies"):
         if word in made:
-            made[word] = {name: _all_renamed(one, names) for name, one in made[word].items()}
+            made[word] = {name: _all_renamed(inner, names) for name, inner in made[word].items()}
     if "required" in made:
         made["required"] = _all_renamed(made["required"], names)
     for word in _OF_THE_SAME:
@@ -253,12 +253,12 @@ def _renamed(part: Any, names: Mapping[str, str]) -> Any:
             made[word] = _renamed(made[word], names)
     for word in _COMBINING:
         if word in made:
-            made[word] = [_renamed(one, names) for one in made[word]]
+            made[word] = [_renamed(inner, names) for inner in made[word]]
     return made
 
 
-def _all_renamed(given: Any, names: Mapping[str, str]) -> Any:
-    return [names.get(name, name) for name in given] if isinstance(given, list) else _renamed(given, names)
+def _all_renamed(value: Any, names: Mapping[str, str]) -> Any:
+    return [names.get(name, name) for name in value] if isinstance(value, list) else _renamed(value, names)
 
 
 def _noted(part: Any, words: str) -> Any:
@@ -267,5 +267,5 @@ def _noted(part: Any, words: str) -> Any:
         part = {}
     if not isinstance(part, dict):
         return part
-    told = part.get("description")
-    return {**part, "description": f"{told}\n\n{words}" if told else words}
+    description = part.get("description")
+    return {**part, "description": f"{description}\n\n{words}" if description else words}

@@ -118,12 +118,12 @@ class ChildProcess:
         Raises:
             OSError: the process cannot be started, or its fence cannot be made.
         """
-        told: socket.socket | None = None
+        report: socket.socket | None = None
         with contextlib.ExitStack() as theirs:
             if fence is not None and fence.profile:
                 command, fence = seatbelt_command(fence.profile, command), None
             if fence is not None:
-                file, reading, (told, status) = fence.open(), self._hold_lifeline(theirs), socket.socketpair()
+                file, reading, (report, status) = fence.open(), self._hold_lifeline(theirs), socket.socketpair()
                 theirs.callback(os.close, file)
                 theirs.callback(status.close)
                 own = (file, reading, status.fileno())
@@ -140,10 +140,10 @@ class ChildProcess:
                 )  # fmt: skip
             except BaseException:
                 self._lifeline.close()
-                if told is not None:
-                    told.close()
+                if report is not None:
+                    report.close()
                 raise
-        connecting = self._loop.create_task(self._connect(told))
+        connecting = self._loop.create_task(self._connect(report))
         try:
             await asyncio.shield(connecting)
         except BaseException:
@@ -163,8 +163,8 @@ class ChildProcess:
         self._lifeline.callback(os.close, writing)
         return reading
 
-    async def _connect(self, told: socket.socket | None) -> None:
-        """Connect its pipes, and wait for its fence, if ``told`` is the socket that reports it."""
+    async def _connect(self, report: socket.socket | None) -> None:
+        """Connect its pipes, and wait for its fence, if ``report`` is the socket that reports it."""
         assert self._child.stdout is not None
         self._pipes.callback(self._child.stdout.close)
         if self._child.stdin is not None:
@@ -176,16 +176,16 @@ class ChildProcess:
         self._reading, _ = await self._loop.connect_read_pipe(lambda: _Output(self), self._child.stdout)
         self._pipes.callback(self._reading.close)
         current_threads().thread(self._wait, "ikigai-child").start()
-        if told is not None:
-            await self._check_fence(told)
+        if report is not None:
+            await self._check_fence(report)
 
-    async def _check_fence(self, told: socket.socket) -> None:
+    async def _check_fence(self, report: socket.socket) -> None:
         """Wait until the program runs, and take what is handed over. Raises `OSError` when it has no fence."""
         words = b""
         try:
             while True:
-                await self._readable(told)
-                piece, handed, _, _ = socket.recv_fds(told, 4096, 2)
+                await self._readable(report)
+                piece, handed, _, _ = socket.recv_fds(report, 4096, 2)
                 self.handed += handed
                 if not piece:
                     break
@@ -197,15 +197,15 @@ class ChildProcess:
                 os.close(self.handed.pop())
             raise
         finally:
-            told.close()
+            report.close()
 
-    async def _readable(self, told: socket.socket) -> None:
+    async def _readable(self, report: socket.socket) -> None:
         ready = asyncio.Event()
-        self._loop.add_reader(told, ready.set)
+        self._loop.add_reader(report, ready.set)
         try:
             await ready.wait()
         finally:
-            self._loop.remove_reader(told)
+            self._loop.remove_reader(report)
 
     def _wait(self) -> None:
         self._child.wait()
@@ -298,14 +298,14 @@ def living_processes(leaders: Collection[int]) -> dict[int, list[int]]:
     """Return the processes of each session, by the session leader: for each living one, the arguments of `os.kill`."""
     if not (_PROC / "self" / "stat").exists():
         return {leader: [-leader] for leader in leaders if _group_lives(leader)}
-    found: dict[int, list[int]] = {}
+    processes: dict[int, list[int]] = {}
     for place in _PROC.iterdir():
         if place.name.isdigit():
             with contextlib.suppress(OSError):  # it has ended meanwhile
                 state, _, _, session = (place / "stat").read_text(errors="replace").rpartition(")")[2].split()[:4]
                 if int(session) in leaders and state not in "ZX":  # a zombie is only waited for
-                    found.setdefault(int(session), []).append(int(place.name))
-    return found
+                    processes.setdefault(int(session), []).append(int(place.name))
+    return processes
 
 
 @dataclass(slots=True)
@@ -314,7 +314,7 @@ class _Ending:
 
     kill_at: float
     over: asyncio.Future[None]
-    told: set[int] = field(default_factory=set)
+    warned: set[int] = field(default_factory=set)
     """The processes that were sent TERM."""
 
 
@@ -341,9 +341,9 @@ class ExitWaiter:
         now = asyncio.get_running_loop().time
         while self._exits:
             try:
-                found = await in_thread(lambda: living_processes(set(self._exits)), "ikigai-ending")
+                processes = await in_thread(lambda: living_processes(set(self._exits)), "ikigai-ending")
                 for leader, ending in list(self._exits.items()):
-                    self._go_on(leader, ending, found.get(leader, []), now())
+                    self._go_on(leader, ending, processes.get(leader, []), now())
                 await asyncio.sleep(_LOOK_AGAIN)
             except asyncio.CancelledError:
                 for ending in self._exits.values():
@@ -360,8 +360,8 @@ class ExitWaiter:
         elif now >= ending.kill_at:
             _send(left, signal.SIGKILL)
         else:
-            _send([target for target in left if target not in ending.told], signal.SIGTERM)
-            ending.told.update(left)
+            _send([target for target in left if target not in ending.warned], signal.SIGTERM)
+            ending.warned.update(left)
 
 
 def _send(targets: list[int], number: signal.Signals) -> None:

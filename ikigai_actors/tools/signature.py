@@ -106,9 +106,9 @@ def _check_parameters(function: Callable[..., Any]) -> None:
             "yields."
         )
     kinds = inspect.Parameter
-    for one in inspect.signature(function).parameters.values():
-        if one.kind in (kinds.POSITIONAL_ONLY, kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD):
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in (kinds.POSITIONAL_ONLY, kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD):
             raise BadInput(
-                f"{function.__name__} cannot be a tool: {one} has no name that a model could give. "
+                f"{function.__name__} cannot be a tool: {parameter} has no name that a model could give. "
                 "Use named parameters."
             )

@@ -76,7 +76,7 @@ def test_a_call_that_asks_waits_until_it_is_approved_and_then_runs(database: str
         assert system.approvals.approve(call, timeout=DEADLINE)
         assert reply.get(timeout=DEADLINE).text == "done"
         assert world.changes == ["a"]
-        assert [one.content for one in results(requests_of(script, None)[1])] == ["changed a", "looked"]
+        assert [result.content for result in results(requests_of(script, None)[1])] == ["changed a", "looked"]
         assert story(system.root) == ["approval", "approval", "tool_call", "tool_result"]
         assert system.approvals.pending() == []
 
@@ -107,7 +107,7 @@ def test_several_calls_are_decided_one_by_one_in_any_order(world: World) -> None
         assert system.approvals.approve(b)
         reply.get(timeout=DEADLINE)
         assert sorted(world.changes) == ["b", "c"]
-        assert [one.is_error for one in results(requests_of(script, None)[1])] == [True, False, False]
+        assert [result.is_error for result in results(requests_of(script, None)[1])] == [True, False, False]
 
 
 def test_always_lets_the_agent_and_its_later_children_call_the_tool_unasked(durable: str, world: World) -> None:
@@ -123,7 +123,7 @@ def test_always_lets_the_agent_and_its_later_children_call_the_tool_unasked(dura
 
 
 @pytest.mark.parametrize(
-    ("approvals", "rule", "told"),
+    ("approvals", "rule", "message"),
     [
         ("deny", (), "nobody can be asked here"),
         ("allow", ("deny", "change"), "denies this call: deny change. Do without it"),
@@ -133,7 +133,7 @@ def test_always_lets_the_agent_and_its_later_children_call_the_tool_unasked(dura
     ],
 )
 def test_a_call_that_nobody_allows_is_denied_and_the_model_is_told_why(
-    world: World, approvals: Any, rule: tuple[str, ...], told: str
+    world: World, approvals: Any, rule: tuple[str, ...], message: str
 ) -> None:
     script = scripted([calling(change("a")), "pity"])
     with ActorSystem.open(":memory:", provider=script, tools=world.tools(), approvals=approvals) as system:
@@ -141,7 +141,7 @@ def test_a_call_that_nobody_allows_is_denied_and_the_model_is_told_why(
             system.root.set_rule(*rule)
         assert system.root.prompt("go").get(timeout=DEADLINE).text == "pity"
         [seen] = results(requests_of(script, None)[1])
-        assert told in seen.content
+        assert message in seen.content
         assert seen.is_error
         assert world.changes == []
 
@@ -244,7 +244,7 @@ def test_decisions_that_come_while_the_log_is_read_are_carried_out(
         actor = system._actor(system.root.uuid)
         eventually(lambda: actor.waiting == len(before) + resumes, "the decisions")
         may_read.set()
-        assert [one.result(DEADLINE) for one in decided] == [True, True]
+        assert [future.result(DEADLINE) for future in decided] == [True, True]
         assert system.root.reply(timeout=DEADLINE).text == "done"
     assert sorted(world.changes) == ["a", "b"]
 
@@ -291,7 +291,7 @@ def test_an_approval_of_other_arguments_than_the_models_is_refused_and_the_call_
         assert system.approvals.approve(call, by="anna@shop")
         assert reply.get(timeout=DEADLINE).text == "done"
         assert world.changes == ["a"]
-        asked, decided = (one.data for one in system.root.history() if one.kind == "approval")
+        asked, decided = (message.data for message in system.root.history() if message.kind == "approval")
         digest = sha256(b'change\n{"what":"a"}').hexdigest()
         assert (call.sha256, asked["call_sha256"], decided["call_sha256"]) == (digest, digest, digest)
         assert (asked.get("by"), decided["by"]) == (None, "anna@shop")

@@ -53,7 +53,12 @@ class Grown:
                 calls = ("1:read", "2:read") if place % 2 else (f"{place % 3}:read",)
                 self.do((number, place, said("x", *calls)))
             case "answer":
-                asked = [call.id for one in oracle.visible if one.kind == Kind.ASSISTANT for call in calls_in(one)]
+                asked = [
+                    call.id
+                    for message in oracle.visible
+                    if message.kind == Kind.ASSISTANT
+                    for call in calls_in(message)
+                ]
                 self.do((number, place, result(asked[-1 - place % 2 % len(asked)] if asked else "1", f"{place}")))
             case "summary":
                 text, data = planned(oracle, place, number)
@@ -64,7 +69,7 @@ class Grown:
                 target = oracle.marks[place % len(oracle.marks)][1] if oracle.marks else 0
                 oracle.add(self.tree.add(uuid, "rewind", mark=target))
             case "undo":
-                prompts = [one.id for one in oracle.visible if one.kind == Kind.USER]
+                prompts = [message.id for message in oracle.visible if message.kind == Kind.USER]
                 oracle.add(self.tree.add(uuid, "rewind", before=prompts[place % len(prompts)] if prompts else 0))
             case kind, content, data:
                 oracle.add(self.tree.add(uuid, kind, content, **data))
@@ -121,11 +126,11 @@ def _chain(grown: Grown, uuid: str) -> list[Passage]:
     """The passages of its conversation now, oldest first."""
     log = grown.tree.logs[uuid]
     passage: Passage | None = conversation_of(log, log.head, MODEL)
-    found = []
+    passages = []
     while passage is not None:
-        found.append(passage)
+        passages.append(passage)
         passage = passage.earlier
-    return found[::-1]
+    return passages[::-1]
 
 
 def test_a_request_makes_only_the_passages_of_what_is_new_and_shares_the_others() -> None:
@@ -138,7 +143,7 @@ def test_a_request_makes_only_the_passages_of_what_is_new_and_shares_the_others(
         grown.oracles[uuid].add(grown.tree.add(uuid, Kind.USER, "e"))
         passages = _chain(grown, uuid)
         assert len(passages) == 5
-        assert all(one is other for one, other in zip(passages, first, strict=False))
+        assert all(passage is other for passage, other in zip(passages, first, strict=False))
 
 
 def test_a_block_that_a_provider_changes_is_changed_in_no_other_request() -> None:
@@ -156,14 +161,19 @@ def test_a_sibling_sends_its_own_id_that_its_parent_used_only_after_the_fork() -
     child = sorted(grown.oracles)[0]
     for entry in (user("d"), said("", "1:read"), result("1"), said("", "1:read"), result("1")):
         grown.oracles[child].add(grown.tree.add(child, entry[0], entry[1], **entry[2]))
-    sent = [block["id"] for one in grown.ask(child).messages for block in one["content"] if block["type"] == "tool_use"]
+    sent = [
+        block["id"]
+        for message in grown.ask(child).messages
+        for block in message["content"]
+        if block["type"] == "tool_use"
+    ]
     assert sent == ["1", "call_6_0"]
 
 
 def test_the_messages_of_a_request_are_read_as_a_tuple_of_dicts_is() -> None:
     messages: Any = _prepared(user("a"), said("b"), user("c"), said("d"), user("e")).ask("root").messages
-    plain = tuple({"role": one["role"], "content": list(one["content"])} for one in messages)
-    assert [one["content"][0]["text"] for one in plain] == ["a", "b", "c", "d", "e"]
+    plain = tuple({"role": message["role"], "content": list(message["content"])} for message in messages)
+    assert [message["content"][0]["text"] for message in plain] == ["a", "b", "c", "d", "e"]
     assert messages[-1] == plain[-1]
     assert messages[-1] is messages[4]
     assert (messages[1:3], messages[::-1], tuple(reversed(messages))) == (plain[1:3], plain[::-1], plain[::-1])
@@ -207,8 +217,8 @@ def test_a_request_after_uncompact_is_the_one_before_the_summary_with_what_came_
     before = list(grown.ask("root").messages)
     grown.oracles["root"].add(grown.tree.add("root", "summary", "a and b", keep_from=3, prompt=0, elide=0))
     first = grown.ask("root").messages[0]["content"]
-    told = '<summary of="messages up to 2 of agent root">\na and b\n</summary>'
-    assert [block["text"] for block in first] == [told, "c"]
+    summary = '<summary of="messages up to 2 of agent root">\na and b\n</summary>'
+    assert [block["text"] for block in first] == [summary, "c"]
     for act in (said("f"), "uncompact", user("g")):
         grown.do((0, 0, act))
     since = [{"role": "assistant", "content": [{"type": "text", "text": "f"}]}, {"role": "user", "content": [TEXT_G]}]

@@ -66,7 +66,7 @@ def test_a_fork_needs_no_log_unless_the_log_is_being_read_or_its_head_is_unknown
 def test_a_command_or_a_fork_is_taken_back_once_and_a_prompt_that_is_mail_is_not() -> None:
     undo, child, asked, kept = on.Undo(Future()), fork(), on.GetOutcome(Future()), prompt(mail=7)
     backlog = backlog_of(undo, child, asked, kept)
-    taken = [backlog.take_back(one.caller) for one in (undo, child, undo, child, kept)]
+    taken = [backlog.take_back(command.caller) for command in (undo, child, undo, child, kept)]
     assert taken == [True, True, False, False, False]
     assert backlog.next(IN_TURN) is asked  # it may still pass what is left
     assert [backlog.next(IDLE), backlog.next(IDLE)] == [kept, None]
@@ -130,8 +130,8 @@ def test_a_prompt_of_another_process_goes_by_its_number_among_the_mails() -> Non
     backlog = backlog_of(kept)
     for mail in (4, 6):
         backlog.add_remote(prompt("remote", mail))
-    given = [backlog.next(IDLE) for _ in range(3)]
-    assert [one.mail for one in given if isinstance(one, on.Prompt)] == [4, 5, 6]
+    taken = [backlog.next(IDLE) for _ in range(3)]
+    assert [command.mail for command in taken if isinstance(command, on.Prompt)] == [4, 5, 6]
 
 
 def test_a_prompt_of_another_process_waits_for_commands_that_are_no_mail() -> None:
@@ -155,8 +155,8 @@ def test_a_prompt_of_another_process_is_taken_up_once_however_often_it_is_announ
     backlog = backlog_of(prompt("kept", mail=1))
     for mail in (1, 2, 2):
         backlog.add_remote(prompt("remote", mail))
-    given = [backlog.next(IDLE) for _ in range(3)]
-    assert [one.mail for one in given if isinstance(one, on.Prompt)] == [1, 2]
+    taken = [backlog.next(IDLE) for _ in range(3)]
+    assert [command.mail for command in taken if isinstance(command, on.Prompt)] == [1, 2]
 
 
 def test_the_latest_mail_is_one_of_another_process_or_a_kept_prompt() -> None:
@@ -172,16 +172,16 @@ def test_the_latest_mail_is_one_of_another_process_or_a_kept_prompt() -> None:
 @pytest.mark.slow("takes half a second")
 def test_ten_thousand_prompts_to_a_stopped_agent_are_kept_in_their_order_each_once() -> None:
     backlog, waiting = Backlog(), [prompt(str(number)) for number in range(10_000)]
-    for one in waiting:
-        backlog.add(one)
-    for mail, one in enumerate(waiting, start=1):
-        assert backlog.next(STOPPED) is one
-        backlog.keep(one.caller, mail)
+    for item in waiting:
+        backlog.add(item)
+    for mail, item in enumerate(waiting, start=1):
+        assert backlog.next(STOPPED) is item
+        backlog.keep(item.caller, mail)
         assert backlog.next(IN_TURN) is None
     for mail in range(1, 10_001):
         backlog.add_remote(prompt("announced", mail))
-    given = [backlog.next(IDLE) for _ in range(10_001)]
-    assert [one.mail for one in given if isinstance(one, on.Prompt)] == list(range(1, 10_001))
+    taken = [backlog.next(IDLE) for _ in range(10_001)]
+    assert [command.mail for command in taken if isinstance(command, on.Prompt)] == list(range(1, 10_001))
 
 
 def test_news_of_mail_comes_before_all_else_but_only_to_an_idle_agent_that_wants_it() -> None:
@@ -200,8 +200,9 @@ def test_news_of_mail_is_no_reason_to_read_a_log_and_anything_else_is() -> None:
     news.has_news = True
     remote.add_remote(prompt("remote", mail=1))
     all_kinds = (news, remote, backlog_of(fork()), backlog_of(prompt()))
-    assert [one.needs_log(Status.RUNNING) for one in all_kinds] == [False, True, True, True]
-    assert [one.needs_log(Status.STOPPED) for one in all_kinds] == [False, False, True, True]  # it takes no such prompt
+    assert [kind.needs_log(Status.RUNNING) for kind in all_kinds] == [False, True, True, True]
+    # it takes no such prompt
+    assert [kind.needs_log(Status.STOPPED) for kind in all_kinds] == [False, False, True, True]
     remote.discard_remote()
     assert not remote.needs_log(Status.RUNNING)
 
@@ -238,7 +239,7 @@ def test_a_word_opens_no_turn_before_a_command_that_it_has_overtaken_in_the_inbo
     prompt = on.Prompt("go", object())
     backlog.add(prompt)
     assert backlog.next(idle) is prompt
-    assert [one.mail for one in backlog.words] == [1]
+    assert [word.mail for word in backlog.words] == [1]
     assert backlog.next(idle) is not None
 
 
@@ -247,7 +248,7 @@ def test_words_and_prompts_of_other_processes_keep_one_order_and_a_step_takes_in
     backlog.add_remote(on.Prompt("first", object(), 1))
     for mail in range(2, 200):
         backlog.add_remote(word(mail))
-    assert [one.mail for one in backlog.words] == list(range(2, 102))
+    assert [word.mail for word in backlog.words] == list(range(2, 102))
     opened = backlog.next(idle)
     assert isinstance(opened, on.Prompt)
     assert opened.mail == 1
@@ -259,7 +260,7 @@ def test_words_and_prompts_of_other_processes_keep_one_order_and_a_step_takes_in
     large = Backlog()
     for mail in range(1, 7):
         large.add_remote(word(mail, text="x" * 64 * 1024))
-    assert [one.mail for one in large.words] == [1, 2, 3, 4]
+    assert [word.mail for word in large.words] == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -299,12 +300,12 @@ def test_an_int_is_for_the_oldest_prompt_and_the_next_one_for_the_next() -> None
     for mail in (4, 6):
         backlog.add_remote(prompt(str(mail), mail))
     backlog.add_remote(word(7))
-    found = [backlog.interrupt() for _ in range(6)]
-    assert [one and one.text for one in found] == ["first", "4", "kept", "6", "word", None]
+    texts = [backlog.interrupt() for _ in range(6)]
+    assert [prompt and prompt.text for prompt in texts] == ["first", "4", "kept", "6", "word", None]
     assert backlog.interrupt(4) is None
     taken = [backlog.next(IDLE) for _ in range(6)]
     assert taken[0] is later
-    assert [(one.text, one.interrupted) for one in taken if isinstance(one, on.Prompt)] == [
+    assert [(command.text, command.interrupted) for command in taken if isinstance(command, on.Prompt)] == [
         ("first", True), ("4", True), ("kept", True), ("6", True), ("word", True),
     ]  # fmt: skip
 
@@ -312,8 +313,8 @@ def test_an_int_is_for_the_oldest_prompt_and_the_next_one_for_the_next() -> None
 def test_an_int_is_for_a_prompt_by_its_number_wherever_that_waits() -> None:
     backlog = backlog_of(prompt("kept", mail=2))
     backlog.add_remote(prompt("remote", mail=3))
-    assert [one and one.text for one in (backlog.interrupt(3), backlog.interrupt(9))] == ["remote", None]
-    assert [one.interrupted for one in (*backlog.kept, *backlog._remote)] == [False, True]
+    assert [prompt and prompt.text for prompt in (backlog.interrupt(3), backlog.interrupt(9))] == ["remote", None]
+    assert [prompt.interrupted for prompt in (*backlog.kept, *backlog._remote)] == [False, True]
 
 
 def test_a_stopped_agent_takes_a_prompt_that_an_int_came_for_and_keeps_the_others() -> None:
@@ -323,11 +324,11 @@ def test_a_stopped_agent_takes_a_prompt_that_an_int_came_for_and_keeps_the_other
     assert backlog.next(STOPPED) is fresh
     backlog.keep(fresh.caller, mail=2)
     assert backlog.next(STOPPED) is None
-    given = []
+    taken = []
     for _ in range(3):
         backlog.interrupt()
-        given.append(backlog.next(STOPPED))
-    assert [one.mail for one in given if isinstance(one, on.Prompt)] == [1, 2, 9]
+        taken.append(backlog.next(STOPPED))
+    assert [command.mail for command in taken if isinstance(command, on.Prompt)] == [1, 2, 9]
     remote, unkept = Backlog(), backlog_of(asked := prompt())
     remote.add_remote(prompt("remote", mail=1))
     remote.interrupt()

@@ -57,9 +57,11 @@ ALL = {
 
 def woken(store: Store) -> tuple[set[Origin], list[Unrestorable]]:
     """Who comes back, and who cannot, when everybody is woken."""
-    everybody = sorted(one.uuid for one in store.read(registry.every))
-    found = [survey_one(store, HOST, range(64), uuid, resting=False) for uuid in everybody]
-    return {one for each in found for one in each.restored}, [one for each in found for one in each.unrestorable]
+    everybody = sorted(record.uuid for record in store.read(registry.every))
+    surveys = [survey_one(store, HOST, range(64), uuid, resting=False) for uuid in everybody]
+    return {origin for each in surveys for origin in each.restored}, [
+        casualty for each in surveys for casualty in each.unrestorable
+    ]
 
 
 def test_a_boot_finds_who_has_something_open_and_agent_0(family: Store) -> None:
@@ -67,17 +69,17 @@ def test_a_boot_finds_who_has_something_open_and_agent_0(family: Store) -> None:
     family.write(lambda tx: tx.run("set_turn", uuid="quiet", turn=0))  # it had a turn, which is over
     family.write(lambda tx: tx.run("set_turn", uuid="child", turn=4))
     change(family, "heir of quiet", "status = 'terminating', deadline = 5")
-    found = survey(family, HOST, range(64))
-    assert {one.uuid for one in found.restored} == {"root", "child", "heir of quiet"}
-    assert (found.unrestorable, found.gave_up) == ([], False)
+    surveyed = survey(family, HOST, range(64))
+    assert {origin.uuid for origin in surveyed.restored} == {"root", "child", "heir of quiet"}
+    assert (surveyed.unrestorable, surveyed.gave_up) == ([], False)
     assert survey(family, HOST, range(1, 64)).restored == []  # they are of shard 0
     assert survey(family, "another", range(64)).restored == []
 
 
 def test_a_boot_says_that_a_supervisor_gave_up_whose_children_sleep(family: Store) -> None:
     change(family, "quiet", "status = 'stopped', exit_reason = 'gave up'")
-    found = survey(family, HOST, range(64))
-    assert ([one.uuid for one in found.restored], found.gave_up) == (["root"], True)
+    surveyed = survey(family, HOST, range(64))
+    assert ([origin.uuid for origin in surveyed.restored], surveyed.gave_up) == (["root"], True)
 
 
 def test_every_living_agent_is_woken_with_its_head_and_its_turn(family: Store) -> None:
@@ -87,7 +89,7 @@ def test_every_living_agent_is_woken_with_its_head_and_its_turn(family: Store) -
 def test_an_agent_is_woken_by_the_host_of_its_shard_alone(family: Store) -> None:
     assert survey_one(family, "another", range(64), "child", resting=False).restored == []
     assert survey_one(family, HOST, range(1, 64), "child", resting=False).restored == []
-    assert [one.uuid for one in survey_one(family, HOST, [0], "child", resting=True).restored] == ["child"]
+    assert [origin.uuid for origin in survey_one(family, HOST, [0], "child", resting=True).restored] == ["child"]
     assert survey_one(family, HOST, [0], "root", resting=True).restored == []  # its turn is open
 
 
@@ -105,7 +107,7 @@ def test_marks_are_cleared_of_those_alone_that_rest(family: Store) -> None:
 def test_children_of_the_dead_come_back(family: Store) -> None:
     family.write(lambda tx: tx.run("bury", uuids=["child"], cause="killed", sender=None, reason="test", now=2))
     restored, unrestorable = woken(family)
-    assert {one.uuid for one in restored} == {"root", "grandchild", "quiet", "heir of quiet"}
+    assert {origin.uuid for origin in restored} == {"root", "grandchild", "quiet", "heir of quiet"}
     assert unrestorable == []
 
 
@@ -130,7 +132,7 @@ def test_an_agent_with_wrong_rows_is_a_casualty_and_the_others_come_back(
         assert unrestorable == []
         return
     assert unrestorable == [Unrestorable(agent, f"could not be restored: {reason}")]
-    assert restored == {one for one in ALL if one.uuid != agent}
+    assert restored == {record for record in ALL if record.uuid != agent}
     assert record(family, agent).status == "running"  # nobody is buried here
 
 
@@ -141,7 +143,7 @@ def test_a_log_that_ends_before_its_fork_point_is_a_casualty(family: Store) -> N
         Unrestorable("grandchild", "could not be restored: its log ends at 2, before its fork point 4"),
         Unrestorable("quiet", "could not be restored: it was forked at message 4 of grandchild, whose log ends at 2"),
     ]
-    assert {one.uuid for one in restored} == {"root", "child", "heir of quiet"}
+    assert {origin.uuid for origin in restored} == {"root", "child", "heir of quiet"}
 
 
 def test_an_agent_whose_parent_is_missing_is_a_casualty(durable: str) -> None:
@@ -151,7 +153,7 @@ def test_an_agent_whose_parent_is_missing_is_a_casualty(durable: str) -> None:
     remove(durable, store, "a")
     restored, unrestorable = woken(store)
     assert unrestorable == [Unrestorable("b", "could not be restored: its parent a is missing")]
-    assert [one.uuid for one in restored] == ["root"]
+    assert [origin.uuid for origin in restored] == ["root"]
     store.close()
 
 
@@ -205,16 +207,16 @@ def test_a_boot_leaves_the_garbage_collector_as_it_was(collecting: bool) -> None
 
 
 def test_a_host_leaves_what_comes_no_further_or_all_and_marks_it(family: Store) -> None:
-    def found() -> Survey:
+    def look() -> Survey:
         return survey(family, HOST, range(64))
 
     def left(*, resume: bool) -> list[str]:
-        return left_cut_off(found(), resume)
+        return left_cut_off(look(), resume)
 
     assert (left(resume=True), left(resume=False)) == ([], ["root"])
     for times in (2, 3):  # the next time that it is cut off
         family.write(lambda tx: tx.run("go_on_cut_off", uuid="root", at=3))
-        assert next(one.cut_offs for one in found().restored if one.uuid == "root") == times
+        assert next(origin.cut_offs for origin in look().restored if origin.uuid == "root") == times
     assert left(resume=True) == ["root"]
     leave_cut_off(family, HOST, left(resume=True), 5)
     assert record(family, "root").cut_off == 3

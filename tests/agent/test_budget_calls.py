@@ -9,7 +9,7 @@ from tests.kit.tool_scripts import calling, requests_of, results, scripted
 
 
 def costing(*calls: tuple[str, dict[str, object]], tokens: int = 100) -> Reply:
-    made = tuple(ToolCall(name, given, str(number)) for number, (name, given) in enumerate(calls, 1))
+    made = tuple(ToolCall(name, arguments, str(number)) for number, (name, arguments) in enumerate(calls, 1))
     return Reply(tool_calls=made, usage=Usage(tokens - 10, 10), stop_reason="tool_use")
 
 
@@ -25,8 +25,8 @@ def test_a_fork_of_a_model_tells_parent_and_child_what_is_left_for_each(database
         assert poor is not None
         assert (poor.owner, poor.granted) == (system.agent("poor").uuid, {"tokens": 5_000, "usd": 0.5})
         assert check(system._store) == []
-        told = [one.content for one in results(requests_of(provider, "boss")[1])]
-        assert all(one.endswith("Left of the budget: 9,900 tokens of yours.") for one in told)
+        contents = [result.content for result in results(requests_of(provider, "boss")[1])]
+        assert all(content.endswith("Left of the budget: 9,900 tokens of yours.") for content in contents)
         rich = results(requests_of(provider, "rich")[0])[0].content
         assert rich.endswith("Left of the budget: 9,900 tokens of boss. You inherit 100 tokens.")
         news = results(requests_of(provider, "poor")[0])[-1].content
@@ -39,17 +39,17 @@ def test_where_nothing_is_limited_a_fork_tells_nothing_of_budgets(database: str)
     provider = scripted([costing(("fork", {"name": "kid"})), "done"], kid=["ok"])
     with ActorSystem.open(database, provider) as system:
         system.root.prompt("go").get(timeout=DEADLINE)
-        [told] = results(requests_of(provider, None)[1])
-        assert "budget" not in told.content
+        [result] = results(requests_of(provider, None)[1])
+        assert "budget" not in result.content
 
 
 def test_a_budget_that_cannot_be_had_is_the_result_of_the_call(database: str) -> None:
     provider = scripted([calling(("fork", {"budget": "5 usd"}), ("fork", {"budget": "tokens=-1"})), "done"])
     with ActorSystem.open(database, provider) as system:
         system.root.prompt("go").get(timeout=DEADLINE)
-        told = results(provider.requests[1])
-        assert [one.is_error for one in told] == [True, True]
-        assert all("Expected a budget such as usd=5" in one.content for one in told)
+        outcomes = results(provider.requests[1])
+        assert [result.is_error for result in outcomes] == [True, True]
+        assert all("Expected a budget such as usd=5" in result.content for result in outcomes)
         assert system.root.children() == []
 
 
@@ -60,15 +60,15 @@ def test_a_model_grants_more_to_an_agent_below_it_which_goes_on(database: str) -
         assert system.root.wait([kid], timeout=DEADLINE)[kid] == "budget"
         system.root.prompt("go").get(timeout=DEADLINE)
         assert kid.reply(timeout=DEADLINE).text == "ok"
-        [told] = results(requests_of(provider, None)[1])
-        assert told.content == (
+        [outcome] = results(requests_of(provider, None)[1])
+        assert outcome.content == (
             f"The budget of {kid.uuid} grants 100 tokens and $0.50 in all now, and 1 that waited for it go on."
         )
         assert check(system._store) == []
 
 
 @pytest.mark.parametrize(
-    ("target", "given", "told"),
+    ("target", "arguments", "message"),
     [
         ("asker", {"tokens": 5}, "is not below you"),  # its own
         ("sibling", {"tokens": 5}, "is not below you"),
@@ -82,9 +82,9 @@ def test_a_model_grants_more_to_an_agent_below_it_which_goes_on(database: str) -
     ],
 )
 def test_a_model_grants_nothing_that_is_not_below_it_and_nothing_odd(
-    database: str, target: str, given: dict[str, object], told: str
+    database: str, target: str, arguments: dict[str, object], message: str
 ) -> None:
-    provider = ScriptedProvider({"asker": [calling(("grant", {"agent": target, **given})), "done"]})
+    provider = ScriptedProvider({"asker": [calling(("grant", {"agent": target, **arguments})), "done"]})
     with ActorSystem.open(":memory:", provider, budget={"tokens": 10_000}) as system:
         asker = system.root.fork(name="asker", budget={"tokens": 1_000})
         system.root.fork(name="sibling", budget=Budget(tokens=1_000))
@@ -93,6 +93,6 @@ def test_a_model_grants_nothing_that_is_not_below_it_and_nothing_odd(
         asker.prompt("go").get(timeout=DEADLINE)
         [result] = results(provider.requests[1])
         assert result.is_error
-        assert told in result.content
+        assert message in result.content
         assert own.budget is not None
         assert own.budget.granted == {"tokens": 10}

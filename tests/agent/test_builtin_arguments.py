@@ -28,10 +28,10 @@ def test_a_required_argument_that_is_given_is_not_missing(kind: str, value: obje
 
 
 @pytest.mark.parametrize("kind", VALUES)
-@pytest.mark.parametrize("given", [{}, {"it": None}])
-def test_a_required_argument_that_is_left_out_is_missing(kind: str, given: dict[str, object]) -> None:
+@pytest.mark.parametrize("arguments", [{}, {"it": None}])
+def test_a_required_argument_that_is_left_out_is_missing(kind: str, arguments: dict[str, object]) -> None:
     with pytest.raises(BadInput, match="wants_one needs it"):
-        wanting(kind, may_be_empty=True).check(given)
+        wanting(kind, may_be_empty=True).check(arguments)
 
 
 @pytest.mark.parametrize(("kind", "empty"), [("string", ""), ("array", [])])

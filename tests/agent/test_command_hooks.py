@@ -35,7 +35,7 @@ def outcome(file: Path, directory: Path, text: str = "pay 8") -> tuple[str, list
 
 
 @pytest.mark.parametrize(
-    ("command", "told", "paid"),
+    ("command", "message", "paid"),
     [
         ("true", "paid 8", [8]),
         ("echo fine", "paid 8", [8]),
@@ -53,10 +53,10 @@ def outcome(file: Path, directory: Path, text: str = "pay 8") -> tuple[str, list
     ],
 )
 def test_a_command_says_by_its_exit_code_and_its_json_what_becomes_of_the_call(
-    tmp_path: Path, command: str, told: str, paid: list[int]
+    tmp_path: Path, command: str, message: str, paid: list[int]
 ) -> None:
     text, ran, _ = outcome(settings(tmp_path, command), tmp_path)
-    assert told in text
+    assert message in text
     assert ran == paid
 
 

@@ -152,9 +152,9 @@ def test_what_an_interrupted_request_has_cost_is_counted(database: str, text: st
 
 
 def test_a_delta_that_tells_costs_is_told_to_no_subscriber(database: str) -> None:
-    told: list[object] = []
+    events: list[object] = []
     with ActorSystem.open(database, provider=ScriptedProvider([counted("Hi", then=Reply("Hi"))])) as system:
-        subscription = system.subscribe(told.append)
+        subscription = system.subscribe(events.append)
         system.root.prompt("hi").get(timeout=DEADLINE)
         subscription.close()
-    assert [getattr(event, "text", None) for event in told if not hasattr(event, "id")] == ["Hi"]
+    assert [getattr(event, "text", None) for event in events if not hasattr(event, "id")] == ["Hi"]

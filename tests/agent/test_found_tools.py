@@ -44,7 +44,7 @@ class Finder:
     @property
     def sent(self) -> list[str]:
         """The names of the tools of the latest request, those apart that are loaded later."""
-        return [one["name"] for one in self.requests[-1].tools if not one.get("defer_loading")]
+        return [tool["name"] for tool in self.requests[-1].tools if not tool.get("defer_loading")]
 
 
 def say(agent: AgentRef, *prompts: str) -> None:
@@ -53,7 +53,7 @@ def say(agent: AgentRef, *prompts: str) -> None:
 
 
 def results(agent: AgentRef) -> list[str]:
-    return [one.content for one in agent.history() if one.kind == "tool_result"]
+    return [message.content for message in agent.history() if message.kind == "tool_result"]
 
 
 def finding(system: ActorSystem) -> AgentRef:
@@ -75,7 +75,7 @@ def test_a_find_appends_a_fork_has_it_too_and_an_undo_takes_it_away(database: st
         say(agent, REMIND, SHARE)
         assert model.sent == [*first, *DOCUMENTS, *TIMERS]
         assert results(agent)[-1] == f"You have these already: {', '.join(DOCUMENTS)}."
-        assert [one["name"] for one in agent.tools()] == model.sent
+        assert [tool["name"] for tool in agent.tools()] == model.sent
         child = agent.fork("hi")
         child.reply(timeout=DEADLINE)
         assert model.sent == [*first, *DOCUMENTS, *TIMERS]
@@ -136,7 +136,7 @@ def test_a_service_that_loads_by_reference_has_all_tools_and_each_once_until_one
         agent = system.root
         say(agent, SHARE)
         request = model.requests[-1]
-        later = {one["name"] for one in request.tools if one.get("defer_loading")}
+        later = {tool["name"] for tool in request.tools if tool.get("defer_loading")}
         assert model.sent == sorted(ALWAYS_THERE)
         assert {*DOCUMENTS, *TIMERS} <= later
         assert references(request) == [*DOCUMENTS]
@@ -151,12 +151,12 @@ def test_a_service_that_loads_by_reference_has_all_tools_and_each_once_until_one
         assert references(model.requests[-1]) == []
         agent.configure(defer="off")
         say(agent, "hi")
-        assert not any(one.get("defer_loading") for one in model.requests[-1].tools)
+        assert not any(tool.get("defer_loading") for tool in model.requests[-1].tools)
 
 
 def references(request: Request) -> list[str]:
-    parts: list[Any] = [block.get("content") for one in request.messages for block in one["content"]]
-    return [one["tool_name"] for part in parts if isinstance(part, list) for one in part if "tool_name" in one]
+    parts: list[Any] = [block.get("content") for message in request.messages for block in message["content"]]
+    return [block["tool_name"] for part in parts if isinstance(part, list) for block in part if "tool_name" in block]
 
 
 @pytest.mark.parametrize("by_reference", [False, True])

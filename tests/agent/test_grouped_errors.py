@@ -73,19 +73,19 @@ def failing_tool(*errors: Exception) -> FunctionTool:
 
 
 @pytest.mark.parametrize(
-    ("errors", "told"),
+    ("errors", "message"),
     [
         ([NO_COFFEE], "We sell no coffee."),
         ([ToolError("one"), ToolError("two")], "2 errors:\n- one\n- two"),
         ([NO_COFFEE, ValueError("bad")], "2 errors:\n- We sell no coffee.\n- ValueError: bad"),
     ],
 )
-def test_a_model_reads_what_a_tool_says_that_fails_in_a_task_group(errors: list[Exception], told: str) -> None:
+def test_a_model_reads_what_a_tool_says_that_fails_in_a_task_group(errors: list[Exception], message: str) -> None:
     script: list[Reply | str] = [Reply(tool_calls=(ToolCall("orders"),)), "sorry"]
     with ActorSystem.open(":memory:", ScriptedProvider(script), tools=[failing_tool(*errors)]) as system:
         system.root.prompt("coffee").get(timeout=DEADLINE)
-        [result] = [one for one in system.root.history() if one.kind == "tool_result"]
-        assert (result.content, result.data["is_error"]) == (told, True)
+        [result] = [message for message in system.root.history() if message.kind == "tool_result"]
+        assert (result.content, result.data["is_error"]) == (message, True)
 
 
 class Grouping:

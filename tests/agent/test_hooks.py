@@ -47,9 +47,9 @@ class Model:
         self.told: list[str] = []
 
     def answer(self, request: Request) -> Reply | str:
-        if found := results(request):
+        if answers := results(request):
             self.told = prompts(request)
-            return found[0].content
+            return answers[0].content
         name, _, number = prompts(request)[-1].partition(" ")
         return calling((name, {"amount": int(number)} if number else {}))
 
@@ -75,7 +75,7 @@ def say(system: ActorSystem, text: str) -> str:
 
 
 def kinds(system: ActorSystem) -> list[str]:
-    return [one.kind for one in system.root.history()]
+    return [message.kind for message in system.root.history()]
 
 
 def test_hooks_are_asked_in_order_and_each_sees_what_the_one_before_has_changed(database: str) -> None:
@@ -165,9 +165,9 @@ def test_a_hook_that_fails_denies_unless_it_says_otherwise(broken: Hook, says: s
     till, model = Till(), Model()
     opened = hook("before_call", tools="pay", name="open", on_error="allow")(lambda call: 1 / 0)
     with ActorSystem.open(":memory:", model.provider, tools=[till.tool()], hooks=[opened, broken]) as system:
-        told = say(system, "pay 8")
-        assert told.startswith("Hook broken denies this call: ")
-        assert says in told
+        text = say(system, "pay 8")
+        assert text.startswith("Hook broken denies this call: ")
+        assert says in text
         assert till.paid == []
     with ActorSystem.open(":memory:", model.provider, tools=[till.tool()], hooks=[opened]) as system:
         assert say(system, "pay 8") == "paid 8"
@@ -238,8 +238,8 @@ def test_a_crash_at_any_point_runs_no_call_with_other_arguments_than_the_verdict
                 crashes += 1
                 world.recover()
             history = world.system.handle(kid.uuid).history()
-            verdicts = [one.data["input"]["amount"] for one in history if one.kind == "hook"]
-            assert len(verdicts) == 1, (point, [one.kind for one in history])
+            verdicts = [message.data["input"]["amount"] for message in history if message.kind == "hook"]
+            assert len(verdicts) == 1, (point, [message.kind for message in history])
             assert set(till.paid) == set(verdicts)
             assert len(asked) == 1
             assert 100 - asked.total() == verdicts[0]

@@ -116,7 +116,7 @@ def test_a_birth_with_a_prompt_is_no_restart() -> None:
     listening = Listening()
     with ActorSystem.open(":memory:", "offline", instruments=[listening]) as system:
         assert system.root.fork("go").reply(timeout=DEADLINE).text
-    assert not [told for told in listening.heard if told[0].startswith("restart")]
+    assert not [entry for entry in listening.heard if entry[0].startswith("restart")]
 
 
 def test_an_agent_that_fails_is_heard_until_it_goes_on() -> None:
@@ -131,7 +131,7 @@ def test_an_agent_that_fails_is_heard_until_it_goes_on() -> None:
     with ActorSystem.open(":memory:", provider=FunctionProvider(answer), instruments=[listening]) as system:
         assert system.root.prompt("go").get(timeout=DEADLINE).text == "better"
         uuid = system.root.uuid
-    assert [told for told in listening.heard if told[0].startswith("restart")] == [
+    assert [entry for entry in listening.heard if entry[0].startswith("restart")] == [
         ("restart", "LookupError: a defect of its own"), ("restarted", uuid),
     ]  # fmt: skip
 
@@ -148,7 +148,7 @@ def test_an_instrument_that_fails_harms_nobody(caplog: pytest.LogCaptureFixture)
     assert listening.heard[0] == ("request", 1)
 
 
-@pytest.mark.parametrize("given", [3, ["slow"], Instrument])
-def test_what_is_no_instrument_is_refused(given: Any) -> None:
+@pytest.mark.parametrize("instruments", [3, ["slow"], Instrument])
+def test_what_is_no_instrument_is_refused(instruments: Any) -> None:
     with pytest.raises(BadInput, match="instruments"):
-        ActorSystem.open(":memory:", instruments=given)
+        ActorSystem.open(":memory:", instruments=instruments)

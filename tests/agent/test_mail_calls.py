@@ -28,14 +28,14 @@ from tests.kit.journals import Answers
 from tests.kit.tool_scripts import calling, requests_of, results, scripted
 
 
-def told(database_or_url: str, *calls: tuple[str, dict[str, object]]) -> list[tuple[str, bool]]:
+def results_of(database_or_url: str, *calls: tuple[str, dict[str, object]]) -> list[tuple[str, bool]]:
     """What an agent named ``boss`` reads of its calls, beside an idle agent named ``kid``."""
     script = scripted(boss=[calling(*calls), "done"])
     with ActorSystem.open(database_or_url, script) as system:
         boss = system.root.fork(name="boss")
         system.root.fork(name="kid")
         assert boss.prompt("go").get(timeout=DEADLINE).text == "done"
-        return [(one.content, one.is_error) for one in results(requests_of(script, "boss")[1])]
+        return [(result.content, result.is_error) for result in results(requests_of(script, "boss")[1])]
 
 
 def test_mail_goes_from_model_to_model_in_the_order_of_the_calls(database: str) -> None:
@@ -57,7 +57,9 @@ def test_mail_goes_from_model_to_model_in_the_order_of_the_calls(database: str) 
         kid.send(boss, "from the kid")
         system.send(boss, "from outside")
         boss.prompt("go").get(timeout=DEADLINE)
-        first, sent, then, of_kid, rest, nothing = [one.content for one in results(requests_of(script, "boss")[1])]
+        first, sent, then, of_kid, rest, nothing = [
+            result.content for result in results(requests_of(script, "boss")[1])
+        ]
         assert first.splitlines() == [
             "2 unread: 1 from kid, 1 from a person outside",
             "mail 1 from kid: from the kid",
@@ -89,7 +91,7 @@ def test_a_mistake_in_a_call_is_a_result_that_helps(database: str) -> None:
         ("document_write", {"path": "a.md", "body": "é" * DOCUMENT_LIMIT}),
         ("document_delete", {"path": "a.md"}),
     ]
-    read = told(database, *wrong)
+    read = results_of(database, *wrong)
     assert all(is_error for _, is_error in read)
     expected = [
         "send needs body.",
@@ -130,7 +132,7 @@ def test_a_read_gives_as_many_whole_mails_as_fit_and_says_how_many_remain(databa
 
 
 def test_documents_are_written_read_listed_and_deleted_in_order(database: str) -> None:
-    read = told(
+    read = results_of(
         database,
         ("document_list", {}),
         ("document_write", {"path": "plan/a.md", "body": "# A", "expect": 0}),
@@ -172,7 +174,7 @@ def looked(store: Store) -> tuple[object, ...]:
         "SELECT mailed + unread FROM agents WHERE uuid = 'a'",
         "SELECT COUNT(*) FROM messages WHERE agent_uuid = 'a'",
     )
-    return store.read(lambda tx: tuple(sql(tx, one)[0][0] for one in statements))
+    return store.read(lambda tx: tuple(sql(tx, statement)[0][0] for statement in statements))
 
 
 @pytest.mark.parametrize("act", ACTS, ids=["send", "read", "write", "delete"])
@@ -286,6 +288,7 @@ def test_after_kill_9_each_call_was_performed_once(new_sqlite: Callable[[], str]
         mails = system.root.mails()
         assert [mail.id for mail in mails] == list(range(1, 2 * STEPS + 1))
         assert system.documents.read("a.md").version == STEPS
-        given = [one for one in system.root.history() if one.data.get("name") == "read_mail"]
+        reads = [message for message in system.root.history() if message.data.get("name") == "read_mail"]
         assert [mail.id for mail in mails if mail.read_at is not None] == list(range(1, 2 * STEPS))
-        assert sum(one.content.count("mail ") for one in given) == 2 * (2 * STEPS - 1)  # a heading and a body for each
+        # a heading and a body for each
+        assert sum(message.content.count("mail ") for message in reads) == 2 * (2 * STEPS - 1)

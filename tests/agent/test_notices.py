@@ -16,10 +16,10 @@ from tests.kit.tool_scripts import calling, prompts, scripted
 
 def notices(agent: AgentRef) -> list[str]:
     """What an agent was told of its mailbox."""
-    return [one.content for one in agent.history(all=True) if one.kind == "mail"]
+    return [message.content for message in agent.history(all=True) if message.kind == "mail"]
 
 
-def told(number: int) -> str:
+def notice_of(number: int) -> str:
     return f"You have {number} unread mail{'s' * (number != 1)}: check_mail looks at the mailbox, read_mail reads."
 
 
@@ -37,16 +37,16 @@ def test_an_idle_agent_is_told_once_until_it_has_looked(database: str) -> None:
         for text in "ab":
             system.root.send(kid, text)
             quiet(kid)
-        assert notices(kid) == [told(1)]
+        assert notices(kid) == [notice_of(1)]
         assert kid.prompt("go").get(timeout=DEADLINE).text == "looked"
-        assert prompts(script.requests[0]) == [told(1), "go"]
+        assert prompts(script.requests[0]) == [notice_of(1), "go"]
         quiet(kid)
-        assert notices(kid) == [told(1), told(2)]  # it has looked, and left it there
+        assert notices(kid) == [notice_of(1), notice_of(2)]  # it has looked, and left it there
         assert kid.prompt("go").get(timeout=DEADLINE).text == "read"
         quiet(kid)
         system.root.send(kid, "c")
         quiet(kid)
-        assert notices(kid) == [told(1), told(2), told(1)]
+        assert notices(kid) == [notice_of(1), notice_of(2), notice_of(1)]
 
 
 def test_who_has_not_the_setting_is_told_nothing_and_who_gets_it_at_once(database: str) -> None:
@@ -58,12 +58,12 @@ def test_who_has_not_the_setting_is_told_nothing_and_who_gets_it_at_once(databas
         assert notices(kid) == []
         kid.configure(notify=True)
         quiet(kid)
-        assert notices(kid) == [told(1)]
+        assert notices(kid) == [notice_of(1)]
         kid.read_mail()
         kid.configure(notify=False)
         system.root.send(kid, "text")
         quiet(kid)
-        assert notices(kid) == [told(1)]
+        assert notices(kid) == [notice_of(1)]
         with pytest.raises(BadInput, match="True or False"):
             kid.configure(notify="on")
 
@@ -81,8 +81,8 @@ def test_mail_that_comes_during_a_turn_is_told_of_at_its_end(database: str) -> N
         gate.open()
         turn.get(timeout=DEADLINE)
         quiet(kid)
-        assert [one.kind for one in kid.history()][-2:] == ["mail", "configure"]
-        assert notices(kid) == [told(2)]
+        assert [message.kind for message in kid.history()][-2:] == ["mail", "configure"]
+        assert notices(kid) == [notice_of(2)]
 
 
 def test_who_reads_by_a_handle_has_looked(database: str) -> None:
@@ -94,7 +94,7 @@ def test_who_reads_by_a_handle_has_looked(database: str) -> None:
         kid.read_mail()
         system.root.send(kid, "text")
         quiet(kid)
-        assert notices(kid) == [told(1), told(1)]
+        assert notices(kid) == [notice_of(1), notice_of(1)]
 
 
 def mail_from_elsewhere(database: str, agent: AgentRef) -> None:
@@ -102,7 +102,7 @@ def mail_from_elsewhere(database: str, agent: AgentRef) -> None:
     quiet(agent)
     with closing(open_store(database)) as store:
         write_alone(store, Send(agent.uuid, None, "text", 5))
-    eventually(lambda: notices(agent) == [told(1)], "the notice")
+    eventually(lambda: notices(agent) == [notice_of(1)], "the notice")
 
 
 def test_a_restart_repeats_nothing(durable: str) -> None:
@@ -117,11 +117,11 @@ def test_a_restart_repeats_nothing(durable: str) -> None:
         kid.prompt("go").get(timeout=DEADLINE)
         mail_from_elsewhere(durable, system.agent("witness"))  # the kid, older, was bidden to look before it
         quiet(kid)
-        assert notices(kid) == [told(1)]
+        assert notices(kid) == [notice_of(1)]
         kid.clear()  # it knows no more that it was told
         system.root.send(kid, "text")
         quiet(kid)
-        assert notices(kid) == [told(1), told(3)]
+        assert notices(kid) == [notice_of(1), notice_of(3)]
         assert list(fsck.check(system._store)) == []
 
 
@@ -141,4 +141,4 @@ def test_a_childs_settings_tell_it_of_its_own_mail_alone(database: str) -> None:
         kid = boss.fork("go")
         kid.reply(timeout=DEADLINE)
         quiet(kid)
-        assert [one.agent_uuid for one in kid.history() if one.kind == "mail"] == [boss.uuid]
+        assert [message.agent_uuid for message in kid.history() if message.kind == "mail"] == [boss.uuid]

@@ -10,8 +10,8 @@ from tests.kit.blocking_provider import DEADLINE
 
 
 def test_every_event_has_a_kind_and_no_two_classes_the_same() -> None:
-    told = [one.kind for one in get_args(Event) if one not in (Message, Streamed)]  # these have one of their own
-    assert len({*told, *Kind}) == len(told) + len(Kind)
+    kinds = [kind.kind for kind in get_args(Event) if kind not in (Message, Streamed)]  # these have one of their own
+    assert len({*kinds, *Kind}) == len(kinds) + len(Kind)
 
 
 def test_a_subscriber_that_is_too_slow_hears_all_but_some_deltas_and_may_close_itself() -> None:

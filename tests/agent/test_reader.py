@@ -42,24 +42,24 @@ def ask(store: Store, *uuids: str) -> dict[str, Any]:
     reader.start()
     for uuid in uuids:
         reader.read(uuid, answers.of(uuid))
-    given = answers.wait()
+    logs = answers.wait()
     reader.close()
-    return given
+    return logs
 
 
 def test_every_log_that_is_wanted_is_given(store: Store) -> None:
     plant(store, a="root", b="root", c="b")
-    given = ask(store, "a", "b", "c", "root")
-    assert all(isinstance(log, Log) and log.agent_uuid == uuid for uuid, log in given.items())
+    logs = ask(store, "a", "b", "c", "root")
+    assert all(isinstance(log, Log) and log.agent_uuid == uuid for uuid, log in logs.items())
 
 
 def test_an_agent_with_wrong_rows_or_none_at_all_does_not_keep_the_others_from_theirs(store: Store) -> None:
     plant(store, good="root", hole="root")
     store.write(lambda tx: write_log(tx, [Message("hole", 5, "user", "", {}, 1)]))
-    given = ask(store, "good", "hole", "nobody")
-    assert isinstance(given["good"], Log)
-    assert isinstance(given["hole"], HistoryError)
-    assert isinstance(given["nobody"], AgentNotFound)
+    logs = ask(store, "good", "hole", "nobody")
+    assert isinstance(logs["good"], Log)
+    assert isinstance(logs["hole"], HistoryError)
+    assert isinstance(logs["nobody"], AgentNotFound)
 
 
 def test_a_closed_reader_answers_nobody(store: Store) -> None:
@@ -76,6 +76,6 @@ def test_a_defect_is_told_to_all_who_wait_for_their_logs(store: Store) -> None:
     plant(store, a="root", b="root")
     broken = FaultyStore(store)
     broken.unreadable = LookupError("planted")
-    given = ask(broken, "a", "b")
-    assert [type(given[uuid]) for uuid in "ab"] == [StoreError, StoreError]
-    assert "planted" in str(given["a"])
+    logs = ask(broken, "a", "b")
+    assert [type(logs[uuid]) for uuid in "ab"] == [StoreError, StoreError]
+    assert "planted" in str(logs["a"])

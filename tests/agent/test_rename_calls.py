@@ -30,19 +30,19 @@ def test_a_model_names_its_agent_renames_it_and_takes_the_name_away(database: st
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("name", "message"),
     [
         ("kid", "A living agent is named 'kid'; choose another name."),
         ("two words", "A name is 1 to 64 letters"),
         (7, "rename wants name to be text, got 7."),
     ],
 )
-def test_a_name_that_cannot_be_had_is_an_error_that_says_what_to_do(database: str, given: object, told: str) -> None:
-    provider = scripted([calling(("rename", {"name": given})), "done"])
+def test_a_name_that_cannot_be_had_is_an_error_that_says_what_to_do(database: str, name: object, message: str) -> None:
+    provider = scripted([calling(("rename", {"name": name})), "done"])
     with ActorSystem.open(database, provider) as system:
         system.root.fork(name="kid")
         system.root.prompt("go").get(timeout=DEADLINE)
         assert system.root.name is None
     [result] = results(provider.requests[1])
     assert result.is_error
-    assert told in result.content
+    assert message in result.content

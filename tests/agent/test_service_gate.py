@@ -146,15 +146,15 @@ def test_a_part_of_the_limits_is_one_at_least() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "told"),
+    ("limits", "message"),
     [
         ({"nobody": Limits(1)}, "Expected limits of one of anthropic, offline, openai; got limits of 'nobody'"),
         ({"offline": 5}, r"Expected limits\['offline'\] to be Limits\(...\); got 5"),
         (5, "Expected limits to be a dict"),
     ],
 )
-def test_limits_that_cannot_be_used_are_refused_at_once(limits: object, told: str) -> None:
-    with pytest.raises(BadInput, match=told):
+def test_limits_that_cannot_be_used_are_refused_at_once(limits: object, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
         ActorSystem.open(":memory:", "offline", limits=limits)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="Expected in_flight to be a whole number from 1"):
         Limits(in_flight=0)

@@ -22,8 +22,8 @@ def blob(number: int, size: int = 30, pixels: int = 5, media: str = "image/png")
 
 def given_with(entry: Entry, *blobs: Blob) -> Entry:
     stored = [
-        {"sha256": one.sha256, "media": one.media, "size": one.size, "name": one.name, "pixels": one.pixels}
-        for one in blobs
+        {"sha256": blob.sha256, "media": blob.media, "size": blob.size, "name": blob.name, "pixels": blob.pixels}
+        for blob in blobs
     ]
     return (entry[0], entry[1], {**entry[2], "attached": stored})
 
@@ -35,7 +35,7 @@ def asked(messages: Sequence[Message], head: int, log: Log | None = None) -> Pas
 def sent(conversation: Passage) -> list[Blob]:
     """The attachments that a request has."""
     blocks = [block for message in Conversation(conversation) for block in message.blocks]
-    return [one for block in blocks for one in blobs_in(block)]
+    return [blob for block in blocks for blob in blobs_in(block)]
 
 
 def texts(conversation: Passage) -> str:
@@ -45,12 +45,15 @@ def texts(conversation: Passage) -> str:
 
 def is_taken(blobs: Sequence[Blob]) -> bool:
     """Whether the service takes these in one request."""
-    pictures = [one for one in blobs if one.media == "image/png"]
+    pictures = [blob for blob in blobs if blob.media == "image/png"]
     most = 10 if len(blobs) > 3 else 100
-    fits = all(0 < one.pixels <= most or (one.pixels == 0 and most == 100) for one in pictures)
-    encoded = [(one.size + 2) // 3 * 4 for one in blobs]
+    fits = all(0 < picture.pixels <= most or (picture.pixels == 0 and most == 100) for picture in pictures)
+    encoded = [(blob.size + 2) // 3 * 4 for blob in blobs]
     return (
-        fits and len(blobs) <= 6 and sum(encoded) <= 4_000 and all((one.size + 2) // 3 * 4 <= 1_000 for one in pictures)
+        fits
+        and len(blobs) <= 6
+        and sum(encoded) <= 4_000
+        and all((picture.size + 2) // 3 * 4 <= 1_000 for picture in pictures)
     )
 
 
@@ -85,7 +88,7 @@ def test_a_request_never_holds_what_its_service_refuses_and_is_the_same_whoever_
     drawn: list[tuple[bool, bool, list[Blob], list[Blob]]],
 ) -> None:
     messages = grown(drawn)
-    heads = [one.id for one in messages if one.kind != "assistant"]
+    heads = [message.id for message in messages if message.kind != "assistant"]
     one_after_another = Log("agent", 0, None, messages)
     for head in (*heads, *heads[::-2]):
         conversation = asked(messages, head, one_after_another)
@@ -100,12 +103,14 @@ def test_what_came_last_is_shown_if_the_service_takes_it(
 ) -> None:
     messages = grown(drawn)
     prompts = history(
-        *((one.kind, one.content, one.data) for one in messages), said("well"), given_with(user("look"), *new)
+        *((message.kind, message.content, message.data) for message in messages),
+        said("well"),
+        given_with(user("look"), *new),
     )
     conversation = asked(prompts, len(prompts))
     if is_taken(new):
         assert sent(conversation)[-len(new) :] == new
-    small = [one for one in new if is_taken([one])]
+    small = [blob for blob in new if is_taken([blob])]
     assert sent(conversation)[-1:] == small[-1:] or not small
 
 

@@ -37,12 +37,12 @@ def test_turns_steps_and_tokens_are_counted_and_add_up_in_the_system(database: s
             child.prompt(text).get(timeout=DEADLINE)
         with pytest.raises(ProviderError):
             system.root.prompt("fail").get(timeout=DEADLINE)
-        told, other, all_of_them = child.statistics(), system.root.statistics(), system.statistics()
-        assert (told.turns, told.steps, told.tokens) == (3, 3, Usage(20, 6, 4, 2))
+        own, other, all_of_them = child.statistics(), system.root.statistics(), system.statistics()
+        assert (own.turns, own.steps, own.tokens) == (3, 3, Usage(20, 6, 4, 2))
         assert (other.turns, other.steps, other.tokens) == (1, 1, Usage())
-        assert (all_of_them.turns, all_of_them.steps, all_of_them.tokens) == (4, 4, told.tokens)
+        assert (all_of_them.turns, all_of_them.steps, all_of_them.tokens) == (4, 4, own.tokens)
         assert (all_of_them.agents, all_of_them.working, all_of_them.ready, all_of_them.inbox) == (2, 0, 0, 0)
-        assert told.waiting_for_commit > 0
+        assert own.waiting_for_commit > 0
 
 
 def test_a_turn_in_progress_shows_its_state_its_time_and_who_waits(database: str) -> None:

@@ -157,13 +157,13 @@ def test_a_call_that_is_started_again_keeps_its_key_and_knows_its_attempt(durabl
         assert system.root.reply(timeout=DEADLINE).text == "done"
         assert system.root.prompt("and again").get(timeout=DEADLINE).text == "done"
         root = system.root.uuid
-    assert {(one.agent, one.id) for one in seen} == {(root, "1"), (root, "2")}
+    assert {(call.agent, call.id) for call in seen} == {(root, "1"), (root, "2")}
     first, second = (seen[:2], seen[6:])
-    assert sorted((one.id, one.attempt, one.key) for one in seen[:6]) == sorted(
-        (one.id, attempt, one.key) for one in first for attempt in (1, 2, 3)
+    assert sorted((call.id, call.attempt, call.key) for call in seen[:6]) == sorted(
+        (call.id, attempt, call.key) for call in first for attempt in (1, 2, 3)
     )
-    assert [one.attempt for one in second] == [1, 1]
-    assert len({one.key for one in (*first, *second)}) == 4
+    assert [call.attempt for call in second] == [1, 1]
+    assert len({call.key for call in (*first, *second)}) == 4
 
 
 def test_a_child_that_was_cut_off_before_it_spoke_goes_on_as_a_child(durable: str) -> None:
@@ -186,6 +186,6 @@ def test_a_child_that_was_cut_off_before_it_spoke_goes_on_as_a_child(durable: st
     with ActorSystem.open(durable, provider=script) as system:
         assert [agent.name for agent in system.resume()] == ["kid"]
         assert system.agent("kid").reply(timeout=DEADLINE).text == "found it"
-        [told] = results(script.requests[0])
-        assert told.content.startswith("You are the child kid,")
+        [result] = results(script.requests[0])
+        assert result.content.startswith("You are the child kid,")
         assert prompts(script.requests[0]) == ["look"]

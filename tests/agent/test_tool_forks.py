@@ -42,9 +42,9 @@ def test_a_child_hears_of_its_new_shell_where_agents_have_one(tmp_path: Path) ->
         system.root.prompt("go").get(timeout=DEADLINE)
         child = system.agent("kid")
         assert child.reply(timeout=DEADLINE).text == "done"
-        [told] = results(requests_of(script, "kid")[0])
+        [result] = results(requests_of(script, "kid")[0])
         mine = child_of(system.root.uuid, child.record.short)
-        assert told.content == f"{mine} Your shell is new; what the parent runs is not yours."
+        assert result.content == f"{mine} Your shell is new; what the parent runs is not yours."
 
 
 def test_of_several_forks_in_one_reply_a_later_child_sees_its_earlier_siblings(database: str) -> None:
@@ -59,9 +59,9 @@ def test_of_several_forks_in_one_reply_a_later_child_sees_its_earlier_siblings(d
             assert system.agent(name).reply(timeout=DEADLINE).text == f"I am {name}"
         forked = {name: f"Forked: the child is {name}." for name in "abc"}
         mine = child_of(system.root.uuid, "b")
-        assert [one.content for one in results(requests_of(script, None)[1])] == list(forked.values())
-        assert [one.content for one in results(requests_of(script, "b")[0])] == [forked["a"], mine, NOT_RUN]
-        assert [one.is_error for one in results(requests_of(script, "b")[0])] == [False, False, True]
+        assert [result.content for result in results(requests_of(script, None)[1])] == list(forked.values())
+        assert [result.content for result in results(requests_of(script, "b")[0])] == [forked["a"], mine, NOT_RUN]
+        assert [result.is_error for result in results(requests_of(script, "b")[0])] == [False, False, True]
         assert [child.uuid for child in system.root.children()] == list(uuids.values())
 
 
@@ -124,7 +124,7 @@ def test_a_model_forks_while_few_agents_live_in_its_own_branch(database: str) ->
 
         def forks(agent: AgentRef) -> str:
             agent.prompt('@fork {"prompt": "Count the files."}').get(timeout=DEADLINE)
-            return next(one.content for one in reversed(agent.history()) if one.kind == "tool_result")
+            return next(message.content for message in reversed(agent.history()) if message.kind == "tool_result")
 
         system.root.configure(max_agents=3)
         ann, ben = system.root.fork(name="ann"), system.root.fork(name="ben")

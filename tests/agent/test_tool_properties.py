@@ -121,15 +121,17 @@ def test_whenever_it_crashes_each_call_is_done_as_often_as_it_should_be(
             turn.crash()
     while not turn.over:
         turn.proceed()
-    told = [str(message.data["tool_use_id"]) for message in turn.log if message.kind == Kind.TOOL_RESULT]
-    assert sorted(told) == [str(place) for place in range(len(names))]
+    ids = [str(message.data["tool_use_id"]) for message in turn.log if message.kind == Kind.TOOL_RESULT]
+    assert sorted(ids) == [str(place) for place in range(len(names))]
     assert turn.births == names.count("fork")
     for place, name in enumerate(names):
         times = turn.started[str(place)]
         assert times >= 1 if name == "read" else times <= (name in ("write", "shell", "post"))
         if name == "post":
-            approved = [one for one in turn.log if one.kind == Kind.APPROVAL and one.data.get("approved")]
-            assert times <= len([one for one in approved if one.data["tool_use_id"] == str(place)]) <= 1
+            approved = [
+                message for message in turn.log if message.kind == Kind.APPROVAL and message.data.get("approved")
+            ]
+            assert times <= len([message for message in approved if message.data["tool_use_id"] == str(place)]) <= 1
     check_prefixes(turn.log)
 
 

@@ -48,8 +48,8 @@ def test_whatever_a_function_raises_is_an_error_result(executor: Executor, error
     async def waits() -> str:
         raise error
 
-    for one in (plain, waits):
-        result = run(executor, one, {})
+    for either in (plain, waits):
+        result = run(executor, either, {})
         assert result.is_error
         assert type(error).__name__ in result.content or isinstance(error, StopIteration)
     assert run(executor, add, {"a": 1}) == Result("3")
@@ -80,9 +80,9 @@ def test_a_tool_that_takes_too_long_is_an_error_result(executor: Executor) -> No
             stopped.set()
         return "late"
 
-    for one in (plain, waits):
-        result = run(executor, one, {})
-        assert result == Result(f"{one.name} did not finish within 0.01 s. Its effects so far may remain.", True)
+    for either in (plain, waits):
+        result = run(executor, either, {})
+        assert result == Result(f"{either.name} did not finish within 0.01 s. Its effects so far may remain.", True)
     assert stopped.wait(DEADLINE)
     never.set()
 

@@ -78,7 +78,7 @@ def test_the_model_sees_results_in_the_order_of_its_calls_with_forks_last(databa
         system.root.prompt("go").get(timeout=DEADLINE)
         hearing.close()
         seen = results(requests_of(script, None)[1])
-        assert [(one.id, one.content) for one in seen[:2]] == [("1", "slow"), ("3", "quick")]
+        assert [(result.id, result.content) for result in seen[:2]] == [("1", "slow"), ("3", "quick")]
         assert seen[2].id == "2"
         assert [call for kind, call in trail(system.root.history()) if kind == "tool_result"] == ["3", "1", "2"]
         system.agent("kid").reply(timeout=DEADLINE)
@@ -137,7 +137,7 @@ def test_int_ends_the_tools_and_a_late_result_is_dropped(database: str) -> None:
         assert system.root.prompt("and now?").get(timeout=DEADLINE).text == "done"
         assert results(script.requests[1]) == [(call, NOT_RUN, True) for call in "123"]
         assert prompts(script.requests[1]) == ["and now?"]
-        assert [one.content for one in results(script.requests[2])] == ["in time"]
+        assert [result.content for result in results(script.requests[2])] == ["in time"]
         assert len(system.agents()) == 1
 
 
@@ -149,13 +149,13 @@ def test_the_tools_setting_restricts_an_agent_and_its_children_to_the_tools_that
         system.root.configure(tools=["say"])
         child.prompt("hi").get(timeout=DEADLINE)
         system.root.prompt("go").get(timeout=DEADLINE)
-        offered = [[one["name"] for one in request.tools] for request in script.requests]
+        offered = [[tool["name"] for tool in request.tools] for request in script.requests]
         assert offered == [["say", "whole"], ["say"], ["say"]]
-        refused, fine = sorted(results(script.requests[2]), key=lambda one: one.content)
+        refused, fine = sorted(results(script.requests[2]), key=lambda result: result.content)
         assert refused.content == "There is no such tool. Tools on offer: say."
         assert fine.content == "x"
         system.root.configure(tools=None)
-        assert [one["name"] for one in system.root.tools()] == sorted([*OWN, "say", "whole"])
+        assert [tool["name"] for tool in system.root.tools()] == sorted([*OWN, "say", "whole"])
         system.root.configure(tools=[])
         assert system.root.tools() == []
         assert all(faults(request) == [] for request in script.requests)
@@ -181,9 +181,9 @@ def test_the_tool_agents_tells_who_one_is_and_who_belongs_to_one(database: str) 
         below = child.fork(name="grandkid")
         system.root.fork(name="other")
         child.prompt("who?").get(timeout=DEADLINE)
-        told, wrong = results(script.requests[1])
+        listed, wrong = results(script.requests[1])
         assert (wrong.content, wrong.is_error) == ("agents takes no arguments.", True)
-        assert told.content == (
+        assert listed.content == (
             f'{{"you": {{"agent": "{child.uuid}", "name": "kid", "state": "running tools"}}, '
             f'"supervisor": {{"agent": "{system.root.uuid}", "name": null, "state": "idle"}}, '
             f'"children": [{{"agent": "{below.uuid}", "name": "grandkid", "state": "idle"}}]}}'
@@ -205,7 +205,7 @@ def test_a_tool_knows_its_agent_and_may_use_the_others(database: str) -> None:
         boss = system.root.fork(name="boss")
         boss.fork(name="worker")
         boss.prompt("go").get(timeout=DEADLINE)
-        assert [one.content for one in results(requests_of(script, "boss")[1])] == ["I looked", "x?"]
+        assert [result.content for result in results(requests_of(script, "boss")[1])] == ["I looked", "x?"]
 
 
 def test_a_tool_that_would_wait_for_its_own_agent_reads_why_and_nothing_happens(database: str) -> None:
@@ -225,8 +225,8 @@ def test_a_tool_that_would_wait_for_its_own_agent_reads_why_and_nothing_happens(
     with ActorSystem.open(database, provider=script, tools=[fork_me, clear_me, block]) as system:
         child = system.root.fork(name="kid")
         assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
-        told = [one.content.partition(": ")[0] for one in results(script.requests[1])]
-        assert told == ["WouldWaitForItself", "WouldWaitForItself", "WouldDeadlock"]
+        errors = [result.content.partition(": ")[0] for result in results(script.requests[1])]
+        assert errors == ["WouldWaitForItself", "WouldWaitForItself", "WouldDeadlock"]
         assert not child.resume(timeout=DEADLINE)  # answered in order: whatever was asked of it before has been seen
         assert len(system.agents()) == 2
         assert "clear" not in [kind for kind, _ in trail(system.root.history(all=True))]

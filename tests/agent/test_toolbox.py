@@ -29,7 +29,7 @@ def change() -> str:
 def test_settings_that_cannot_be_read_allow_no_tool_and_no_built_in_call(settings: dict[str, Any]) -> None:
     traits = Toolbox([change]).traits(settings)
     assert set(traits) == {"change", *BUILTIN_CALLS}
-    assert {one.policy for one in traits.values()} == {Policy.DENY}
+    assert {trait.policy for trait in traits.values()} == {Policy.DENY}
     assert traits["kill"].denial.startswith("The setting tools of this agent cannot be read")
 
 
@@ -48,14 +48,14 @@ def deferred(*names: str) -> list[Any]:
 
 
 def names(tools: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [one["name"] for one in tools]
+    return [tool["name"] for tool in tools]
 
 
 def test_a_first_request_has_five_calls_in_3400_bytes_and_what_is_not_deferred() -> None:
     toolbox = Toolbox([change, *deferred("crm__pay")])
     assert names(toolbox.offer({}, NOTHING_FOUND).sent) == sorted(["change", *ALWAYS_THERE])
     assert len(ALWAYS_THERE) == 5
-    assert Toolbox([ListAgents()]).size({}, found=NOTHING_FOUND) <= 3_400
+    assert Toolbox([ListAgents()]).size({}, found_tools=NOTHING_FOUND) <= 3_400
 
 
 def test_every_call_of_the_runtime_is_always_there_or_in_one_group() -> None:
@@ -74,17 +74,17 @@ def test_what_was_found_is_appended_in_order_and_what_is_gone_or_there_already_i
 
 def test_a_service_that_loads_tools_by_reference_gets_all_and_its_model_reads_those_found() -> None:
     toolbox = Toolbox([change, *deferred("crm__pay")])
-    found = FoundTools(("recall",), ("remind", "gone"))
-    offer = toolbox.offer({}, found, by_reference=True)
-    later = [one["name"] for one in offer.sent if one.get("defer_loading")]
+    found_tools = FoundTools(("recall",), ("remind", "gone"))
+    offer = toolbox.offer({}, found_tools, by_reference=True)
+    later = [tool["name"] for tool in offer.sent if tool.get("defer_loading")]
     assert sorted(later) == later
     assert {*later, *names(offer.sent)} == {*BUILTIN_CALLS, "change", "crm__pay"} - {LOAD_SKILL, ASK_PERSON}
     assert {"crm__pay", "remind"} <= {*later}
     assert not {"recall", "change", "find_tools"} & {*later}
     assert names(offer.read) == [*sorted(["change", *ALWAYS_THERE]), "recall", "remind"]
-    assert gone_from(offer, found) == {"gone", "recall"}
+    assert gone_from(offer, found_tools) == {"gone", "recall"}
     wanted = expected_output(int)
-    typed = toolbox.offer({}, found, True, wanted)
+    typed = toolbox.offer({}, found_tools, True, wanted)
     assert typed.sent[-1] == typed.read[-1] == form_of(wanted)
 
 
@@ -127,7 +127,7 @@ QUERIES = {
 
 
 def test_queries_in_plain_words_find_the_group_that_is_meant() -> None:
-    about = {name: one.about for name, one in Toolbox([ListAgents()]).traits({}).items() if one.about}
+    about = {name: trait.about for name, trait in Toolbox([ListAgents()]).traits({}).items() if trait.about}
     missed = [
         query
         for group, queries in QUERIES.items()

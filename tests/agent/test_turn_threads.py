@@ -53,7 +53,7 @@ def test_a_function_that_waits_for_other_agents_is_answered_by_one_worker(seeds:
             system = open_on_workers(world, partial(answer_with, helpers), workers=1)
             helpers += [system.root.fork() for _ in range(3)]
             everyone = [system.root.fork() for _ in range(3)]
-            replies = [one.prompt("all") for one in everyone]
+            replies = [agent.prompt("all") for agent in everyone]
             assert [reply.get().text for reply in replies] == ["done done done"] * 3
 
 
@@ -65,13 +65,13 @@ def bustle(world: Simulation) -> None:
 
     system = open_on_workers(world, answer)
     agents = [system.root.fork(name=name) for name in "abc"]
-    told = [[agent.prompt(f"{number}") for number in range(3)] for agent in agents]
+    prompts = [[agent.prompt(f"{number}") for number in range(3)] for agent in agents]
     child = agents[0].fork("born")
     agents[2].signal(Signal.INT)
-    for replies in told[:2]:
+    for replies in prompts[:2]:
         assert [reply.get().text for reply in replies] == ["1: 0", "2: 1", "3: 2"]
     assert child.reply().text.endswith("born")
-    for reply in told[2]:
+    for reply in prompts[2]:
         with suppress(TurnInterrupted):
             reply.get()
     for agent in agents:
@@ -104,8 +104,8 @@ def test_a_crash_at_any_commit_loses_nothing_that_was_committed_and_the_turn_goe
                     anna.prompt("x").get()
             except ProcessCrashed:
                 world.recover()
-            found = kinds(world.system.agent("anna").history())
-            assert found[1:] == ["user", "assistant"] * (len(found) // 2), (point, found)
+            kinds_seen = kinds(world.system.agent("anna").history())
+            assert kinds_seen[1:] == ["user", "assistant"] * (len(kinds_seen) // 2), (point, kinds_seen)
 
 
 @pytest.mark.sample(2, "a fault each")
@@ -119,8 +119,8 @@ def test_a_fault_of_the_store_while_a_worker_commits_leaves_the_same_history(fau
             root = open_on_workers(world, lambda request: "heard").root
             agents = [root.fork(name=name) for name in "abc"]
             world.luck = Luck(Faults(**{fault: 8}))
-            told = [agent.prompt(f"{number}") for number in range(4) for agent in agents[: 3 - number // 2]]
-            assert {reply.get().text for reply in told} == {"heard"}
+            replies = [agent.prompt(f"{number}") for number in range(4) for agent in agents[: 3 - number // 2]]
+            assert {reply.get().text for reply in replies} == {"heard"}
             for agent, turns in zip(agents, (4, 4, 2), strict=True):
                 assert kinds(agent.history())[-2 * turns :] == ["user", "assistant"] * turns
             seen += sum(line.kind == "fault" for line in world.trace.lines)

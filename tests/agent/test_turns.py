@@ -93,7 +93,7 @@ def test_an_interrupt_that_waits_for_the_log_ends_the_turn_of_the_prompt_before_
         assert interrupted.get(timeout=DEADLINE)
         with pytest.raises(TurnInterrupted):
             first.get(timeout=DEADLINE)
-        eventually(lambda: [one.content for one in system.root.history()][-1] == "two", "the second turn")
+        eventually(lambda: [message.content for message in system.root.history()][-1] == "two", "the second turn")
         assert not second.done()
 
 
@@ -170,20 +170,20 @@ def test_int_ends_what_the_oldest_of_the_prompts_before_it_opens_and_the_next_on
     with simulated() as world:
         agent = world.open(ScriptedProvider(echo)).root
         prompts = [agent.prompt(text) for text in ("one", "two", "three")]
-        told = [agent.aio.signal(Signal.INT) for _ in range(2)]
+        signals = [agent.aio.signal(Signal.INT) for _ in range(2)]
         world.settle()
-        assert [one.get(timeout=DEADLINE) for one in told] == [True, True]
-        assert [isinstance(one.exception(), TurnInterrupted) for one in prompts] == [True, True, False]
-        assert [one.content for one in agent.history()] == ["one", "", "two", "", "three", "three / 1"]
+        assert [signal.get(timeout=DEADLINE) for signal in signals] == [True, True]
+        assert [isinstance(prompt.exception(), TurnInterrupted) for prompt in prompts] == [True, True, False]
+        assert [message.content for message in agent.history()] == ["one", "", "two", "", "three", "three / 1"]
         assert world.system.statistics().steps == 1
 
 
 def test_an_int_with_nothing_before_it_does_nothing_to_the_prompt_behind_it() -> None:
     with simulated() as world:
         agent = world.open(ScriptedProvider(echo)).root
-        told, prompt = agent.aio.signal(Signal.INT), agent.prompt("go")
+        signal_answer, prompt = agent.aio.signal(Signal.INT), agent.prompt("go")
         world.settle()
-        assert (told.get(timeout=DEADLINE), prompt.get(timeout=DEADLINE).text) == (False, "go / 1")
+        assert (signal_answer.get(timeout=DEADLINE), prompt.get(timeout=DEADLINE).text) == (False, "go / 1")
 
 
 def test_int_to_a_stopped_agent_ends_the_turn_of_the_prompt_that_waits_while_it_is_stopped() -> None:
@@ -207,7 +207,7 @@ def test_int_of_a_branch_ends_the_turns_of_prompts_before_it_there_too() -> None
         prompts = [kid.prompt("work") for kid in kids]
         assert not root.signal(Signal.INT, cascade=True, timeout=DEADLINE)  # the topmost has nothing to do
         world.settle()
-        assert all(isinstance(one.exception(), TurnInterrupted) for one in prompts)
+        assert all(isinstance(prompt.exception(), TurnInterrupted) for prompt in prompts)
         assert world.system.statistics().steps == 0
 
 

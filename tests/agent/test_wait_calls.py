@@ -31,7 +31,7 @@ from tests.kit.trees import plant
 
 def waits(agent: AgentRef) -> bool:
     """Whether the agent has begun a ``wait`` that is not over."""
-    kinds = [(one.kind, one.content) for one in agent.history(all=True)]
+    kinds = [(message.kind, message.content) for message in agent.history(all=True)]
     return kinds[-1:] == [("tool_call", "wait")] and agent.system.statistics().waits > 0
 
 
@@ -51,8 +51,8 @@ def test_fork_wait_and_read_in_one_reply_is_the_usual_orchestration(database: st
         assert after.content.startswith("3 unread: 1 from ")
         for name in "abc":
             assert f" from {name}:\nI am {name}" in read.content
-            told = results(requests_of(script, name)[0])
-            assert [one.content for one in told if one.content == NOT_RUN][-3:] == [NOT_RUN] * 3
+            outcomes = results(requests_of(script, name)[0])
+            assert [result.content for result in outcomes if result.content == NOT_RUN][-3:] == [NOT_RUN] * 3
         assert len(forked) == 3
         assert boss.check_mail().unread == 0
 
@@ -98,12 +98,12 @@ def test_a_wait_for_oneself_and_other_mistakes_are_results_that_help(database: s
         {"agents": [""]},
         {"who": "kid"},
     ]
-    script = scripted(boss=[calling(*(("wait", one) for one in wrong)), "done"])
+    script = scripted(boss=[calling(*(("wait", arguments) for arguments in wrong)), "done"])
     with ActorSystem.open(database, script) as system:
         assert system.root.fork(name="boss").prompt("go").get(timeout=DEADLINE).text == "done"
-        told = results(requests_of(script, "boss")[1])
-        assert all(one.is_error for one in told)
-        assert [one.content.split(",")[0] for one in told] == [
+        outcomes = results(requests_of(script, "boss")[1])
+        assert all(result.is_error for result in outcomes)
+        assert [result.content.split(",")[0] for result in outcomes] == [
             "That is you: you would wait for the end of your own turn. Wait for others.",
             "wait wants timeout to be 0 to 604",
             "wait wants timeout to be a number",
@@ -143,7 +143,7 @@ def test_a_wait_goes_on_after_a_restart_with_the_deadline_that_it_had(durable: s
     with ActorSystem.open(durable, scripted([calling(("wait", {"timeout": 500}))])) as system:
         system.root.prompt("go")
         eventually(lambda: waits(system.root), "the wait")
-        [begun] = [one for one in system.root.history(all=True) if one.kind == "tool_call"]
+        [begun] = [message for message in system.root.history(all=True) if message.kind == "tool_call"]
         assert begun.data["deadline"] - begun.created_at == 500_000
     script = scripted(["done"])
     with ActorSystem.open(durable, script, resume=False) as system:
@@ -206,9 +206,9 @@ def test_after_kill_9_a_wait_goes_on_and_hears_of_the_child_that_goes_on_too(dur
     script = scripted(["done"], kid=[calling(("send", {"to": "nobody", "body": "x"})), "worked"])
     with open_again(durable, script) as system:
         assert system.root.reply(timeout=DEADLINE).text == "done"
-        [told] = results(requests_of(script, None)[0])
-        assert json.loads(told.content) == {"kid": "idle"}
-        assert [one.kind for one in system.root.history(all=True)].count("tool_call") == 1
+        [outcome] = results(requests_of(script, None)[0])
+        assert json.loads(outcome.content) == {"kid": "idle"}
+        assert [message.kind for message in system.root.history(all=True)].count("tool_call") == 1
 
 
 def children_of_root(url: str, count: int) -> list[str]:
@@ -257,6 +257,6 @@ def test_ten_thousand_waits_of_programs_hold_no_thread(new_sqlite: Callable[[], 
         assert threading.active_count() <= before
         for child in children:
             system.root.aio.send(child, "text")
-        answers = [one.get(timeout=DEADLINE) for one in waiting]
+        answers = [future.get(timeout=DEADLINE) for future in waiting]
         assert answers == [{system.root: "mail"}] * len(uuids)
         assert system.statistics().waits == 0

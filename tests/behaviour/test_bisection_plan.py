@@ -83,25 +83,25 @@ def bisected(places: int, first_bad: int, error: float, chance: random.Random) -
 def runs(number: int, places: int) -> tuple[int, int]:
     """How often the first bad place is found at ten percent of error, and the most probes of a run."""
     chance = random.Random(number)
-    found, most = 0, 0
+    hits, most = 0, 0
     for _ in range(number):
         first_bad = chance.randrange(places + 1)
         place, _, probes = bisected(places, first_bad, 0.1, chance)
-        found, most = found + (place == first_bad), max(most, probes)
-    return found, most
+        hits, most = hits + (place == first_bad), max(most, probes)
+    return hits, most
 
 
 def test_the_first_bad_place_is_found_by_a_judge_that_errs_one_time_in_ten() -> None:
-    found, most = runs(30, 100)
-    assert found >= 29
+    hits, most = runs(30, 100)
+    assert hits >= 29
     assert most <= 60
 
 
 @pytest.mark.thorough("a minute of arithmetic")
 @pytest.mark.timeout(300)
 def test_the_first_bad_of_a_thousand_places_is_found_990_times_in_a_thousand() -> None:
-    found, most = runs(1000, 1000)
-    assert found >= 990
+    hits, most = runs(1000, 1000)
+    assert hits >= 990
     assert most <= 60
 
 
@@ -130,7 +130,7 @@ def test_no_place_is_probed_twice_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"sure": 0.4}, "above 0.5"),
         ({"sure": True}, "above 0.5"),
@@ -142,8 +142,8 @@ def test_no_place_is_probed_twice_at_once() -> None:
         ({"prior": [0] * 6}, "above 0"),
     ],
 )
-def test_terms_that_cannot_be_are_refused(wrong: dict[str, object], told: str) -> None:
-    with pytest.raises(BadInput, match=told):
+def test_terms_that_cannot_be_are_refused(wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
         Bisection(5, "?", **wrong)  # type: ignore[arg-type]
 
 

@@ -33,7 +33,7 @@ BAD = "A customer from Texas asks for tea."
 
 def currency(request: Request) -> str:
     """Which currency was meant last; the model begins to mean dollars when it hears of Texas."""
-    said = str([one["content"] for one in request.messages])
+    said = str([message["content"] for message in request.messages])
     return "We quote in dollars." if "Texas" in said else "We quote in euros."
 
 
@@ -63,14 +63,14 @@ def test_the_first_bad_turn_is_found_and_the_agent_gets_no_message(database: str
     with opened(database) as system:
         agent = clerk(system, 9, bad)
         before = agent.history(all=True)
-        found = bisect(agent, is_good, probe="In which currency?")
-        assert (found.position, found.answer) == (end_of(agent, bad), "step")
-        assert found.sure >= 0.99
+        result = bisect(agent, is_good, probe="In which currency?")
+        assert (result.position, result.answer) == (end_of(agent, bad), "step")
+        assert result.sure >= 0.99
         assert agent.history(all=True) == before
-        assert next(place for place, bad_there in found.curve if bad_there > 0.5) == found.position
+        assert next(place for place, bad_there in result.curve if bad_there > 0.5) == result.position
         assert check(system._store) == []
-        found.end()
-        assert [one.name for one in system.agents("running")] == [None, "clerk"]
+        result.end()
+        assert [living.name for living in system.agents("running")] == [None, "clerk"]
 
 
 @pytest.mark.sample(2, "a bisection for each")
@@ -78,8 +78,8 @@ def test_the_first_bad_turn_is_found_and_the_agent_gets_no_message(database: str
 @pytest.mark.parametrize(("always", "answer"), [(False, "from the start"), (True, "nothing")])
 def test_no_step_is_blamed_when_all_is_bad_or_nothing_is(probe: str | None, always: bool, answer: str) -> None:
     with opened() as system:
-        found = bisect(clerk(system, 5, None), lambda run: always, probe=probe)
-        assert (found.position, found.answer) == (None, answer)
+        result = bisect(clerk(system, 5, None), lambda run: always, probe=probe)
+        assert (result.position, result.answer) == (None, answer)
 
 
 @pytest.mark.parametrize("bad", [1, 3])
@@ -88,15 +88,20 @@ def test_without_a_question_the_recorded_prompts_are_sent_again_and_the_reply_th
 
     def slipping(request: Request) -> str:
         """In euros, until it once said dollars."""
-        said = [part["text"] for one in request.messages if one["role"] == "assistant" for part in one["content"]]
+        said = [
+            part["text"]
+            for message in request.messages
+            if message["role"] == "assistant"
+            for part in message["content"]
+        ]
         return "dollars" if "dollars" in said or len(said) + 1 in slips else "euros"
 
     with opened(answer=slipping) as system:
         agent = clerk(system, 4, None)
         slips.clear()
-        found = bisect(agent, is_good)
-        assert (found.position, found.answer) == (end_of(agent, bad), "step")
-        asked = [one.content for one in found.experiment.agent_of(1).history() if one.kind == "user"]
+        result = bisect(agent, is_good)
+        assert (result.position, result.answer) == (end_of(agent, bad), "step")
+        asked = [message.content for message in result.experiment.agent_of(1).history() if message.kind == "user"]
         assert asked == [f"Tea {number}, please." for number in range(1, 5)]
         assert check(system._store) == []
 
@@ -108,12 +113,12 @@ def test_a_recorded_prompt_that_came_as_mail_is_sent_again_as_a_prompt() -> None
         agent = clerk(system, 1, None)
         agent.remind("Tea, please.", prompt=True, after=1)
         world.sleep(2)
-        assert [one.data for one in agent.history() if one.kind == "user"] == [{}, {"mail": 1}]
-        found = bisect(agent, lambda run: False)
-        trials = [found.experiment.agent_of(number) for number in range(1, found.probes + 1)]
-        again = [one for trial in trials for one in trial.history() if one.agent_uuid == trial.uuid]
-        assert {one.content for one in again if one.kind == "user"} == {"Tea 1, please.", "Tea, please."}
-        assert not any("mail" in one.data for one in again)
+        assert [message.data for message in agent.history() if message.kind == "user"] == [{}, {"mail": 1}]
+        result = bisect(agent, lambda run: False)
+        trials = [result.experiment.agent_of(number) for number in range(1, result.probes + 1)]
+        again = [message for trial in trials for message in trial.history() if message.agent_uuid == trial.uuid]
+        assert {message.content for message in again if message.kind == "user"} == {"Tea 1, please.", "Tea, please."}
+        assert not any("mail" in message.data for message in again)
 
 
 @pytest.mark.parametrize("score", [1.5, -1])
@@ -128,9 +133,9 @@ def test_a_score_that_is_no_number_from_0_to_1_ends_the_call(score: float) -> No
 def test_a_judge_that_knows_nothing_blames_no_step() -> None:
     chance = random.Random(1)
     with opened() as system:
-        found = bisect(clerk(system, 12, None), lambda run: chance.random() < 0.5, probe="?", most=20)
-        assert (found.position, found.answer, found.probes) == (None, "unsure", 20)
-        assert len(found.curve) == 13
+        result = bisect(clerk(system, 12, None), lambda run: chance.random() < 0.5, probe="?", most=20)
+        assert (result.position, result.answer, result.probes) == (None, "unsure", 20)
+        assert len(result.curve) == 13
 
 
 @pytest.mark.thorough("sixty turns; tests/behaviour/test_bisection_plan.py has such judges, and no agents")
@@ -139,9 +144,9 @@ def test_a_judge_that_errs_one_time_in_ten_finds_the_turn_of_a_dead_agent() -> N
     with opened() as system:
         agent = clerk(system, 60, 41)
         agent.kill()
-        found = bisect(agent, lambda run: is_good(run) ^ (chance.random() < 0.1), probe="In which currency?")
-        assert found.position == end_of(agent, 41)
-        assert 10 < found.probes <= 60
+        result = bisect(agent, lambda run: is_good(run) ^ (chance.random() < 0.1), probe="In which currency?")
+        assert result.position == end_of(agent, 41)
+        assert 10 < result.probes <= 60
 
 
 def test_steps_within_a_turn_are_told_apart() -> None:
@@ -150,7 +155,7 @@ def test_steps_within_a_turn_are_told_apart() -> None:
         asked = request.messages[-1]["content"][-1].get("text")
         if asked == "?":
             return Reply(currency(request))
-        number = sum(one["role"] == "assistant" for one in request.messages)
+        number = sum(message["role"] == "assistant" for message in request.messages)
         if number == 3:
             return Reply("done")
         return Reply(tool_calls=(ToolCall("order", {"number": number}),)) if not results or number else Reply("?")
@@ -163,8 +168,8 @@ def test_steps_within_a_turn_are_told_apart() -> None:
         agent = system.root.fork("Go on.")
         agent.reply(timeout=DEADLINE)
         results = [message.id for message in agent.history() if message.kind == "tool_result"]
-        found = bisect(agent, is_good, probe="?", steps=True)
-        assert found.position == results[1]
+        result = bisect(agent, is_good, probe="?", steps=True)
+        assert result.position == results[1]
 
 
 def test_a_call_that_is_made_again_behind_a_place_gets_the_result_that_it_got_there() -> None:
@@ -189,8 +194,8 @@ def test_a_call_that_is_made_again_behind_a_place_gets_the_result_that_it_got_th
 
 def said(agent: AgentRef) -> list[str]:
     """What an agent has answered itself."""
-    own = (one for one in agent.history() if one.agent_uuid == agent.uuid and one.kind == "assistant")
-    return [one.content for one in own if one.content]
+    own = (message for message in agent.history() if message.agent_uuid == agent.uuid and message.kind == "assistant")
+    return [message.content for message in own if message.content]
 
 
 def test_the_recorded_calls_are_answered_again_and_nothing_runs() -> None:
@@ -205,7 +210,7 @@ def test_the_recorded_calls_are_answered_again_and_nothing_runs() -> None:
         last = request.messages[-1]["content"][-1]
         if last["type"] == "text":
             return Reply(tool_calls=(ToolCall("price", {"tea": last["text"]}),))
-        return Reply("bad" if "dollars" in str([one["content"] for one in request.messages]) else "euro")
+        return Reply("bad" if "dollars" in str([message["content"] for message in request.messages]) else "euro")
 
     with ActorSystem.open(":memory:", ScriptedProvider(shop), tools=[price]) as system:
         agent = system.root.fork(name="shop")
@@ -217,21 +222,23 @@ def test_the_recorded_calls_are_answered_again_and_nothing_runs() -> None:
             trials.append(run)
             return None if run.error else run.agent.record.fork_message_id < end_of_turn(agent, 2)
 
-        found = bisect(agent, judge)
-        assert found.position == end_of_turn(agent, 2)
+        result = bisect(agent, judge)
+        assert result.position == end_of_turn(agent, 2)
         assert ran == ["Assam", "Texan", "Ceylon"]
         assert not any(run.error for run in trials)
 
 
 def end_of_turn(agent: AgentRef, turn: int) -> int:
-    return [one.id for one in agent.history() if one.kind == "assistant" and not one.data.get("tool_calls")][turn - 1]
+    return [
+        message.id for message in agent.history() if message.kind == "assistant" and not message.data.get("tool_calls")
+    ][turn - 1]
 
 
 @pytest.mark.sample(1, "a judge each")
 @pytest.mark.parametrize("probe", ["In which currency?", None])
 @each_commit(23)
 def test_a_bisection_is_the_same_at_whichever_commit_its_host_ends(step: int, probe: str | None) -> None:
-    def found(crash: CrashPoint | None) -> tuple[bool, Any]:
+    def outcome(crash: CrashPoint | None) -> tuple[bool, Any]:
         with simulated() as world:
             clerk(world.open(ScriptedProvider(currency)), 4, 3)
             crashed = False
@@ -245,12 +252,12 @@ def test_a_bisection_is_the_same_at_whichever_commit_its_host_ends(step: int, pr
                     crashed = True
                 else:
                     assert check(world.system._store) == []
-                    told = result.experiment.book
-                    return crashed, (result.position, result.curve, [one.place for one in told.trials.values()])
+                    book = result.experiment.book
+                    return crashed, (result.position, result.curve, [trial.place for trial in book.trials.values()])
 
-    _, whole = found(None)
+    _, whole = outcome(None)
     for point in crash_points(step):
-        crashed, again = found(point)
+        crashed, again = outcome(point)
         assert again == whole
         if not crashed:
             assert point.commit > 12
@@ -310,9 +317,9 @@ def test_a_judge_that_raises_or_says_something_else_ends_the_call_and_what_was_j
             again.append(run.trial.number)
             return is_good(run)
 
-        found = bisect(agent, right, probe="?")
+        result = bisect(agent, right, probe="?")
         assert again[0] == 3
-        assert (found.position, found.resumed) == (end_of(agent, 4), True)
+        assert (result.position, result.resumed) == (end_of(agent, 4), True)
 
 
 def test_what_cannot_be_bisected_is_refused_and_nothing_is_made(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from ikigai_actors import ActorSystem, AgentRef, BadInput, Child, ScriptedProvid
 from ikigai_actors.behaviour import BestOf, Found, TrialRun, bisect, search
 from ikigai_actors.tools.trees.tree import DIRECTLY, TreeWrite, layers_at
 from tests.kit.fences import needs
-from tests.tools.test_forked_workspaces import bash, do, files, told
+from tests.tools.test_forked_workspaces import bash, do, files, scripted
 
 
 def writes(*made: tuple[int, int]) -> list[TreeWrite]:
@@ -64,13 +64,13 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def opened(work: Path, *, keep_turns: bool) -> ActorSystem:
     tools = [Workspace(work, fence="required", network="none", on_fork="overlay", keep_turns=keep_turns)]
-    return ActorSystem.open(work.parent / "d.db", ScriptedProvider(told), tools=tools, approvals="allow")
+    return ActorSystem.open(work.parent / "d.db", ScriptedProvider(scripted), tools=tools, approvals="allow")
 
 
 def printed(trial: AgentRef | None) -> str:
     """What the latest command of a trial has printed."""
     assert trial is not None
-    results = [one.content for one in trial.history() if one.kind == "tool_result"]
+    results = [message.content for message in trial.history() if message.kind == "tool_result"]
     return results[-1].splitlines()[-1]
 
 
@@ -94,8 +94,8 @@ def test_a_search_and_a_bisection_look_at_the_files_of_each_turn_where_these_are
         assert told_so.splitlines()[1:] == ["worse", "/tmp", "3"]
         assert "; your files up to here are kept, so background jobs were ended;" in told_so
         assert files(work) == {"a": "good\n"}
-        found = search(worker, has_printed, plan=BestOf(1), options=[CAT], at=ends[2], tools=["bash"], files="overlay")
-        assert printed(found.agent) == "fine"
+        result = search(worker, has_printed, plan=BestOf(1), options=[CAT], at=ends[2], tools=["bash"], files="overlay")
+        assert printed(result.agent) == "fine"
         culprit = bisect(
             worker, lambda trial: printed(trial.agent) in ("good", "fine"), probe=CAT, tools=["bash"], files="overlay"
         )

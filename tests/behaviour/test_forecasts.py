@@ -39,7 +39,7 @@ PRICES = '["shop:tea"]\ninput = 1\noutput = 2\ncache_read = 0.5\n["shop:strong"]
 
 
 def expected(model: PricedModel, *usages: Usage | None, known: str = "shop:tea") -> Forecast:
-    return trial_forecast([ExpectedRequest(model, one) for one in usages], [model], [model.name], [known])
+    return trial_forecast([ExpectedRequest(model, usage) for usage in usages], [model], [model.name], [known])
 
 
 SUMS: list[tuple[list[Forecast], tuple[int, ...], float | None, str]] = [
@@ -89,15 +89,18 @@ SUMS: list[tuple[list[Forecast], tuple[int, ...], float | None, str]] = [
 def test_a_forecast_is_the_sum_of_its_trials(
     trials: list[Forecast], counts: tuple[int, ...], usd: float | None, text: str
 ) -> None:
-    found = total_of(trials)
-    assert (found.trials, found.requests, found.unrecorded, found.input_tokens, found.output_tokens) == counts
-    assert (found.usd, found.text()) == (usd, text)
+    total = total_of(trials)
+    assert (total.trials, total.requests, total.unrecorded, total.input_tokens, total.output_tokens) == counts
+    assert (total.usd, total.text()) == (usd, text)
 
 
 def test_the_dearest_of_several_trials_stands_for_each_with_the_models_of_all() -> None:
-    found = largest([expected(TEA, Usage(1)), expected(TEA, Usage(5), Usage(5, 2)), expected(COFFEE, Usage(7))])
-    assert (found.trials, found.requests, found.input_tokens, found.output_tokens) == (1, 2, 10, 2)
-    assert (found.models, found.unpriced, found.new_readers) == (("shop:tea", "shop:coffee"), *[("shop:coffee",)] * 2)
+    estimate = largest([expected(TEA, Usage(1)), expected(TEA, Usage(5), Usage(5, 2)), expected(COFFEE, Usage(7))])
+    assert (estimate.trials, estimate.requests, estimate.input_tokens, estimate.output_tokens) == (1, 2, 10, 2)
+    assert (estimate.models, estimate.unpriced, estimate.new_readers) == (
+        ("shop:tea", "shop:coffee"),
+        *[("shop:coffee",)] * 2,
+    )
 
 
 class Meter(ScriptedProvider):
@@ -111,7 +114,7 @@ class Meter(ScriptedProvider):
 
     def answer(self, request: Request) -> Reply:
         """A call of ``price`` for a text, words for a result."""
-        blocks = [part for one in request.messages for part in one["content"]]
+        blocks = [part for message in request.messages for part in message["content"]]
         usage = Usage(100 * len(blocks), 7, 3, 50 if len(blocks) > 1 else 0)
         if blocks[-1]["type"] == "text" and "?" not in blocks[-1]["text"]:
             return Reply("", (ToolCall("price", {"tea": blocks[-1]["text"]}),), usage=usage)
@@ -140,16 +143,16 @@ class Shop:
         for prompt in ("Assam", "Ceylon", "Keemun", "And now?"):
             self.agent.prompt(prompt).get(timeout=DEADLINE)
 
-    def spent(self, found: ExperimentResult) -> tuple[int, int, int, int]:
+    def spent(self, result: ExperimentResult) -> tuple[int, int, int, int]:
         """Trials, requests, tokens and micro-dollars of an experiment and all below it."""
-        below = [found.experiment.agent]
-        for one in below:
-            below += one.children()
-        rows = [one.record for one in below]
-        asked = {one.uuid for one in below}
-        requests = sum(one.agent in asked for one in self.provider.requests)
-        trials = len(found.experiment.book.trials)
-        return trials, requests, sum(one.spent_tokens for one in rows), sum(one.spent_usd for one in rows)
+        below = [result.experiment.agent]
+        for agent in below:
+            below += agent.children()
+        rows = [agent.record for agent in below]
+        asked = {record.uuid for record in below}
+        requests = sum(request.agent in asked for request in self.provider.requests)
+        trials = len(result.experiment.book.trials)
+        return trials, requests, sum(row.spent_tokens for row in rows), sum(row.spent_usd for row in rows)
 
 
 @pytest.fixture
@@ -188,17 +191,17 @@ def stored(store: Store) -> dict[str, list[str]]:
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_dry_run_says_what_would_be_asked_and_writes_and_asks_nothing(shop: Shop, verb: str) -> None:
     before, asked = stored(shop.system._store), len(shop.provider.requests)
-    found = VERBS[verb](shop.agent, dry_run=True)
-    assert (found.ended, found.resumed, found.experiment.book.trials) == ("dry run", False, {})
-    assert found.forecast.trials > 0
-    assert found.forecast.text().startswith(f"At most {found.forecast.trials} trial")
+    result = VERBS[verb](shop.agent, dry_run=True)
+    assert (result.ended, result.resumed, result.experiment.book.trials) == ("dry run", False, {})
+    assert result.forecast.trials > 0
+    assert result.forecast.text().startswith(f"At most {result.forecast.trials} trial")
     assert (stored(shop.system._store), len(shop.provider.requests)) == (before, asked)
     with pytest.raises(AgentNotFound):
-        found.experiment.agent.history()
+        result.experiment.agent.history()
     with pytest.raises(AgentNotFound):
-        found.end()
+        result.end()
     done = VERBS[verb](shop.agent)
-    assert (done.forecast, done.ended) == (found.forecast, "")
+    assert (done.forecast, done.ended) == (result.forecast, "")
     over = VERBS[verb](shop.agent, dry_run=True)
     assert (over.forecast.trials, over.ended, over.resumed) == (0, "dry run", True)
     assert over.experiment.book.judged == done.experiment.book.judged
@@ -207,21 +210,21 @@ def test_a_dry_run_says_what_would_be_asked_and_writes_and_asks_nothing(shop: Sh
 @pytest.mark.sample(2, "an experiment each")
 @pytest.mark.parametrize("verb", EXACT)
 def test_what_is_said_of_recorded_turns_is_what_their_replay_costs(shop: Shop, verb: str) -> None:
-    found = VERBS[verb](shop.agent)
-    told = found.forecast
-    said = told.trials, told.requests, told.input_tokens + told.output_tokens, told.micro_dollars
-    assert said == shop.spent(found)
-    assert (told.models, told.unpriced, told.new_readers) == (("shop:tea",), (), ())
-    assert told.usd == told.micro_dollars / 1_000_000 > 0
+    result = VERBS[verb](shop.agent)
+    forecast = result.forecast
+    said = forecast.trials, forecast.requests, forecast.input_tokens + forecast.output_tokens, forecast.micro_dollars
+    assert said == shop.spent(result)
+    assert (forecast.models, forecast.unpriced, forecast.new_readers) == (("shop:tea",), (), ())
+    assert forecast.usd == forecast.micro_dollars / 1_000_000 > 0
 
 
 def test_a_further_prompt_reads_all_that_the_latest_reply_has_read_and_said(shop: Shop) -> None:
     weight = shop.agent.history()[-1].data["usage"]
     read = sum(weight.values())
     for verb, trials in (("search", 3), ("evaluate", 8), ("bisect", 3)):
-        told = VERBS[verb](shop.agent, dry_run=True).forecast
-        assert (told.trials, told.requests) == (trials, trials)
-        assert (told.input_tokens, told.output_tokens) == (trials * read, trials * 7)
+        forecast = VERBS[verb](shop.agent, dry_run=True).forecast
+        assert (forecast.trials, forecast.requests) == (trials, trials)
+        assert (forecast.input_tokens, forecast.output_tokens) == (trials * read, trials * 7)
     at = shop.agent.history()[0].id - 1
     begun = search(shop.agent, judged, plan=Beam(2, 3), options=["Oolong?", "Sencha?"], at=at, dry_run=True).forecast
     assert (begun.trials, begun.unrecorded, begun.usd) == (10, 10, None)
@@ -229,27 +232,29 @@ def test_a_further_prompt_reads_all_that_the_latest_reply_has_read_and_said(shop
 
 
 def test_a_bisection_without_a_question_costs_the_rest_of_the_log(shop: Shop) -> None:
-    told = bisect(shop.agent, judged, most=5, dry_run=True).forecast
-    requests = [one.usage for turn in recorded(shop.agent) for one in turn.requests if one.usage is not None]
-    assert (told.trials, told.requests) == (5, 5 * 7)
-    assert told.input_tokens + told.output_tokens == 5 * sum(one.all_tokens for one in requests)
-    found = bisect(shop.agent, judged, most=5)
-    made, asked, tokens, _ = shop.spent(found)
+    forecast = bisect(shop.agent, judged, most=5, dry_run=True).forecast
+    requests = [
+        request.usage for turn in recorded(shop.agent) for request in turn.requests if request.usage is not None
+    ]
+    assert (forecast.trials, forecast.requests) == (5, 5 * 7)
+    assert forecast.input_tokens + forecast.output_tokens == 5 * sum(request.all_tokens for request in requests)
+    result = bisect(shop.agent, judged, most=5)
+    made, asked, tokens, _ = shop.spent(result)
     assert 1 < made <= 5
-    assert 0 < asked <= told.requests
-    assert 0 < tokens <= told.input_tokens + told.output_tokens
+    assert 0 < asked <= forecast.requests
+    assert 0 < tokens <= forecast.input_tokens + forecast.output_tokens
 
 
 def test_a_judge_that_asks_a_model_is_one_request_more_and_reads_the_history(shop: Shop) -> None:
     how: dict[str, Any] = {"plan": BestOf(2), "options": ["Oolong?"]}
     alone = search(shop.agent, judged, **how, dry_run=True).forecast
-    told = search(shop.agent, ask("Is it? yes or no"), **how, dry_run=True).forecast
-    assert (told.requests, told.output_tokens, told.new_readers) == (4, alone.output_tokens, ())
-    assert told.input_tokens == 2 * alone.input_tokens + alone.output_tokens
+    forecast = search(shop.agent, ask("Is it? yes or no"), **how, dry_run=True).forecast
+    assert (forecast.requests, forecast.output_tokens, forecast.new_readers) == (4, alone.output_tokens, ())
+    assert forecast.input_tokens == 2 * alone.input_tokens + alone.output_tokens
     other = search(shop.agent, ask("Is it? yes or no", model="other:strong"), **how, dry_run=True).forecast
     assert (other.models, other.new_readers, other.usd) == (("shop:tea", "other:strong"), ("other:strong",), None)
-    found = search(shop.agent, ask("Is it? yes or no"), **how)
-    assert shop.spent(found)[:2] == (2, 4)
+    result = search(shop.agent, ask("Is it? yes or no"), **how)
+    assert shop.spent(result)[:2] == (2, 4)
 
 
 CHANGES: list[tuple[Mapping[str, Any], tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = [
@@ -267,18 +272,20 @@ CHANGES: list[tuple[Mapping[str, Any], tuple[str, ...], tuple[str, ...], tuple[s
 def test_models_that_have_not_written_a_history_are_named_before_they_read_it(
     shop: Shop, change: Mapping[str, Any], models: tuple[str, ...], new: tuple[str, ...], services: tuple[str, ...]
 ) -> None:
-    for told in (
+    for forecast in (
         replay(recorded(shop.agent), change=change, dry_run=True).forecast,
         evaluate(shop.agent, ["Oolong?"], judged, change=change, dry_run=True).forecast,
     ):
-        assert (told.models, told.new_readers, told.new_services) == (models, new, services)
-        assert ("Recorded histories are read by" in told.text()) == bool(new)
+        assert (forecast.models, forecast.new_readers, forecast.new_services) == (models, new, services)
+        assert ("Recorded histories are read by" in forecast.text()) == bool(new)
     compared = regress(recorded(shop.agent), change=change, dry_run=True).forecast
     assert compared.models == tuple(dict.fromkeys([*models, "shop:tea"]))
     if change.get("model") == "shop:strong":
-        requests = [one.usage for turn in recorded(shop.agent) for one in turn.requests if one.usage is not None]
-        told = replay(recorded(shop.agent), change=change, dry_run=True).forecast
-        assert told.micro_dollars == sum(10 * (one.all_tokens - 7) + 20 * 7 for one in requests)
+        requests = [
+            request.usage for turn in recorded(shop.agent) for request in turn.requests if request.usage is not None
+        ]
+        forecast = replay(recorded(shop.agent), change=change, dry_run=True).forecast
+        assert forecast.micro_dollars == sum(10 * (request.all_tokens - 7) + 20 * 7 for request in requests)
 
 
 def test_the_model_that_an_agent_has_been_given_is_no_stranger_to_its_history(shop: Shop) -> None:
@@ -293,8 +300,8 @@ def test_nothing_is_made_when_a_model_cannot_be_asked(shop: Shop, tmp_path: Path
     shop.system.export(shop.agent, tmp_path / "shop.jsonl")
     with ActorSystem.open(":memory:", "offline") as system:
         elsewhere = recorded(system.import_(tmp_path / "shop.jsonl"))
-        told = replay(elsewhere, dry_run=True).forecast
-        assert (told.new_readers, told.new_services) == (("offline:",), ())
+        forecast = replay(elsewhere, dry_run=True).forecast
+        assert (forecast.new_readers, forecast.new_services) == (("offline:",), ())
     strange = shop.system.root.fork(name="strange", model="other:x")
     strange.prompt("Is it?").get(timeout=DEADLINE)
     shop.system.export(strange, file)
@@ -318,7 +325,7 @@ def test_a_forecast_counts_what_is_left(shop: Shop) -> None:
         search(shop.agent, breaks_off, **how)
     before = stored(shop.system._store)
     dry = search(shop.agent, judged, **how, dry_run=True)
-    assert (dry.forecast.trials, dry.resumed, [one.score for one in dry.trials]) == (3, True, [1.0, 1.0, None])
+    assert (dry.forecast.trials, dry.resumed, [trial.score for trial in dry.trials]) == (3, True, [1.0, 1.0, None])
     assert stored(shop.system._store) == before
     assert search(shop.agent, judged, **how, fresh=True, dry_run=True).forecast.trials == 5
     assert search(shop.agent, judged, **how).forecast == dry.forecast
@@ -334,9 +341,9 @@ def test_the_library_says_it_once_and_before_the_first_request(shop: Shop, caplo
 
     shop.provider._scripts = {None: hearing}
     with caplog.at_level(logging.INFO, "ikigai_actors.behaviour"):
-        found = replay(recorded(shop.agent))
+        result = replay(recorded(shop.agent))
     assert heard == [1] * 7
-    assert caplog.messages == [f"replay: {found.forecast.text()}"]
+    assert caplog.messages == [f"replay: {result.forecast.text()}"]
 
 
 def test_trials_that_were_cut_off_go_on_behind_what_is_said_and_not_in_a_dry_run(
@@ -359,8 +366,8 @@ def test_trials_that_were_cut_off_go_on_behind_what_is_said_and_not_in_a_dry_run
             with pytest.raises(ProcessCrashed):
                 begun(world)
             world.reopen()
-            agents = [world.system.handle(one.uuid) for one in world.system.agents()]
-            states = [one.state for one in agents]
+            agents = [world.system.handle(record.uuid) for record in world.system.agents()]
+            states = [agent.state for agent in agents]
             if Phase.INTERRUPTED not in states:
                 continue
             caplog.clear()
@@ -369,7 +376,7 @@ def test_trials_that_were_cut_off_go_on_behind_what_is_said_and_not_in_a_dry_run
             dry = begun(world, dry_run=True)
             assert (dry.forecast.trials, dry.resumed) == (2, True)
             assert (stored(world.system._store), heard, len(caplog.messages)) == (before, [], 1)
-            assert [one.state for one in agents] == states
+            assert [agent.state for agent in agents] == states
             begun(world)
             assert heard == [2, 2]
             return
@@ -378,8 +385,13 @@ def test_trials_that_were_cut_off_go_on_behind_what_is_said_and_not_in_a_dry_run
 def test_where_another_process_knows_the_models_their_names_are_those_on_record(tmp_path: Path, shop: Shop) -> None:
     with AttachedSystem.open(str(tmp_path / "shop.db")) as attached:
         turns = recorded(attached.agent("clerk"))
-        told = replay(turns, dry_run=True).forecast
-        assert (told.models, told.unpriced, told.usd, told.new_readers) == (("shop:tea",), ("shop:tea",), None, ())
-        assert told.requests == 7
+        forecast = replay(turns, dry_run=True).forecast
+        assert (forecast.models, forecast.unpriced, forecast.usd, forecast.new_readers) == (
+            ("shop:tea",),
+            ("shop:tea",),
+            None,
+            (),
+        )
+        assert forecast.requests == 7
         changed = replay(turns, change={"model": "other:tea"}, dry_run=True).forecast
         assert (changed.models, changed.new_readers) == (("other:tea",), ("other:tea",))

@@ -13,7 +13,7 @@ from ikigai_actors.behaviour import BestOf, search
 from ikigai_actors.behaviour.trials import TrialRun
 from ikigai_actors.tools.policy import ToolTraits
 from tests.kit.fences import needs
-from tests.tools.test_forked_workspaces import bash, do, files, told
+from tests.tools.test_forked_workspaces import bash, do, files, scripted
 
 TRAITS = {"read": ToolTraits(read_only=True), "write": ToolTraits(confined=True), "send": ToolTraits()}
 
@@ -46,7 +46,7 @@ def test_trials_change_files_of_their_own_and_the_best_can_be_merged(tmp_path: P
     tools = [Workspace(work, fence="required", network="none", on_fork="overlay")]
 
     def judge(trial: TrialRun) -> float:
-        said = [one.content for one in trial.agent.history() if one.kind == "tool_result"]
+        said = [message.content for message in trial.agent.history() if message.kind == "tool_result"]
         shell = [text for text in said if not text.startswith("wrote")]  # the calls of a reply end in any order
         return float(shell[-1].splitlines()[-1])
 
@@ -54,19 +54,19 @@ def test_trials_change_files_of_their_own_and_the_best_can_be_merged(tmp_path: P
         write = ("write", {"file_path": "note", "content": "tried\n"})
         return json.dumps([write, ("bash", {"command": f"echo {number} > score; echo more >> a; cat score"})])
 
-    with ActorSystem.open(tmp_path / "d.db", ScriptedProvider(told), tools=tools, approvals="allow") as system:
+    with ActorSystem.open(tmp_path / "d.db", ScriptedProvider(scripted), tools=tools, approvals="allow") as system:
         worker = system.root.fork(name="worker")
         bash(worker, "echo worker >> a")
         with pytest.raises(BadInput, match="may change something outside"):
             search(worker, judge, plan=BestOf(2), options=[way(1), way(3)], tools=["write", "bash"])
-        found = search(
+        result = search(
             worker, judge, plan=BestOf(3), options=[way(1), way(3), way(2)], tools=["write", "bash"], files="overlay"
         )
-        assert found.score == 3
+        assert result.score == 3
         assert files(work) == {"a": "a\n"}
         assert bash(worker, "ls; cat a") == "a\na\nworker"
-        assert found.agent is not None
-        assert worker.merge_files(found.agent) == ["a", "note", "score"]
+        assert result.agent is not None
+        assert worker.merge_files(result.agent) == ["a", "note", "score"]
         assert bash(worker, "cat a score") == "a\nworker\nmore\n3"
 
 
@@ -79,18 +79,18 @@ def test_a_trial_that_goes_on_over_another_directory_changes_nothing_there(tmp_p
 
     def opened(name: str) -> ActorSystem:
         tools = [Workspace(tmp_path / name, fence="required", network="none", on_fork="overlay")]
-        return ActorSystem.open(tmp_path / "d.db", ScriptedProvider(told), tools=tools, approvals="allow")
+        return ActorSystem.open(tmp_path / "d.db", ScriptedProvider(scripted), tools=tools, approvals="allow")
 
     with opened("one") as system:
-        found = search(
+        result = search(
             system.root, lambda trial: 1, plan=BestOf(1), options=["x"], tools=["write", "bash"], files="overlay"
         )
-        assert found.agent is not None
-        trial = found.agent.uuid
+        assert result.agent is not None
+        trial = result.agent.uuid
     with opened("other") as system:
         said = do(system.handle(trial), *calls)
-        assert all(f"not over {tmp_path / 'other'}. Ask the person" in one for one in said)
+        assert all(f"not over {tmp_path / 'other'}. Ask the person" in line for line in said)
         assert files(tmp_path / "other") == {}
     with opened("one") as system:
-        assert any("wrote 1 bytes" in one for one in do(system.handle(trial), *calls))
+        assert any("wrote 1 bytes" in line for line in do(system.handle(trial), *calls))
         assert files(tmp_path / "one") == {}

@@ -35,8 +35,8 @@ class Searching:
             watch(run)
             return closeness(run)
 
-        found = search(system.agent("player"), judge, plan=MCTS(10), options=["a", "b"], parallel=3, name="exp")
-        return list(found.trials)
+        result = search(system.agent("player"), judge, plan=MCTS(10), options=["a", "b"], parallel=3, name="exp")
+        return list(result.trials)
 
 
 class Bisecting:
@@ -54,8 +54,8 @@ class Bisecting:
             watch(run)
             return is_good(run)
 
-        found = bisect(system.agent("clerk"), judge, probe="?", parallel=3, name="exp")
-        return [found.position, *found.curve, *(one.place for one in found.experiment.book.trials.values())]
+        result = bisect(system.agent("clerk"), judge, probe="?", parallel=3, name="exp")
+        return [result.position, *result.curve, *(trial.place for trial in result.experiment.book.trials.values())]
 
 
 Verb = type[Searching] | type[Bisecting]
@@ -71,7 +71,7 @@ def on_one_host(verb: Verb) -> list[Any]:
 def elsewhere(system: ActorSystem) -> None:
     """Move the experiment, with its trials, to the other host."""
     experiment = system.agent("exp")
-    [other] = [one.name for one in system.hosts() if one.id != experiment.record.owner]
+    [other] = [host.name for host in system.hosts() if host.id != experiment.record.owner]
     assert other is not None
     system.move(experiment, other, timeout=DEADLINE)
 
@@ -128,7 +128,7 @@ def test_two_hosts_run_the_trials_of_one_experiment_and_a_second_driver_ends_the
 
     with opened("a") as a, opened("b") as b:
         verb.begin(a)
-        eventually(lambda: {one.shards for one in a.hosts()} == {512}, "half of the shards for each")
+        eventually(lambda: {host.shards for host in a.hosts()} == {512}, "half of the shards for each")
         asked.clear()
 
         def watch(run: TrialRun) -> None:

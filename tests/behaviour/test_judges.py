@@ -21,7 +21,7 @@ from tests.kit.blocking_provider import DEADLINE
 
 def polite(request: Request) -> str:
     """Answers a prompt with it; asked about what it said, it tells yes, no or something else."""
-    said = [str(part["text"]) for one in request.messages for part in one["content"]]
+    said = [str(part["text"]) for message in request.messages for part in message["content"]]
     if said[-1] != "Polite?":
         return said[-1]
     if said[-2] == "broken":
@@ -40,8 +40,8 @@ def player(system: ActorSystem) -> AgentRef:
 
 
 def scores(system: ActorSystem, judge: Judge, *options: str, **how: Any) -> list[float | None]:
-    found = search(player(system), judge, plan=BestOf(len(options)), options=options, **how)
-    return [trial.score for trial in found.trials]
+    result = search(player(system), judge, plan=BestOf(len(options)), options=options, **how)
+    return [trial.score for trial in result.trials]
 
 
 def test_a_model_judges_in_a_fork_of_the_trial_and_what_it_does_not_tell_is_not_judged() -> None:
@@ -59,11 +59,11 @@ def test_a_budget_that_ends_while_a_model_judges_ends_the_search_and_a_grant_let
     with ActorSystem.open(":memory:", ScriptedProvider(answers)) as system:
         agent = player(system)
         how: dict[str, Any] = {"plan": BestOf(3), "options": ["please"], "parallel": 1, "name": "mine"}
-        found = search(agent, ask("Polite?"), **how, budget=budget)
-        assert (found.ended, [trial.score for trial in found.trials]) == ("budget", [1.0, None])
+        result = search(agent, ask("Polite?"), **how, budget=budget)
+        assert (result.ended, [trial.score for trial in result.trials]) == ("budget", [1.0, None])
         system.agent("mine").grant(**dict.fromkeys(budget, 1000))
-        found = search(agent, ask("Polite?"), **how)
-        assert (found.ended, [trial.score for trial in found.trials]) == ("", [1.0, 1.0, 1.0])
+        result = search(agent, ask("Polite?"), **how)
+        assert (result.ended, [trial.score for trial in result.trials]) == ("", [1.0, 1.0, 1.0])
         assert check(system._store) == []
 
 
@@ -107,8 +107,8 @@ def test_a_program_that_breaks_ends_the_call_and_nothing_is_lost(code: str, scor
         how: dict[str, Any] = {"plan": BestOf(2), "options": ["a", "b"], "name": "mine"}
         with pytest.raises(BadInput, match=r"exit code 200|print a number"):
             search(agent, program([sys.executable, "-S", "-c", code], score=score), **how)
-        found = search(agent, lambda run: len(run.text), **how)
-        assert ([trial.score for trial in found.trials], found.resumed) == ([1.0, 1.0], True)
+        result = search(agent, lambda run: len(run.text), **how)
+        assert ([trial.score for trial in result.trials], result.resumed) == ([1.0, 1.0], True)
 
 
 def test_an_evaluator_gives_a_value_a_reason_or_several_values() -> None:
@@ -124,9 +124,9 @@ def test_an_evaluator_gives_a_value_a_reason_or_several_values() -> None:
         def evaluate(self, ctx: Any) -> str:
             return "nice"
 
-    for one, expected in ((Length(), 2.0), (Later(), 1.0), (Label(), None)):
+    for function, expected in ((Length(), 2.0), (Later(), 1.0), (Label(), None)):
         with opened() as system:
-            assert scores(system, evaluator(one, expected="four"), "four") == [expected]
+            assert scores(system, evaluator(function, expected="four"), "four") == [expected]
     with pytest.raises(BadInput, match="method evaluate"):
         evaluator(Length)
 
@@ -153,11 +153,11 @@ def test_a_judge_that_hangs_is_waited_for_until_its_timeout_and_the_trial_is_not
         return 1.0
 
     with opened() as system:
-        found = search(player(system), judge, plan=BestOf(2), options=["a"])
+        result = search(player(system), judge, plan=BestOf(2), options=["a"])
         leave.set()
-        assert [one.score for one in found.trials] == [None, None]
-        assert found.experiment.book.judged[1].verdict.why == "the judge took longer than 0 seconds"
-        assert len(repr(found)) < 100
+        assert [trial.score for trial in result.trials] == [None, None]
+        assert result.experiment.book.judged[1].verdict.why == "the judge took longer than 0 seconds"
+        assert len(repr(result)) < 100
     with pytest.raises(BadInput, match="timeout"):
         blocks(timeout=-1)
 
@@ -168,7 +168,7 @@ def test_the_first_trial_is_awaited_before_its_siblings_are_born() -> None:
 
         def judge(run: TrialRun) -> int:
             above = run.agent.record.supervisor_uuid
-            born.append(sum(one.supervisor_uuid == above for one in system.agents()))
+            born.append(sum(record.supervisor_uuid == above for record in system.agents()))
             return 1
 
         agent = player(system)
@@ -179,7 +179,7 @@ def test_the_first_trial_is_awaited_before_its_siblings_are_born() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
         (lambda: ask(" "), "blank"),
         (lambda: program("grep euro"), "as a list"),
@@ -188,8 +188,8 @@ def test_the_first_trial_is_awaited_before_its_siblings_are_born() -> None:
         (lambda: program([sys.executable], timeout=-1), "timeout"),
     ],
 )
-def test_a_judge_that_cannot_be_made_is_refused(make: Any, told: str) -> None:
-    with pytest.raises(BadInput, match=told):
+def test_a_judge_that_cannot_be_made_is_refused(make: Any, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
         make()
 
 
@@ -206,12 +206,12 @@ def test_a_judge_may_return_a_future_of_a_verdict() -> None:
 
 def test_two_that_begin_an_experiment_at_once_begin_one() -> None:
     begin = threading.Barrier(2, timeout=DEADLINE)
-    found: set[str | None] = set()
+    supervisors: set[str | None] = set()
     with opened() as system, ThreadPoolExecutor(2) as pool:
         agent = player(system)
 
         def judge(run: TrialRun) -> int:
-            found.add(run.agent.record.supervisor_uuid)
+            supervisors.add(run.agent.record.supervisor_uuid)
             return 1
 
         def drives() -> None:
@@ -219,9 +219,9 @@ def test_two_that_begin_an_experiment_at_once_begin_one() -> None:
             with suppress(StoreConflict):  # for who comes second
                 search(agent, judge, plan=BestOf(2), options=["a"], name="mine")
 
-        for one in [pool.submit(drives), pool.submit(drives)]:
-            one.result(DEADLINE)
-        assert found == {system.agent("mine").uuid}
+        for future in [pool.submit(drives), pool.submit(drives)]:
+            future.result(DEADLINE)
+        assert supervisors == {system.agent("mine").uuid}
 
 
 def test_a_second_driver_of_an_experiment_is_told_so_and_the_first_goes_on() -> None:
@@ -238,8 +238,8 @@ def test_a_second_driver_of_an_experiment_is_told_so_and_the_first_goes_on() -> 
 
         with pytest.raises(StoreConflict, match="by another"):
             search(agent, judge, **how)
-        found = search(agent, judge, **how)
-        assert [trial.score for trial in found.trials] == [1.0] * 6
+        result = search(agent, judge, **how)
+        assert [trial.score for trial in result.trials] == [1.0] * 6
         assert check(system._store) == []
 
 
@@ -251,5 +251,5 @@ def test_what_a_person_does_with_an_experiment_is_no_other_driver() -> None:
             system.agent("mine").fork(name=f"looker-{run.trial.number}")
             return 1.0
 
-        found = search(agent, judge, plan=BestOf(3), options=["a"], name="mine")
-        assert [trial.score for trial in found.trials] == [1.0] * 3
+        result = search(agent, judge, plan=BestOf(3), options=["a"], name="mine")
+        assert [trial.score for trial in result.trials] == [1.0] * 3

@@ -59,8 +59,8 @@ def test_a_verdict_needs_evidence(
     changed: list[Any], baseline: list[Any] | None, verdict: str, needed: int | None
 ) -> None:
     arms = [None if arm is None else {case: [score] for case, score in enumerate(arm)} for arm in (changed, baseline)]
-    found = rates_of(arms[0] or {}, arms[1], 0.02, at_least=0.98)
-    assert (found.verdict, found.needed) == (verdict, needed)
+    rates = rates_of(arms[0] or {}, arms[1], 0.02, at_least=0.98)
+    assert (rates.verdict, rates.needed) == (verdict, needed)
 
 
 def test_a_rate_is_held_to_what_is_asked_for_or_to_nothing() -> None:
@@ -74,8 +74,8 @@ def test_a_rate_is_held_to_what_is_asked_for_or_to_nothing() -> None:
 
 
 def test_samples_of_a_case_count_as_one_and_what_was_not_made_is_undecided() -> None:
-    found = rates_of({0: [1, 1, 0, 0], 1: [1]}, {0: [1, 1, 1, 1], 1: [1]}, 0.02)
-    assert (found.rate, found.baseline, found.difference) == (0.75, 1.0, -0.25)
+    rates = rates_of({0: [1, 1, 0, 0], 1: [1]}, {0: [1, 1, 1, 1], 1: [1]}, 0.02)
+    assert (rates.rate, rates.baseline, rates.difference) == (0.75, 1.0, -0.25)
     same = {0: [1.0], 1: [1.0], 2: [1.0]}
     assert rates_of(same, same, 0.6, unmade=0).verdict == "pass"
     assert rates_of(same, same, 0.6, unmade=1).verdict == "unsure"
@@ -123,7 +123,7 @@ def test_there_are_four_ways_to_match_calls(then: str, now: str, expected: tuple
         [turn] = recorded(system.root)
         ignore = {name: ["body"] for name in "ab"}
         both = made(turn, *then.split()), made(turn, *now.split())
-        assert tuple(calls(one, ignore)(*both) for one in ("exact", "any order", "subset", "superset")) == expected
+        assert tuple(calls(way, ignore)(*both) for way in ("exact", "any order", "subset", "superset")) == expected
         cut = replace(both[1], how="diverged")
         assert calls("superset", ignore)(both[0], cut) is (True if expected[3] else None)
 
@@ -143,7 +143,7 @@ def test_calls_that_a_replay_did_not_come_to_are_not_judged(then: str, now: str,
         system.root.prompt("x").get(timeout=DEADLINE)
         [turn] = recorded(system.root)
         cut, ignore = made(turn, *now.split(), how="diverged"), {name: ["body"] for name in "ab"}
-        assert tuple(calls(one, ignore)(made(turn, *then.split()), cut) for one in ("exact", "any order")) == expected
+        assert tuple(calls(way, ignore)(made(turn, *then.split()), cut) for way in ("exact", "any order")) == expected
 
 
 def test_answers_are_checked_by_character_and_by_type() -> None:
@@ -157,7 +157,7 @@ def test_answers_are_checked_by_character_and_by_type() -> None:
         texts = ['{"euros": 3}', '{"euros": "three"}', "three euros"]
         assert [fits(turn, replace(turn, text=text)) for text in texts] == [True, False, False]
         assert [same_text(turn, replace(turn, text=text)) for text in ("x", "y")] == [True, False]
-        assert [one(turn, replace(turn, how="failed")) for one in (fits, same_text)] == [None, None]
+        assert [check(turn, replace(turn, how="failed")) for check in (fits, same_text)] == [None, None]
 
 
 @pytest.mark.sample(1, "a database each")
@@ -177,8 +177,8 @@ def test_a_regression_is_found_and_says_where_and_nothing_is_done(durable: str) 
         assert '{"kilos":2,"tea":"Assam"} → {"kilos":3,"tea":"Assam"}' in first.why
         few = regress(turns, change={"max_tokens": 500})
         assert (few.verdict, few.difference, few.needed) == ("unsure", 0.0, 189)
-        told = "At a margin of 2.0 % a verdict takes about 189 cases like these; these would pass at 43.5 %."
-        assert f"5 cases are too few: give more. {told}" in few.text()
+        advice = "At a margin of 2.0 % a verdict takes about 189 cases like these; these would pass at 43.5 %."
+        assert f"5 cases are too few: give more. {advice}" in few.text()
         assert json.loads(few.json())["needed"] == 189
         assert regress(turns, change={"max_tokens": 500}, margin=0.435).verdict == "pass"
         loose = regress(turns, change={"system": "Be generous."}, check=calls(ignore={"sell": ["kilos"]}))
@@ -236,20 +236,20 @@ def test_another_check_judges_the_same_replays_and_the_same_one_is_not_asked_aga
         right = regress(turns, margin=0)
         assert (right.verdict, right.needed) == ("unsure", None)
         assert "No number of cases like these gives a verdict: hold them to another margin." in right.text()
-        one = regress(turns[:1])
-        assert "1 case is too few: give more. At a margin of 2.0 %" in one.text()
+        judged = regress(turns[:1])
+        assert "1 case is too few: give more. At a margin of 2.0 %" in judged.text()
 
 
 def test_a_function_is_known_by_its_code_and_a_check_by_what_it_was_made_of() -> None:
     def made(text: str) -> Any:
-        found: dict[str, Any] = {}
-        exec(f"def mine(then, now):\n    return {text}", found)  # as two processes compile it
-        return fingerprint(found["mine"])
+        names: dict[str, Any] = {}
+        exec(f"def mine(then, now):\n    return {text}", names)  # as two processes compile it
+        return fingerprint(names["mine"])
 
     assert made("now.text in {'a', 'b'}") == made("now.text in {'b', 'a'}") != made("now.text in {'a'}")
     assert fingerprint(same_calls) == fingerprint(calls()) == fingerprint(calls("exact", {}))
     others = [calls("subset"), calls(ignore={"send": ["body"]}), schema(int), schema(float), same_text]
-    assert len({fingerprint(one) for one in (same_calls, *others)}) == 6
+    assert len({fingerprint(check) for check in (same_calls, *others)}) == 6
 
 
 def test_what_failed_is_undecided_and_no_pass() -> None:
@@ -324,7 +324,7 @@ def test_an_evaluation_asks_prompts_of_forks_and_counts_what_was_right() -> None
         assert (half.verdict, half.rate, half.difference, half.failures) == ("unsure", 0.5, None, [])
         bad = evaluate(agent, [*TEAS, "Oolong"], polite, change={"system": "Take"}, baseline=True)
         assert (bad.verdict, bad.rate, bad.baseline) == ("fail", 0.0, 1.0)
-        assert [(one.prompt, one.why) for one in bad.failures] == [(tea, "") for tea in (*TEAS, "Oolong")]
+        assert [(failure.prompt, failure.why) for failure in bad.failures] == [(tea, "") for tea in (*TEAS, "Oolong")]
         assert agent.history(all=True) == before
         with pytest.raises(BadInput, match="from 0 to 1"):
             evaluate(agent, TEAS, lambda run: 5, name="five")
@@ -387,13 +387,13 @@ def test_wrong_arguments_of_a_check_are_named(wrong: dict[str, Any]) -> None:
 
 def units(report: RegressionReport) -> list[list[tuple[int, str]]]:
     """Case and arm of the trials of each unit with births."""
-    found: list[list[tuple[int, str]]] = [[]]
+    batches: list[list[tuple[int, str]]] = [[]]
     for message in own_messages(report.experiment.agent):
         if message.kind == "note":
-            found.append([])
+            batches.append([])
         elif "number" in message.data:
-            found[-1].append((message.data["place"], message.data["arm"]))
-    return [unit for unit in found if unit]
+            batches[-1].append((message.data["place"], message.data["arm"]))
+    return [unit for unit in batches if unit]
 
 
 def test_the_first_samples_of_all_turns_are_born_at_once_and_the_others_when_those_have_answered() -> None:
@@ -401,7 +401,7 @@ def test_the_first_samples_of_all_turns_are_born_at_once_and_the_others_when_tho
         report = regress(recorded(clerk(system)), samples=3, parallel=32)
         first, *later = units(report)
         assert first == [(case, arm) for case in range(3) for arm in ("change", "baseline")]
-        assert sorted(one for unit in later for one in unit) == sorted(2 * first)
+        assert sorted(trial for unit in later for trial in unit) == sorted(2 * first)
 
 
 def test_the_first_prompt_of_an_evaluation_is_awaited_since_all_go_on_from_the_same_history() -> None:

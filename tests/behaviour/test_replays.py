@@ -92,15 +92,15 @@ def test_an_unchanged_replay_asks_the_same_and_nothing_is_done() -> None:
     with shop.open() as system:
         agent = clerk(system)
         before, then, done = agent.history(all=True), list(shop.requests), list(shop.done)
-        found = replay(recorded(agent), parallel=1)
-        assert found.differences == []
-        assert [(one.again.calls, one.again.text) for one in found.turns] == [
-            (one.recorded.calls, one.recorded.text) for one in found.turns
+        result = replay(recorded(agent), parallel=1)
+        assert result.differences == []
+        assert [(turn.again.calls, turn.again.text) for turn in result.turns] == [
+            (turn.recorded.calls, turn.recorded.text) for turn in result.turns
         ]
-        assert [one.messages for one in shop.requests[len(then) :]] == [one.messages for one in then]
+        assert [request.messages for request in shop.requests[len(then) :]] == [request.messages for request in then]
         assert shop.done == done
         assert agent.history(all=True) == before
-        assert found.text() == "3 replayed, none differs."
+        assert result.text() == "3 replayed, none differs."
         assert check(system._store) == []
 
 
@@ -109,20 +109,20 @@ def test_a_change_shows_where_calls_differ_and_the_turn_ends_there(durable: str)
     with shop.open(durable) as system:
         agent = clerk(system)
         done = list(shop.done)
-        found = replay(recorded(agent), change={"system": "Be generous."})
+        ended = replay(recorded(agent), change={"system": "Be generous."})
         turns = recorded(agent)
-        assert [one.again.how for one in found.turns] == ["diverged"] * 3
-        for turn, one in zip(turns, found.turns, strict=True):
-            first, last = one.differences
+        assert [replayed.again.how for replayed in ended.turns] == ["diverged"] * 3
+        for turn, replayed in zip(turns, ended.turns, strict=True):
+            first, last = replayed.differences
             assert (first.position, first.what) == (turn.calls[1].position, "arguments")
             assert (first.recorded["kilos"], first.replayed["kilos"]) == (2, 3)
             assert (last.position, last.what, last.replayed) == (turn.end, "end", "diverged")
         assert shop.done == done
-        told = replay(turns, change={"system": "Be generous."}, missing="tell", run=["price"])
-        assert [one.again.how for one in told.turns] == ["answered"] * 3
+        continued = replay(turns, change={"system": "Be generous."}, missing="tell", run=["price"])
+        assert [replayed.again.how for replayed in continued.turns] == ["answered"] * 3
         assert sorted(shop.done) == sorted([*done, *(f"price {tea}" for tea in TEAS)])
-        assert "3 differ: 3 arguments, 3 end." in found.text()
-        shown = json.loads(found.json())
+        assert "3 differ: 3 arguments, 3 end." in ended.text()
+        shown = json.loads(ended.json())
         assert shown["differences"] == {"arguments": 3, "end": 3}
         assert shown["turns"][0]["differences"][0]["position"] == turns[0].calls[1].position
 
@@ -139,7 +139,7 @@ def test_a_page_holds_what_models_wrote_as_text() -> None:
 
 def test_a_log_is_gone_on_with_by_its_own_answers() -> None:
     def says(request: Request) -> str:
-        said = [part["text"] for one in request.messages for part in one["content"]]
+        said = [part["text"] for message in request.messages for part in message["content"]]
         return f"{request.system}{len(said)}{said[-2] if len(said) > 1 else ''}"
 
     with ActorSystem.open(":memory:", ScriptedProvider(says)) as system:
@@ -149,16 +149,16 @@ def test_a_log_is_gone_on_with_by_its_own_answers() -> None:
         agent.prompt("y").get(timeout=DEADLINE)
         other = system.root.fork("z", system="c")
         other.reply(timeout=DEADLINE)
-        found = replay(recorded(agent, other), change={"system": "b"}, each="log", samples=2)
-        assert [one.again.text for one in found.turns] == ["b1", "b1", "b3b1", "b3b1", "b1", "b1"]
-        assert found.turns[2].agent.context().settings["max_tokens"] == 7
+        result = replay(recorded(agent, other), change={"system": "b"}, each="log", samples=2)
+        assert [turn.again.text for turn in result.turns] == ["b1", "b1", "b3b1", "b3b1", "b1", "b1"]
+        assert result.turns[2].agent.context().settings["max_tokens"] == 7
         forced = replay(recorded(agent), change={"system": "b"})
-        assert [one.again.text for one in forced.turns] == ["b1", "b3a1"]
+        assert [turn.again.text for turn in forced.turns] == ["b1", "b3a1"]
 
 
 def fingerprint(request: Request) -> str:
     """Stands in for a model that says what it was told: its answer depends on all of the request."""
-    said = [[part.get("text", part.get("content")) for part in one["content"]] for one in request.messages]
+    said = [[part.get("text", part.get("content")) for part in message["content"]] for message in request.messages]
     return hashlib.sha256(json.dumps([request.system, said]).encode()).hexdigest()[:8]
 
 
@@ -228,11 +228,11 @@ def test_behind_what_was_taken_back_a_log_goes_on_from_the_replay_of_what_counts
         agent.prompt("one").get(timeout=DEADLINE)
         _undo(agent)
         agent.prompt("two").get(timeout=DEADLINE)
-        found = replay(recorded(agent), each="log", change={"system": "Be kind."})
-        one, _, two = found.turns
+        result = replay(recorded(agent), each="log", change={"system": "Be kind."})
+        first, _, two = result.turns
         said = [message.content for message in two.agent.history() if message.kind in ("user", "assistant")]
-        assert said == ["one", one.again.text, "two", two.again.text]
-        assert one.again.text != one.recorded.text
+        assert said == ["one", first.again.text, "two", two.again.text]
+        assert first.again.text != first.recorded.text
 
 
 def test_a_step_of_a_typed_turn_ends_with_its_first_reply() -> None:
@@ -255,14 +255,14 @@ def test_a_step_of_a_typed_turn_ends_with_its_first_reply() -> None:
         assert agent.prompt("How many?", output=int).get(timeout=DEADLINE).output == 7
         turns, made = recorded(agent), len(asked)
         planned = replay(turns, each="step", dry_run=True).forecast
-        found = replay(turns, each="step")
-        assert found.differences == []
+        result = replay(turns, each="step")
+        assert result.differences == []
         assert (planned.requests, len(asked) - made) == (made, made)
-        ends = [(one.recorded.how, one.again.how, len(one.again.calls)) for one in found.turns]
+        ends = [(turn.recorded.how, turn.again.how, len(turn.again.calls)) for turn in result.turns]
         assert ends == [("open", "open", 0), ("open", "open", 1), ("open", "open", 0), ("answered", "answered", 0)]
-        assert [one.recorded.text for one in found.turns][::3] == ["I look.", "7"]
+        assert [turn.recorded.text for turn in result.turns][::3] == ["I look.", "7"]
         guessed = replay(turns, each="step", change={"system": "Guess."})
-        assert [str(one).split(" ", 1)[1] for one in guessed.differences] == ["end: open → answered"]
+        assert [str(difference).split(" ", 1)[1] for difference in guessed.differences] == ["end: open → answered"]
         assert regress(turns, each="step").undecided == 0
         assert check(system._store) == []
 
@@ -272,13 +272,19 @@ def test_each_request_of_a_turn_is_replayed_by_itself() -> None:
     with shop.open() as system:
         agent = clerk(system, TEAS[:1])
         done, asked = list(shop.done), len(shop.requests)
-        found = replay(recorded(agent), each="step", parallel=1, run=["price"], missing="tell")
-        assert [(len(one.again.calls), one.again.error) for one in found.turns] == [(1, ""), (1, ""), (0, "")]
+        result = replay(recorded(agent), each="step", parallel=1, run=["price"], missing="tell")
+        assert [(len(replayed.again.calls), replayed.again.error) for replayed in result.turns] == [
+            (1, ""),
+            (1, ""),
+            (0, ""),
+        ]
         assert len(shop.requests) == 2 * asked
-        assert found.differences == []
+        assert result.differences == []
         changed = replay(recorded(agent), each="step", change={"system": "Be generous."})
         [turn] = recorded(agent)
-        assert [(one.position, one.what) for one in changed.differences] == [(turn.calls[1].position, "arguments")]
+        assert [(difference.position, difference.what) for difference in changed.differences] == [
+            (turn.calls[1].position, "arguments")
+        ]
         assert shop.done == done
         assert check(system._store) == []
 
@@ -300,12 +306,12 @@ def test_a_message_is_edited_and_the_turn_goes_on_from_there(
         agent = clerk(system)
         done = list(shop.done)
         first = recorded(agent)[0]
-        results = [one.id for one in agent.history() if one.kind == "tool_result"]
+        results = [message.id for message in agent.history() if message.kind == "tool_result"]
         place = {"user": first.opens, "result": results[0], "reply": first.calls[1].position, "last": results[1]}[kind]
-        found = replay(recorded(agent), edit={place: text})
-        [one] = found.turns
-        assert [call.name for call in one.again.calls] == calls
-        assert one.again.text == answer
+        result = replay(recorded(agent), edit={place: text})
+        [turn] = result.turns
+        assert [call.name for call in turn.again.calls] == calls
+        assert turn.again.text == answer
         assert shop.done == done
         assert check(system._store) == []
         if kind == "result":
@@ -331,7 +337,7 @@ def test_the_picture_of_a_result_is_shown_again() -> None:
         assert "image" in str(requests[3].messages[-1]["content"])
         assert bisect(agent, lambda run: True).probes > 0
         assert requests[4:]
-        assert all("image" in str(one.messages[-1]["content"]) for one in requests[5::2])
+        assert all("image" in str(request.messages[-1]["content"]) for request in requests[5::2])
         assert check(system._store) == []
 
 
@@ -345,8 +351,8 @@ def test_a_copy_of_calls_that_a_model_has_not_named_is_answered_as_they_were() -
     with ActorSystem.open(":memory:", ScriptedProvider(asks)) as system:
         agent = clerk(system, ("go",))
         [turn] = recorded(agent)
-        [one] = replay([turn], edit={turn.calls[0].position + 1: "three mails"}).turns
-        assert one.again.text == "three mails"
+        [replayed] = replay([turn], edit={turn.calls[0].position + 1: "three mails"}).turns
+        assert replayed.again.text == "three mails"
         assert check(system._store) == []
 
 
@@ -358,8 +364,8 @@ def test_a_trial_that_began_with_an_edit_is_replayed_from_there() -> None:
         [edited] = replay([first], edit={first.calls[0].position + 2: "price Assam 99"}).turns
         [turn] = recorded(edited.agent)
         assert [call.name for call in turn.calls] == ["price", "sell"]
-        found = replay([turn])
-        assert (found.differences, found.turns[0].again.text) == ([], "Done: sold 2 Assam")
+        result = replay([turn])
+        assert (result.differences, result.turns[0].again.text) == ([], "Done: sold 2 Assam")
         assert shop.requests[-2].messages[-1]["content"][-1]["content"] == "price Assam 99"
 
 
@@ -388,13 +394,15 @@ def test_a_reply_that_was_cut_off_among_its_calls_is_not_gone_on_from() -> None:
 
 def test_what_is_behind_an_edit_follows_in_a_log() -> None:
     def says(request: Request) -> str:
-        return "+".join(part["text"] for one in request.messages for part in one["content"] if one["role"] == "user")
+        return "+".join(
+            part["text"] for message in request.messages for part in message["content"] if message["role"] == "user"
+        )
 
     with ActorSystem.open(":memory:", ScriptedProvider(says)) as system:
         agent = clerk(system)
         second = recorded(agent)[1]
-        found = replay(recorded(agent), edit={second.opens: "Oolong"}, each="log")
-        assert [one.again.text for one in found.turns] == ["Assam+Oolong", "Assam+Oolong+Darjeeling"]
+        result = replay(recorded(agent), edit={second.opens: "Oolong"}, each="log")
+        assert [turn.again.text for turn in result.turns] == ["Assam+Oolong", "Assam+Oolong+Darjeeling"]
 
 
 def test_a_replay_that_failed_is_tried_once_more_and_tells_why() -> None:
@@ -408,10 +416,10 @@ def test_a_replay_that_failed_is_tried_once_more_and_tells_why() -> None:
 
     with ActorSystem.open(":memory:", ScriptedProvider(says)) as system:
         agent = clerk(system, TEAS[:2])
-        found = replay(recorded(agent), parallel=1)
-        assert [(one.again.how, one.again.error) for one in found.turns] == [("answered", ""), ("failed", "still")]
-        assert [one.what for one in found.differences] == ["end"]
-        assert "end: answered → failed: still" in found.text()
+        result = replay(recorded(agent), parallel=1)
+        assert [(turn.again.how, turn.again.error) for turn in result.turns] == [("answered", ""), ("failed", "still")]
+        assert [difference.what for difference in result.differences] == ["end"]
+        assert "end: answered → failed: still" in result.text()
         assert answers == []
 
 
@@ -419,9 +427,9 @@ def test_a_replay_whose_budget_ends_says_so_in_each_report() -> None:
     with ActorSystem.open(":memory:", ScriptedProvider(lambda request: Reply("fine", usage=Usage(0, 30)))) as system:
         poor = replay(recorded(clerk(system)), budget={"tokens": 50}, parallel=1)
         assert 0 < len(poor.turns) < 3
-        told = f"{len(poor.turns)} replayed, none differs. It ended before all was replayed: budget."
-        assert poor.text() == told
-        assert told in poor.html()
+        text = f"{len(poor.turns)} replayed, none differs. It ended before all was replayed: budget."
+        assert poor.text() == text
+        assert text in poor.html()
         assert json.loads(poor.json())["ended"] == "budget"
 
 
@@ -434,11 +442,11 @@ def test_a_replay_goes_on_where_it_was_cut_off_and_other_terms_are_refused() -> 
         again = replay(recorded(agent), name="mine")
         assert again.resumed
         assert len(shop.requests) == asked
-        assert [one[1:] for one in again.turns] == [one[1:] for one in first.turns]
+        assert [turn[1:] for turn in again.turns] == [turn[1:] for turn in first.turns]
         with pytest.raises(ExperimentDiffers):
             replay(recorded(agent), name="mine", change={"max_tokens": 9})
         again.end()
-        assert [one.name for one in system.agents("running")] == [None, "clerk"]
+        assert [living.name for living in system.agents("running")] == [None, "clerk"]
 
 
 @pytest.mark.thorough("a host ends at each commit; a bisection does in each run")
@@ -454,10 +462,10 @@ def test_a_replay_is_the_same_at_whichever_commit_its_host_ends(step: int) -> No
                 world.crash_at(crash)
             while True:
                 with suppress(ProcessCrashed):
-                    found = replay(recorded(world.system.agent("clerk")), samples=2, parallel=2)
+                    result = replay(recorded(world.system.agent("clerk")), samples=2, parallel=2)
                     assert check(world.system._store) == []
                     assert shop.done == done
-                    return crashed, [(one.again.calls, one.again.text) for one in found.turns]
+                    return crashed, [(turn.again.calls, turn.again.text) for turn in result.turns]
                 world.recover()
                 crashed = True
 
@@ -503,11 +511,11 @@ MISTAKES: list[tuple[Wrong, str]] = [
 def test_a_wrong_argument_is_named_and_nothing_is_made() -> None:
     with TeaShop().open() as system:
         turns = recorded(clerk(system, TEAS[:1]))
-        for wrong, told in MISTAKES:
+        for wrong, message in MISTAKES:
             how: dict[str, Any] = {"turns": turns, **wrong(turns[0])}
-            with pytest.raises(BadInput, match=told):
+            with pytest.raises(BadInput, match=message):
                 replay(**how)
-            assert len(system.agents()) == 2, told
+            assert len(system.agents()) == 2, message
 
 
 def test_turns_of_a_log_that_was_deleted_meanwhile_are_refused() -> None:
@@ -515,9 +523,9 @@ def test_turns_of_a_log_that_was_deleted_meanwhile_are_refused() -> None:
         agent = clerk(system, TEAS[:1])
         turns = recorded(agent)
         agent.kill()
-        found = replay(turns)
-        assert found.differences == []
-        found.end()
+        result = replay(turns)
+        assert result.differences == []
+        result.end()
         prune_logs(system._store, 2**50, 1)
         for each in ("turn", "step"):
             with pytest.raises(HistoryPruned):
@@ -546,8 +554,8 @@ def turn_of(
 )
 def test_calls_are_aligned(then: list[Any], now: list[Any], how: str, expected: list[tuple[int, str]]) -> None:
     with ActorSystem.open(":memory:", ScriptedProvider([])) as system:
-        found = differences(turn_of(system, *then), turn_of(system, *now, how=how))
-        assert [(one.position, one.what) for one in found] == expected
+        deviations = differences(turn_of(system, *then), turn_of(system, *now, how=how))
+        assert [(difference.position, difference.what) for difference in deviations] == expected
 
 
 WORDS = ("By train.", "By night.")
@@ -585,20 +593,22 @@ SAID = ["Go.", "I hear: Go.", "By train.", "I hear: By train.", "By night.", "I 
 
 def said(agent: AgentRef) -> list[str]:
     """The contents of the messages of an agent's own turns."""
-    return [one.content for one in own_messages(agent) if one.kind in ("user", "steer", "assistant", "error")]
+    return [
+        message.content for message in own_messages(agent) if message.kind in ("user", "steer", "assistant", "error")
+    ]
 
 
 def test_a_replay_is_given_the_words_of_its_turn_after_the_same_replies() -> None:
     model = Traveller()
     with model.open() as system:
         turns = recorded(model.agent)
-        assert [(one.text, len(one.replies)) for one in turns[0].words] == [("By train.", 1), ("By night.", 2)]
-        found = replay(turns)
-        assert (found.differences, said(found.turns[0].agent)) == ([], SAID)
-        again = replay(recorded(found.turns[0].agent))
+        assert [(word.text, len(word.replies)) for word in turns[0].words] == [("By train.", 1), ("By night.", 2)]
+        result = replay(turns)
+        assert (result.differences, said(result.turns[0].agent)) == ([], SAID)
+        again = replay(recorded(result.turns[0].agent))
         assert (again.differences, said(again.turns[0].agent)) == ([], SAID)
         steps = replay(turns, each="step")
-        assert [said(one.agent) for one in steps.turns] == [[text] for text in SAID[1::2]]
+        assert [said(turn.agent) for turn in steps.turns] == [[text] for text in SAID[1::2]]
         assert check(system._store) == []
 
 
@@ -607,10 +617,10 @@ def test_probes_of_a_bisection_are_given_the_words_of_each_turn() -> None:
     with model.open() as system:
         model.words = [*WORDS]
         model.agent.prompt("Go.").get(timeout=DEADLINE)
-        found = bisect(model.agent, lambda run: False, most=6)
-        probes = [said(system.agent(one.agent)) for one in found.experiment.book.trials.values()]
-        assert {len(one) for one in probes} == {len(SAID), 2 * len(SAID)}
-        assert all(one in (SAID, SAID + SAID) for one in probes)
+        result = bisect(model.agent, lambda run: False, most=6)
+        probes = [said(system.agent(trial.agent)) for trial in result.experiment.book.trials.values()]
+        assert {len(probe) for probe in probes} == {len(SAID), 2 * len(SAID)}
+        assert all(probe in (SAID, SAID + SAID) for probe in probes)
         assert check(system._store) == []
 
 
@@ -618,9 +628,11 @@ def test_a_trial_that_ends_before_a_word_could_be_given_says_so() -> None:
     model = Traveller()
     with model.open():
         turns = recorded(model.agent)
-        positions = [one.position for one in turns[0].words]
+        positions = [word.position for word in turns[0].words]
         failed = replay(turns, change={"system": "Be brief."})
-        assert [(one.position, one.replayed) for one in failed.differences if one.what == "word"] == [
+        assert [
+            (difference.position, difference.replayed) for difference in failed.differences if difference.what == "word"
+        ] == [
             (positions[0], "word 1 not given"),
             (positions[1], "word 2 not given"),
         ]
@@ -628,7 +640,9 @@ def test_a_trial_that_ends_before_a_word_could_be_given_says_so() -> None:
         judged = regress(turns, change={"system": "Be brief."}, baseline=False, retries=0)
         assert [*judged.reasons] == ["It is down.; word 1 not given; word 2 not given"]
         limited = replay(turns, change={"max_steps": 2})
-        assert [one.replayed for one in limited.differences if one.what == "word"] == ["word 2 not given"]
+        assert [difference.replayed for difference in limited.differences if difference.what == "word"] == [
+            "word 2 not given"
+        ]
         assert said(limited.turns[0].agent) == SAID[:4]
 
 
@@ -637,5 +651,5 @@ def test_a_word_enters_after_the_last_reply_of_a_replay_that_is_shorter() -> Non
     with model.open():
         turns = recorded(model.agent)
         shorter = replace(turns[0].words[0], replies=(1, 2, 3)), replace(turns[0].words[1], replies=(1, 2, 3))
-        [found] = replay([replace(turns[0], opens=turns[0].opens, words=shorter)]).turns
-        assert said(found.agent) == ["Go.", "I hear: Go.", "By train.", "By night.", "I hear: By night."]
+        [replayed] = replay([replace(turns[0], opens=turns[0].opens, words=shorter)]).turns
+        assert said(replayed.agent) == ["Go.", "I hear: Go.", "By train.", "By night.", "I hear: By night."]

@@ -52,7 +52,7 @@ class Page(HTMLParser):
 
 
 def clerk(request: Request) -> Reply:
-    said = str([one["content"] for one in request.messages])
+    said = str([message["content"] for message in request.messages])
     return Reply(f"{request.system} {'dollars' if 'Texas' in said else 'euros'}", usage=Usage(90, 10))
 
 
@@ -110,9 +110,9 @@ def test_a_report_says_what_was_tried_by_which_model_when_and_where_each_trial_i
     made, title, head, facts = VERBS[verb]
     with ActorSystem.open(new_sqlite(), ScriptedProvider(clerk)) as system:
         agent = asked(system)
-        found = made(agent)
-        experiment = found.experiment.agent.record
-        page, data = Page(found.html()), json.loads(found.json())
+        result = made(agent)
+        experiment = result.experiment.agent.record
+        page, data = Page(result.html()), json.loads(result.json())
         assert page.title.startswith(title)
         assert page.head == head
         assert page.facts.items() >= facts.items()
@@ -127,30 +127,30 @@ def test_a_report_says_what_was_tried_by_which_model_when_and_where_each_trial_i
         trials = [row[head.index("trial")] for row in page.rows]
         for trial in trials:
             number, _, short = trial.partition(" ")
-            assert short == f"({words_of(found.experiment.agent_of(int(number)).uuid)})"
+            assert short == f"({words_of(result.experiment.agent_of(int(number)).uuid)})"
         assert trials
-        assert len(repr(found)) < 100
-        text = found.text()
-        found.end()
-        assert Page(found.html()).head  # the dead can be read
-        assert found.text() == text
+        assert len(repr(result)) < 100
+        text = result.text()
+        result.end()
+        assert Page(result.html()).head  # the dead can be read
+        assert result.text() == text
 
 
 def test_a_failure_of_a_regression_names_the_trial_that_can_be_asked_why() -> None:
     with ActorSystem.open(":memory:", ScriptedProvider(clerk)) as system:
         agent = asked(system)
         report = regress(recorded(agent), change=CHANGE, check=same_text, samples=2)
-        assert [(one.prompt, one.number) for one in report.failures] == [
+        assert [(failure.prompt, failure.number) for failure in report.failures] == [
             ("Assam", 1),
             ("Assam", 5),
             ("tea for Texas", 3),
             ("tea for Texas", 7),
         ]
-        for one in report.failures:
-            trial = system.handle(one.trial)
+        for failure in report.failures:
+            trial = system.handle(failure.trial)
             assert trial.history()[-1].content.startswith("Be generous.")
             assert trial.prompt("Why?").get(timeout=DEADLINE).text
-            line = f"clerk {one.position} {one.why}; trial {one.number} ({words_of(one.trial)})"
+            line = f"clerk {failure.position} {failure.why}; trial {failure.number} ({words_of(failure.trial)})"
             assert line in report.text()
         assert "go to a trial" not in Page(report.html()).facts  # a database in memory ends with its program
 
@@ -190,17 +190,17 @@ def test_lists_of_agents_say_what_each_trial_is_and_leave_out_most_of_many(new_s
     with ActorSystem.open(database, ScriptedProvider(clerk)) as system:
         agent = asked(system)
         scores = iter([0.25, 0.5, 0.75, *[0.5] * 40])
-        found = search(agent, lambda run: next(scores), plan=BestOf(43), options=["More?"], name="many", parallel=1)
+        result = search(agent, lambda run: next(scores), plan=BestOf(43), options=["More?"], name="many", parallel=1)
         few = evaluate(agent, ["How much?"], lambda run: None, name="few")
-        shown = found.experiment.agent_of(3)
-        last = found.experiment.agent_of(43)
+        shown = result.experiment.agent_of(3)
+        last = result.experiment.agent_of(43)
         last.fork(name="below")
         records = system.agents()
         books = books_of(notebooks_of(system, records))
         listed = listed_trials(records, books)
-        assert listed.notes[found.experiment.agent.uuid] == (
+        assert listed.notes[result.experiment.agent.uuid] == (
             f"search of clerk: 43 trials, 43 judged, best 0.75 (trial 3, {words_of(shown.uuid)}), worst 0.25 (trial 1, "
-            f"{words_of(found.experiment.agent_of(1).uuid)}), 38 of them not shown: ikigai log many"
+            f"{words_of(result.experiment.agent_of(1).uuid)}), 38 of them not shown: ikigai log many"
         )
         assert listed.notes[shown.uuid] == "trial 3 0.75 “More?”"
         assert listed.notes[few.experiment.agent_of(1).uuid] == "trial 1 not judged “How much?” (change)"
@@ -208,7 +208,7 @@ def test_lists_of_agents_say_what_each_trial_is_and_leave_out_most_of_many(new_s
         assert len(listed.hidden) == 39  # with what is below them
         assert last.uuid in listed.hidden
         assert last.uuid not in listed_trials(records, books, last.uuid).hidden
-        second = words_of(found.experiment.agent_of(2).uuid)
+        second = words_of(result.experiment.agent_of(2).uuid)
     tree = run("--database", database, "agents").stdout.splitlines()
     assert sum("trial " in line for line in tree) == 7
     assert tree[-1] == "49 running, 0 dead"
@@ -221,8 +221,8 @@ def test_lists_of_agents_say_what_each_trial_is_and_leave_out_most_of_many(new_s
 
 def test_a_book_that_cannot_be_read_is_no_experiment_of_a_list(new_sqlite: NewDatabase) -> None:
     with ActorSystem.open(new_sqlite(), ScriptedProvider(clerk)) as system:
-        found = search(asked(system), judge, plan=BestOf(1), options=["More?"])
-        agent = found.experiment.agent
+        result = search(asked(system), judge, plan=BestOf(1), options=["More?"])
+        agent = result.experiment.agent
         wrong = f"UPDATE messages SET data = '{{\"verdicts\": [1]}}' WHERE agent_uuid = '{agent.uuid}' AND id > "
         system._store.write(lambda tx: sql(tx, f"{wrong}{agent.record.fork_message_id + 2} AND kind = 'note'"))
         records = system.agents()

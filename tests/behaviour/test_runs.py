@@ -84,7 +84,9 @@ def test_every_verb_goes_on_with_an_experiment_by_its_name_however_that_is_spelt
         assert first.experiment.agent.supervisor == above
         assert VERBS[verb](agent, name="zoë", under=above, fresh=True).experiment.agent.record.name == "zoë.2"
         again.end()
-        assert not any(one.living for one in system.agents() if one.supervisor_uuid == first.experiment.agent.uuid)
+        assert not any(
+            record.living for record in system.agents() if record.supervisor_uuid == first.experiment.agent.uuid
+        )
 
 
 @pytest.mark.sample(2, "a count each")
@@ -102,8 +104,8 @@ def test_a_trial_that_the_provider_failed_is_resumed_so_often_before_it_is_judge
         for retries, failures, is_judged in ((1, 1, True), (0, 1, False), (2, 3, False), (3, 3, True)):
             failing += ["overloaded"] * failures
             how = {"retries": retries, "parallel": 1, "fresh": True}
-            found = VERBS[verb](agent, **how)
-            verdict = found.experiment.book.judged[1].verdict
+            result = VERBS[verb](agent, **how)
+            verdict = result.experiment.book.judged[1].verdict
             assert failing == []
             assert is_judged or "overloaded" in verdict.why
             assert (verdict.score is not None) == is_judged
@@ -127,7 +129,7 @@ def test_siblings_of_the_first_trial_at_a_place_wait_for_its_answer_unless_they_
 
         def counts(run: TrialRun, verdict: Verdict) -> None:
             above = run.agent.record.supervisor_uuid
-            born.append(sum(one.supervisor_uuid == above for one in system.agents()))
+            born.append(sum(record.supervisor_uuid == above for record in system.agents()))
 
         agent = talker(system)
         for warm in (True, False):
@@ -156,8 +158,8 @@ def test_who_hears_of_trials_hears_of_each_new_verdict_once_in_order_and_may_end
         agent = talker(system)
         with pytest.raises(Stopped):
             VERBS[verb](agent, on_trial=hears)
-        found = VERBS[verb](agent, on_trial=hears)
-        book = found.experiment.book
+        result = VERBS[verb](agent, on_trial=hears)
+        book = result.experiment.book
         assert len(heard) >= 2
         assert heard == [(number, book.judged[number].verdict.score) for number in range(1, len(book.trials) + 1)]
         VERBS[verb](agent, on_trial=hears)

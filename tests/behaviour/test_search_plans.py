@@ -20,15 +20,15 @@ def play(terms: SearchPlan, verdicts: Sequence[Verdict], parallel: int, seed: in
     """All trials of a plan with these verdicts, told by number, while so many trials are in flight."""
     plan: TrialPlan = terms.begin(lambda node: OPTIONS, random.Random(seed).randrange)
     trials: list[Trial] = []
-    told = 0
+    answered = 0
     while True:
-        while len(trials) - told < parallel and (trial := plan.ask()) is not None:
+        while len(trials) - answered < parallel and (trial := plan.ask()) is not None:
             trials.append(trial)
-        if told == len(trials):
+        if answered == len(trials):
             assert plan.is_over
             return trials
-        plan.tell(told + 1, verdicts[told % len(verdicts)])
-        told += 1
+        plan.tell(answered + 1, verdicts[answered % len(verdicts)])
+        answered += 1
 
 
 def naive_mcts(trials: int, explore: float, verdicts: Sequence[Verdict], seed: int) -> list[tuple[int, str]]:
@@ -40,14 +40,14 @@ def naive_mcts(trials: int, explore: float, verdicts: Sequence[Verdict], seed: i
     asked: list[tuple[int, str]] = []
 
     def below(node: int) -> list[int]:
-        return [node, *(one for child in parent if parent[child] == node for one in below(child))]
+        return [node, *(grandchild for child in parent if parent[child] == node for grandchild in below(child))]
 
     def can_go_on(node: int) -> bool:
-        return any(left.get(one) for one in below(node))
+        return any(left.get(child) for child in below(node))
 
     def bound(node: int) -> float:
-        seen = [score[one] for one in below(node) if score[one] is not None]
-        all_above = [one for one in below(parent[node]) if one and score[one] is not None]
+        seen = [score[child] for child in below(node) if score[child] is not None]
+        all_above = [sibling for sibling in below(parent[node]) if sibling and score[sibling] is not None]
         return sum(filter(None, seen)) / len(seen) + explore * math.sqrt(math.log(len(all_above)) / len(seen))
 
     while len(asked) < trials and can_go_on(0):

@@ -44,7 +44,7 @@ from tests.kit.programs import crash_points, each_commit
 
 def echo(request: Request) -> str:
     """All prompts of the conversation, one behind the other."""
-    said = [one["content"] for one in request.messages if one["role"] == "user"]
+    said = [message["content"] for message in request.messages if message["role"] == "user"]
     return "".join(part["text"] for parts in said for part in parts)
 
 
@@ -75,28 +75,28 @@ def settings(agent: AgentRef) -> dict[str, Any]:
     return dict(log.view(log.head).settings)
 
 
-def shape(found: Found) -> list[tuple[object, ...]]:
-    return [tuple(trial) for trial in found.trials]
+def shape(result: Found) -> list[tuple[object, ...]]:
+    return [tuple(trial) for trial in result.trials]
 
 
 def test_a_search_finds_what_spells_the_word_and_the_agent_gets_no_message(database: str) -> None:
     with opened(database) as system:
         agent = player(system)
         before = agent.history(all=True)
-        found = search(agent, closeness, plan=MCTS(60, enough=1.0), options=["a", "b"], parallel=4, seed=2)
-        assert found.score == 1.0
-        assert found.agent is not None
-        assert found.agent.reply().text == ".abba"
-        assert [found.trials[number - 1].prompt for number in found.path] == ["a", "b", "b", "a"]
+        result = search(agent, closeness, plan=MCTS(60, enough=1.0), options=["a", "b"], parallel=4, seed=2)
+        assert result.score == 1.0
+        assert result.agent is not None
+        assert result.agent.reply().text == ".abba"
+        assert [result.trials[number - 1].prompt for number in result.path] == ["a", "b", "b", "a"]
         assert agent.history(all=True) == before
-        assert not found.resumed
+        assert not result.resumed
         assert check(system._store) == []
-        winner = found.keep("winner")
+        winner = result.keep("winner")
         assert winner.prompt("!").get(timeout=DEADLINE).text == ".abba!"
         assert winner.record.supervisor_uuid == system.root.uuid
-        found.end()
-        found.end()  # nothing is left to be ended
-        assert [one.name for one in system.agents("running")] == [None, "player", "winner"]
+        result.end()
+        result.end()  # nothing is left to be ended
+        assert [living.name for living in system.agents("running")] == [None, "player", "winner"]
         assert check(system._store) == []
 
 
@@ -121,9 +121,9 @@ def test_a_search_that_was_cut_off_anywhere_ends_with_the_same_tree(tmp_path: Pa
             return closeness(run)
 
         with suppress(KeyboardInterrupt), opened(database) as system:
-            found = search(system.agent("player"), dies, **how)
-            assert shape(found) == whole
-            assert found.resumed
+            result = search(system.agent("player"), dies, **how)
+            assert shape(result) == whole
+            assert result.resumed
             assert check(system._store) == []
             break
     assert sorted(set(judged)) == list(range(1, len(whole) + 1))
@@ -194,10 +194,10 @@ def test_a_trial_is_born_with_the_settings_of_then_and_its_children_do_nothing_o
         agent = player(system)
         place = agent.history()[-1].id
         agent.configure(max_tokens=5)
-        found = search(agent, closeness, plan=BestOf(1), options=["a"], at=place)
-        assert found.agent is not None
-        assert settings(found.agent) == {"effects": {"run": [], "missing": "stop"}}
-        assert "effects" in settings(found.agent.fork())
+        result = search(agent, closeness, plan=BestOf(1), options=["a"], at=place)
+        assert result.agent is not None
+        assert settings(result.agent) == {"effects": {"run": [], "missing": "stop"}}
+        assert "effects" in settings(result.agent.fork())
 
 
 def test_the_history_of_a_dead_agent_is_searched_and_one_that_was_deleted_is_not() -> None:
@@ -218,11 +218,11 @@ def test_a_database_is_sound_when_trials_were_pruned_and_the_history_that_they_w
     ended: tuple[str, ...],
 ) -> None:
     with opened(":memory:") as system:
-        found = search(player(system), closeness, plan=BestOf(1), options=["a"])
-        assert found.agent is not None
-        agents = {"trial": found.agent, "experiment": found.experiment.agent}
-        for one in ended:
-            agents[one].kill()
+        result = search(player(system), closeness, plan=BestOf(1), options=["a"])
+        assert result.agent is not None
+        agents = {"trial": result.agent, "experiment": result.experiment.agent}
+        for uuid in ended:
+            agents[uuid].kill()
         assert prune_logs(system._store, 2**50, 1).agents == len(ended)
         assert check(system._store) == []
 
@@ -232,7 +232,7 @@ def test_go_answers_the_same_prompt_once_more() -> None:
     with ActorSystem.open(":memory:", ScriptedProvider(lambda request: next(answers))) as system:
         agent = system.root.fork("hello")
         agent.reply(timeout=DEADLINE)
-        place = next(one.id for one in agent.history() if one.kind == "user")
+        place = next(message.id for message in agent.history() if message.kind == "user")
         texts: list[str] = []
         search(agent, lambda run: texts.append(run.text), plan=BestOf(2), options=[GO], at=place, parallel=1)
         assert texts == ["second", "third"]
@@ -245,8 +245,8 @@ def test_options_may_be_a_function_of_what_was_said() -> None:
         return ["a"] if len(node.text) < 3 else []
 
     with opened(":memory:") as system:
-        found = search(player(system), closeness, plan=Beam(1, 5), options=options)
-        assert [trial.prompt for trial in found.trials] == ["a", "a"]
+        result = search(player(system), closeness, plan=Beam(1, 5), options=options)
+        assert [trial.prompt for trial in result.trials] == ["a", "a"]
 
 
 def test_a_judge_that_raises_loses_nothing() -> None:
@@ -262,9 +262,9 @@ def test_a_judge_that_raises_loses_nothing() -> None:
         with pytest.raises(ZeroDivisionError):
             search(agent, fails, **how)
         judged: list[int] = []
-        found = search(agent, lambda run: judged.append(run.trial.number), **how)
+        result = search(agent, lambda run: judged.append(run.trial.number), **how)
         assert judged == [3, 4]
-        assert [trial.score for trial in found.trials] == [0.5, 0.5, None, None]
+        assert [trial.score for trial in result.trials] == [0.5, 0.5, None, None]
 
 
 def test_options_that_raise_end_the_call_and_no_verdict_is_lost() -> None:
@@ -304,13 +304,13 @@ def test_options_that_have_changed_are_an_error_whether_there_are_others_or_fewe
 
 def test_what_cannot_be_kept_under_a_name_does_not_live_on_without_one() -> None:
     with opened(":memory:") as system:
-        found = search(player(system), closeness, plan=BestOf(1), options=["a"])
-        winner = found.keep("winner")
-        before = [one.uuid for one in system.agents()]
+        result = search(player(system), closeness, plan=BestOf(1), options=["a"])
+        winner = result.keep("winner")
+        before = [record.uuid for record in system.agents()]
         with pytest.raises(NameTaken):
-            found.keep("player")
-        assert found.keep("winner") == winner  # a program that was killed behind it is run again
-        assert [one.uuid for one in system.agents()] == before
+            result.keep("player")
+        assert result.keep("winner") == winner  # a program that was killed behind it is run again
+        assert [record.uuid for record in system.agents()] == before
 
 
 def test_other_terms_under_a_name_that_is_taken_are_an_error() -> None:
@@ -325,7 +325,7 @@ def test_other_terms_under_a_name_that_is_taken_are_an_error() -> None:
         for name in ("player", "new"):  # the second one has not done anything yet
             with pytest.raises(ExperimentDiffers, match="is no experiment"):
                 search(agent, closeness, plan=BestOf(2), options=["a"], name=name)
-        assert [one.kind for one in new.history(all=True) if one.agent_uuid == new.uuid] == ["fork"]
+        assert [message.kind for message in new.history(all=True) if message.agent_uuid == new.uuid] == ["fork"]
         again = search(agent, closeness, plan=BestOf(2), options=["a"], name="mine", fresh=True)
         assert len(again.trials) == 2
 
@@ -377,7 +377,7 @@ def test_a_search_makes_the_same_tree_at_whichever_commit_its_host_ends(step: in
                 world.crash_at(crash)
             while True:
                 try:
-                    found = search(
+                    result = search(
                         world.system.agent("player"), closeness, plan=MCTS(6), options=["a", "b"], parallel=2
                     )
                 except ProcessCrashed:
@@ -385,7 +385,7 @@ def test_a_search_makes_the_same_tree_at_whichever_commit_its_host_ends(step: in
                     crashed = True
                 else:
                     assert check(world.system._store) == []
-                    return crashed, shape(found)
+                    return crashed, shape(result)
 
     _, whole = searched(None)
     for point in crash_points(step):
@@ -427,11 +427,11 @@ def test_a_search_ends_when_no_further_trial_may_be_born_and_goes_on_after_a_gra
         how: dict[str, Any] = {"plan": MCTS(12), "options": ["a", "b"], "parallel": 3}
         whole = shape(search(agent, closeness, **how, name="whole"))
         for _ in range(2):
-            found = search(agent, judge, **how, name="mine", budget={"agents_ever": 5})
-            assert (found.ended, shape(found), judged) == ("budget", whole[:5], [1, 2, 3, 4, 5])
+            result = search(agent, judge, **how, name="mine", budget={"agents_ever": 5})
+            assert (result.ended, shape(result), judged) == ("budget", whole[:5], [1, 2, 3, 4, 5])
         system.agent("mine").grant(agents_ever=20)
-        found = search(agent, judge, **how, name="mine")
-        assert (found.ended, shape(found), judged) == ("", whole, list(range(1, 13)))
+        result = search(agent, judge, **how, name="mine")
+        assert (result.ended, shape(result), judged) == ("", whole, list(range(1, 13)))
         assert check(system._store) == []
 
 
@@ -448,13 +448,13 @@ def test_a_search_ends_when_its_experiment_is_stopped_and_goes_on_when_that_is_c
                 system.agent("mine").signal(Signal.STOP)
             return closeness(run)
 
-        found = search(agent, judge, **how, name="mine")
-        assert found.ended == "stopped"
-        assert shape(found) == whole[: len(found.trials)]
-        assert [number for number, one in found.experiment.book.judged.items() if one] == judged
+        result = search(agent, judge, **how, name="mine")
+        assert result.ended == "stopped"
+        assert shape(result) == whole[: len(result.trials)]
+        assert [number for number, judgement in result.experiment.book.judged.items() if judgement] == judged
         system.agent("mine").signal(Signal.CONT)
-        found = search(agent, judge, **how, name="mine")
-        assert (found.ended, shape(found), judged) == ("", whole, list(range(1, 13)))
+        result = search(agent, judge, **how, name="mine")
+        assert (result.ended, shape(result), judged) == ("", whole, list(range(1, 13)))
 
 
 def test_what_is_kept_gets_back_no_tool_that_was_withdrawn() -> None:
@@ -462,24 +462,24 @@ def test_what_is_kept_gets_back_no_tool_that_was_withdrawn() -> None:
         agent = player(system)
         place = agent.history()[-1].id
         agent.configure(tools=["fork"], max_tokens=7)
-        found = search(agent, closeness, plan=BestOf(1), options=["a"], at=place)
-        assert settings(found.keep()) == {"tools": ["fork"], "max_tokens": 7}
+        result = search(agent, closeness, plan=BestOf(1), options=["a"], at=place)
+        assert settings(result.keep()) == {"tools": ["fork"], "max_tokens": 7}
 
 
 def test_an_experiment_goes_to_another_database_and_comes_twice_as_a_copy(tmp_path: Path) -> None:
     with opened(":memory:") as system, opened(":memory:") as other:
-        found = search(player(system), closeness, plan=MCTS(8), options=["a", "b"], seed=2)
-        trials = [found.experiment.agent_of(number) for number in range(1, 9)]
-        system.export(found.experiment.agent, tmp_path / "whole")
+        result = search(player(system), closeness, plan=MCTS(8), options=["a", "b"], seed=2)
+        trials = [result.experiment.agent_of(number) for number in range(1, 9)]
+        system.export(result.experiment.agent, tmp_path / "whole")
         records = [json.loads(line) for line in (tmp_path / "whole").read_bytes().splitlines()]
-        origins = [one for one in records if one["record"] == "origin"]
+        origins = [record for record in records if record["record"] == "origin"]
         assert len(origins) == 2  # of the experiment, and of all trials from the agent
-        inherited = [one for one in records if str(one.get("agent")).startswith("origin:")]
-        assert len(inherited) == sum(one.record.fork_message_id for one in (found.experiment.agent, trials[0])) + 1
+        inherited = [record for record in records if str(record.get("agent")).startswith("origin:")]
+        assert len(inherited) == sum(agent.record.fork_message_id for agent in (result.experiment.agent, trials[0])) + 1
         system.export(trials[0], tmp_path / "one")
         for there in (system, system, other):
             copy = there.import_(tmp_path / "whole")
-            assert {one.reply().text for one in copy.children()} == {one.reply().text for one in trials}
+            assert {child.reply().text for child in copy.children()} == {trial.reply().text for trial in trials}
             assert there.import_(tmp_path / "one").history()[-1].content == trials[0].history()[-1].content
             assert check(there._store) == []
 
@@ -494,6 +494,8 @@ def test_verdicts_on_trials_that_have_answered_share_a_unit_and_a_judge_that_rai
         agent = player(world.open(ScriptedProvider(echo)))
         with pytest.raises(ZeroDivisionError):
             search(agent, judge, plan=BestOf(24), options=["a"], parallel=16, name="many")
-        notes = [one.data["verdicts"] for one in world.system.agent("many").history() if "verdicts" in one.data]
-        assert [number for told in notes for number, *_ in told] == list(range(1, 15))
+        notes = [
+            message.data["verdicts"] for message in world.system.agent("many").history() if "verdicts" in message.data
+        ]
+        assert [number for note in notes for number, *_ in note] == list(range(1, 15))
         assert max(map(len, notes)) == 9

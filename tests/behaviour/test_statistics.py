@@ -48,8 +48,8 @@ def test_cases_that_all_agree_have_an_interval_with_a_width() -> None:
 
 
 def test_means_of_samples_that_scatter_less_count_for_more() -> None:
-    one, three = ([-1.0, 0.0, 0.0] * 10, [-1 / 3] * 30)
-    widths = [high - low for low, high in map(interval_of_difference, (one, three))]  # type: ignore[misc]  # not None
+    scattered, three = ([-1.0, 0.0, 0.0] * 10, [-1 / 3] * 30)
+    widths = [high - low for low, high in map(interval_of_difference, (scattered, three))]  # type: ignore[misc]  # not None
     assert widths[1] < 0.8 * widths[0]
 
 
@@ -60,8 +60,8 @@ def held(cases: int, samples: int, after: float, draws: int) -> tuple[float, flo
     def rate(probability: float) -> float:
         return sum(chance.random() < probability for _ in range(samples)) / samples
 
-    found = [interval_of_difference([rate(after) - rate(0.9) for _ in range(cases)]) for _ in range(draws)]
-    intervals = [one for one in found if one is not None]
+    outcomes = [interval_of_difference([rate(after) - rate(0.9) for _ in range(cases)]) for _ in range(draws)]
+    intervals = [interval for interval in outcomes if interval is not None]
     holds = sum(low <= after - 0.9 <= high for low, high in intervals) / draws
     return holds, sum(low >= -0.02 for low, _ in intervals) / draws
 

@@ -75,10 +75,10 @@ def test_a_trial_lives_in_the_shard_of_its_experiment_whosever_history_it_goes_o
     with Shop().open() as system:
         lab = system.root.fork()
         others = (system.root.fork() for _ in count())
-        worker = next(one for one in others if one.record.shard != lab.record.shard)
-        found = search(worker, lambda run: 1.0, plan=BestOf(2), options=["Assam"], under=lab)
-        places = [found.experiment.agent, *map(found.experiment.agent_of, (1, 2))]
-        assert {one.record.shard for one in places} == {lab.record.shard}
+        worker = next(other for other in others if other.record.shard != lab.record.shard)
+        result = search(worker, lambda run: 1.0, plan=BestOf(2), options=["Assam"], under=lab)
+        places = [result.experiment.agent, *map(result.experiment.agent_of, (1, 2))]
+        assert {place.record.shard for place in places} == {lab.record.shard}
 
 
 @pytest.mark.parametrize("kind", [Kind.USER, Kind.TOOL_RESULT])
@@ -121,7 +121,7 @@ def test_a_trial_goes_on_with_a_call_that_was_changed_and_its_turn_begins_with_i
 
 
 @pytest.mark.parametrize(
-    ("begin", "told"),
+    ("begin", "message"),
     [
         ((("mark", "", {}),), "expected user, steer, assistant and tool_result"),
         (((Kind.USER, "?", {"attached": 5}),), "attached"),
@@ -131,10 +131,10 @@ def test_a_trial_goes_on_with_a_call_that_was_changed_and_its_turn_begins_with_i
         (((Kind.ASSISTANT, "done", {}),), "nothing is left"),
     ],
 )
-def test_a_trial_that_would_begin_within_a_step_is_refused_and_nothing_is_written(begin: Copies, told: str) -> None:
+def test_a_trial_that_would_begin_within_a_step_is_refused_and_nothing_is_written(begin: Copies, message: str) -> None:
     with Shop().open() as system:
         head = len(system.root.history(all=True))
-        with pytest.raises(BadInput, match=told):
+        with pytest.raises(BadInput, match=message):
             born(system.root, system.root, 0, begin=begin)
         assert (len(system.agents()), len(system.root.history(all=True))) == (1, head)
 
@@ -195,7 +195,9 @@ def test_a_trial_without_a_prompt_is_answered_once_at_whichever_commit_its_host_
                 world.recover()
                 crashed = True
             trials = [
-                one for one in world.system.agents() if one.supervisor_uuid == world.system.root.uuid and not one.name
+                each
+                for each in world.system.agents()
+                if each.supervisor_uuid == world.system.root.uuid and not each.name
             ]
             for record in trials:
                 trial = world.system.handle(record.uuid)

@@ -51,7 +51,7 @@ def test_what_a_turn_has_cost_is_counted_once_and_by_request() -> None:
         system.root.prompt("How much?").get(timeout=DEADLINE)
         system.root.prompt("And as a number?", output=int).get(timeout=DEADLINE)
         first, typed = recorded(system.root)
-        assert [(one.kind, one.model, one.usage) for one in first.requests] == [
+        assert [(request.kind, request.model, request.usage) for request in first.requests] == [
             ("assistant", "scripted:", Usage(10, 2)),
             ("assistant", "scripted:", None),
         ]
@@ -97,14 +97,14 @@ def test_turns_that_failed_are_left_out_and_counted_unless_they_are_asked_for() 
         assert "no answer today" in failed.error
 
 
-@pytest.mark.parametrize("given", ["do it", None])
+@pytest.mark.parametrize("text", ["do it", None])
 def test_a_turn_of_a_child_that_a_call_has_forked_has_the_prompt_of_that_call_and_is_replayed(
-    given: str | None,
+    text: str | None,
 ) -> None:
     def forks(request: Request) -> Reply | str:
         last = request.messages[-1]["content"][-1]
         if last.get("text") == "divide":
-            prompt = {} if given is None else {"prompt": given}
+            prompt = {} if text is None else {"prompt": text}
             return Reply(tool_calls=(ToolCall("fork", {**prompt, "name": "part"}), ToolCall("check_mail")))
         return "done"
 
@@ -113,7 +113,7 @@ def test_a_turn_of_a_child_that_a_call_has_forked_has_the_prompt_of_that_call_an
         part = system.agent("part")
         part.reply(timeout=DEADLINE)
         [turn] = recorded(part)
-        assert (turn.prompt, turn.text) == (given, "done")
+        assert (turn.prompt, turn.text) == (text, "done")
         assert [call.name for call in recorded(system.root)[0].calls] == ["fork", "check_mail"]
         for each in ("turn", "log", "step"):
             assert replay([turn], each=each).differences == []
@@ -157,9 +157,9 @@ def test_the_turns_of_a_file_are_without_those_of_trials_that_were_exported_with
     with shop(iter(["fine"] * 9)) as system:
         clerk = system.root.fork(name="clerk")
         clerk.prompt("one").get(timeout=DEADLINE)
-        found = search(clerk, lambda run: 1, plan=BestOf(2), options=["two"])
-        found.experiment.agent_of(1).prompt("three").get(timeout=DEADLINE)
-        found.keep("winner").prompt("four").get(timeout=DEADLINE)
+        result = search(clerk, lambda run: 1, plan=BestOf(2), options=["two"])
+        result.experiment.agent_of(1).prompt("three").get(timeout=DEADLINE)
+        result.keep("winner").prompt("four").get(timeout=DEADLINE)
         system.export(clerk, tmp_path / "clerk.jsonl")
     with turns_of_file(tmp_path / "clerk.jsonl", provider="offline") as turns:
         assert sorted(str(turn.prompt) for turn in turns) == ["four", "one"]
@@ -202,7 +202,7 @@ def test_nothing_runs_of_the_agents_of_a_file_whatever_waits_for_them(tmp_path: 
         assert set(root.wait(agents, timeout=DEADLINE).values()) == {"stopped"}
         assert replay(turns).differences == []
         assert len(asked) == 2  # of the replay
-        assert not {one.uuid for one in agents} & {*asked}
+        assert not {agent.uuid for agent in agents} & {*asked}
         assert sold == []
         agents[0].signal(Signal.CONT)
         assert root.wait(agents[:1], timeout=DEADLINE) == {agents[0]: "idle"}

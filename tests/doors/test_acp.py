@@ -55,7 +55,7 @@ class Editor(RawClient):
         self.updates: list[tuple[str, Mapping[str, Any]]] = []
         self.asked: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
         self.loop = asyncio.get_running_loop()
-        super().__init__(lambda hear: RpcConnection(door, lambda told: self.loop.call_soon_threadsafe(hear, told)))
+        super().__init__(lambda hear: RpcConnection(door, lambda line: self.loop.call_soon_threadsafe(hear, line)))
         assert isinstance(self.connected, RpcConnection)
         door.begin(self.connected)
 
@@ -92,7 +92,9 @@ class Editor(RawClient):
     def text(self, session: str, kind: str = "agent_message_chunk") -> str:
         """What was shown in a session so far."""
         return "".join(
-            one["content"]["text"] for of, one in self.updates if of == session and one["sessionUpdate"] == kind
+            update["content"]["text"]
+            for of, update in self.updates
+            if of == session and update["sessionUpdate"] == kind
         )
 
     def answer(self, asked: Mapping[str, Any], option: str | None) -> None:
@@ -117,42 +119,42 @@ def play(
 
 def test_a_session_is_an_agent_whose_answer_comes_after_its_last_text(durable: str) -> None:
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one = editor()
-        begun = await one.begin()
+        client = editor()
+        begun = await client.begin()
         assert (begun["protocolVersion"], begun["agentCapabilities"]["loadSession"]) == (1, True)
-        session = await one.new()
+        session = await client.new()
         for number in range(5):
-            assert (await one.prompt(session, f"tea {number}"))["stopReason"] == "end_turn"
-            assert one.text(session).endswith(host.agent(session).history()[-1].content)
+            assert (await client.prompt(session, f"tea {number}"))["stopReason"] == "end_turn"
+            assert client.text(session).endswith(host.agent(session).history()[-1].content)
         other = editor()
         await other.begin()
         assert [each["sessionId"] for each in (await other.ask("session/list"))["sessions"]] == [session]
         await other.ask("session/load", sessionId=session, cwd="/", mcpServers=[])
-        assert other.text(session) == one.text(session)
+        assert other.text(session) == client.text(session)
         assert other.text(session, "user_message_chunk") == "".join(f"tea {number}" for number in range(5))
         await other.prompt(session, "more")
-        assert other.text(session).startswith(one.text(session))  # by two editors, each once
+        assert other.text(session).startswith(client.text(session))  # by two editors, each once
 
     play(durable, scene)
 
 
 def test_an_agent_goes_on_from_an_earlier_position_in_a_new_session(durable: str) -> None:
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one = editor()
-        session = await one.new()
-        await one.prompt(session, "tea")
+        client = editor()
+        session = await client.new()
+        await client.prompt(session, "tea")
         at = host.agent(session).history()[-1].id
-        await one.prompt(session, "coffee")
+        await client.prompt(session, "coffee")
         ours = {"_meta": {"ikigai": {"at": at}}, "cwd": "/", "mcpServers": []}
-        forked = (await one.ask("session/fork", sessionId=session, **ours))["sessionId"]
+        forked = (await client.ask("session/fork", sessionId=session, **ours))["sessionId"]
         assert "coffee" not in str(host.agent(forked).history())
-        assert (await one.ask("session/delete", sessionId=forked)) == {}
+        assert (await client.ask("session/delete", sessionId=forked)) == {}
         assert not host.agent(forked).record.living
-        assert (await one.ask("session/close", sessionId=session)) == {}
-        shown = len(one.updates)
+        assert (await client.ask("session/close", sessionId=session)) == {}
+        shown = len(client.updates)
         host.agent(session).prompt("unseen").get(timeout=DEADLINE)
-        await one.ask("session/list")
-        assert len(one.updates) == shown
+        await client.ask("session/list")
+        assert len(client.updates) == shown
 
     play(durable, scene)
 
@@ -161,12 +163,12 @@ def test_a_turn_is_cancelled_and_so_are_prompts_that_wait(durable: str) -> None:
     provider = Hanging("tea")
 
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one = editor()
-        session = await one.new()
+        client = editor()
+        session = await client.new()
         loop = asyncio.get_running_loop()
-        first = loop.create_task(one.prompt(session, "long"))
+        first = loop.create_task(client.prompt(session, "long"))
         await asyncio.to_thread(provider.wait_until_asked)
-        one.say({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}})
+        client.say({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}})
         assert (await first)["stopReason"] == "cancelled"
 
     play(durable, scene, provider)
@@ -176,20 +178,20 @@ def test_a_cancel_that_comes_right_behind_a_prompt_ends_it_and_no_later_one(dura
     provider = Hanging("tea")
 
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one = editor()
-        await one.begin()
-        session = await one.new()
+        client = editor()
+        await client.begin()
+        session = await client.new()
         for _ in range(20):  # each in one write, before anything of the prompt is awaited
-            prompt = asyncio.ensure_future(one.prompt(session, "go"))
+            prompt = asyncio.ensure_future(client.prompt(session, "go"))
             await asyncio.sleep(0)
-            one.say({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}})
+            client.say({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}})
             assert (await prompt)["stopReason"] == "cancelled"
         assert host.statistics().steps == 0  # no request has left
-        later = asyncio.ensure_future(one.prompt(session, "go on"))
+        later = asyncio.ensure_future(client.prompt(session, "go on"))
         agent = host.agent(session)
         await asyncio.to_thread(lambda: eventually(lambda: agent.history()[-1].content == "go on", "the later turn"))
         assert not later.done()
-        one.say({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}})
+        client.say({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}})
         assert (await later)["stopReason"] == "cancelled"
 
     play(durable, scene, provider)
@@ -199,16 +201,16 @@ def test_a_prompt_that_is_given_up_is_cancelled_alone_and_answered(durable: str)
     provider = Hanging("tea")
 
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one = editor()
-        await one.begin()
-        session = await one.new()
-        first = asyncio.ensure_future(one.prompt(session, "first"))
+        client = editor()
+        await client.begin()
+        session = await client.new()
+        first = asyncio.ensure_future(client.prompt(session, "first"))
         await asyncio.to_thread(provider.wait_until_asked)
-        number = one.latest
-        second = asyncio.ensure_future(one.prompt(session, "second"))
+        number = client.latest
+        second = asyncio.ensure_future(client.prompt(session, "second"))
         await asyncio.sleep(0)
-        for given_up in (one.latest, number):
-            one.say({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": given_up}})
+        for given_up in (client.latest, number):
+            client.say({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": given_up}})
         assert [(await answer)["stopReason"] for answer in (second, first)] == ["cancelled", "cancelled"]
         assert [message.content for message in host.agent(session).history() if message.kind == "user"] == ["first"]
 
@@ -217,23 +219,23 @@ def test_a_prompt_that_is_given_up_is_cancelled_alone_and_answered(durable: str)
 
 def test_another_request_that_is_given_up_is_answered_with_an_error(durable: str) -> None:
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one = editor()
-        await one.begin()
-        asked = asyncio.ensure_future(one.ask("session/list"))
+        client = editor()
+        await client.begin()
+        asked = asyncio.ensure_future(client.ask("session/list"))
         await asyncio.sleep(0)
-        one.say({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": one.latest}})
+        client.say({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": client.latest}})
         assert (await asked)["error"]["code"] == -32800
-        assert "sessions" in await one.ask("session/list")
+        assert "sessions" in await client.ask("session/list")
 
     play(durable, scene)
 
 
 def test_a_picture_goes_with_a_prompt(durable: str) -> None:
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one = editor()
-        session = await one.new()
+        client = editor()
+        session = await client.new()
         image = {"type": "image", "data": base64.b64encode(PNG).decode(), "mimeType": "image/png"}
-        await one.ask("session/prompt", sessionId=session, prompt=[image])
+        await client.ask("session/prompt", sessionId=session, prompt=[image])
         [said] = [each for each in host.agent(session).history() if each.kind == "user"]
         assert [each["media"] for each in said.data["attached"]] == ["image/png"]
 
@@ -252,17 +254,17 @@ def asks_once(request: Any) -> Reply | str:
 
 def test_a_question_stays_open_when_its_editor_is_gone_and_the_next_one_answers(durable: str) -> None:
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one = editor()
-        session = await one.new()
+        client = editor()
+        session = await client.new()
         loop = asyncio.get_running_loop()
-        waits = loop.create_task(one.prompt(session, "go"))
-        asked = await one.asked.get()
+        waits = loop.create_task(client.prompt(session, "go"))
+        asked = await client.asked.get()
         assert (asked["params"]["sessionId"], asked["params"]["toolCall"]["title"]) == (session, "launch tea")
         waits.cancel()
         other = editor()
         await other.ask("session/load", sessionId=session, cwd="/", mcpServers=[])
         other.answer(await other.asked.get(), "allow_once")
-        assert (await one.asked.get())["method"] == "$/cancel_request"  # decided elsewhere
+        assert (await client.asked.get())["method"] == "$/cancel_request"  # decided elsewhere
         assert (await other.prompt(session, "and?"))["stopReason"] == "end_turn"
         assert "launched tea" in str(other.updates)
         assert other.asked.empty()
@@ -270,16 +272,16 @@ def test_a_question_stays_open_when_its_editor_is_gone_and_the_next_one_answers(
     play(durable, scene, ScriptedProvider(asks_once), tools=[launch], approvals="ask")
 
 
-@pytest.mark.parametrize(("option", "told"), [("reject_once", "denied"), ("allow_always", "launched tea")])
-def test_a_call_is_decided_by_the_editor(new_sqlite: Callable[[], str], option: str, told: str) -> None:
+@pytest.mark.parametrize(("option", "message"), [("reject_once", "denied"), ("allow_always", "launched tea")])
+def test_a_call_is_decided_by_the_editor(new_sqlite: Callable[[], str], option: str, message: str) -> None:
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one = editor()
-        session = await one.new()
-        waits = asyncio.get_running_loop().create_task(one.prompt(session, "go"))
-        one.answer(await one.asked.get(), option)
+        client = editor()
+        session = await client.new()
+        waits = asyncio.get_running_loop().create_task(client.prompt(session, "go"))
+        client.answer(await client.asked.get(), option)
         assert (await waits)["stopReason"] == "end_turn"
         result = next(each for each in host.agent(session).history() if each.kind == "tool_result")
-        assert told in result.content or option == "reject_once"
+        assert message in result.content or option == "reject_once"
         assert bool(host.agent(session).rules()) is (option == "allow_always")
 
     play(new_sqlite(), scene, ScriptedProvider(asks_once), tools=[launch], approvals="ask")
@@ -290,17 +292,17 @@ def test_a_call_is_decided_by_the_editor(new_sqlite: Callable[[], str], option: 
 )
 def test_a_question_that_a_client_does_not_decide_is_said_to_wait(new_sqlite: Callable[[], str], outcome: Any) -> None:
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one = editor()
-        session = await one.new()
-        waits = asyncio.get_running_loop().create_task(one.prompt(session, "go"))
-        asked = await one.asked.get()
+        client = editor()
+        session = await client.new()
+        waits = asyncio.get_running_loop().create_task(client.prompt(session, "go"))
+        asked = await client.asked.get()
         if isinstance(outcome, str):
-            one.answer(asked, None if outcome == "cancelled" else outcome)
+            client.answer(asked, None if outcome == "cancelled" else outcome)
         else:
-            one.say({"jsonrpc": "2.0", "id": asked["id"], **outcome})
-        while not one.text(session, "agent_thought_chunk"):
+            client.say({"jsonrpc": "2.0", "id": asked["id"], **outcome})
+        while not client.text(session, "agent_thought_chunk"):
             await asyncio.sleep(0.01)
-        assert "a decision that did not come from here: launch tea." in one.text(session, "agent_thought_chunk")
+        assert "a decision that did not come from here: launch tea." in client.text(session, "agent_thought_chunk")
         [call] = host.approvals.pending()
         host.approvals.approve(call)
         assert (await waits)["stopReason"] == "end_turn"
@@ -312,14 +314,14 @@ def test_a_client_that_cancels_the_turn_with_its_question_hears_of_no_decision_t
     new_sqlite: Callable[[], str],
 ) -> None:
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one = editor()
-        session = await one.new()
-        waits = asyncio.get_running_loop().create_task(one.prompt(session, "go"))
-        one.answer(await one.asked.get(), None)
-        one.say({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}})
+        client = editor()
+        session = await client.new()
+        waits = asyncio.get_running_loop().create_task(client.prompt(session, "go"))
+        client.answer(await client.asked.get(), None)
+        client.say({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}})
         assert (await waits)["stopReason"] == "cancelled"
-        await one.ask("session/list")
-        assert one.text(session, "agent_thought_chunk") == ""
+        await client.ask("session/list")
+        assert client.text(session, "agent_thought_chunk") == ""
 
     play(new_sqlite(), scene, ScriptedProvider(asks_once), tools=[launch], approvals="ask")
 
@@ -328,11 +330,11 @@ def test_a_session_that_is_closed_ends_its_turn_and_answers_its_prompt(durable: 
     provider = Hanging("tea")
 
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one = editor()
-        session = await one.new()
-        waits = asyncio.get_running_loop().create_task(one.prompt(session, "go"))
+        client = editor()
+        session = await client.new()
+        waits = asyncio.get_running_loop().create_task(client.prompt(session, "go"))
         await asyncio.to_thread(provider.wait_until_asked)
-        assert (await one.ask("session/close", sessionId=session)) == {}
+        assert (await client.ask("session/close", sessionId=session)) == {}
         assert (await waits)["stopReason"] == "cancelled"
 
     play(durable, scene, provider)
@@ -352,19 +354,19 @@ def forks(request: Any) -> Reply | str:
 @pytest.mark.parametrize("subagents", [True, False])
 def test_children_are_announced_before_they_act_or_never_named(durable: str, subagents: bool) -> None:
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one = editor()
-        await one.begin(**({"subagents": {}} if subagents else {}))
-        session = await one.new()
-        waits = asyncio.get_running_loop().create_task(one.prompt(session, "level one"))
-        asked = await one.asked.get()
-        one.answer(asked, "allow_once")
+        client = editor()
+        await client.begin(**({"subagents": {}} if subagents else {}))
+        session = await client.new()
+        waits = asyncio.get_running_loop().create_task(client.prompt(session, "level one"))
+        asked = await client.asked.get()
+        client.answer(asked, "allow_once")
         await waits
         for _ in range(200):
-            if "launched tea" in str(one.updates):
+            if "launched tea" in str(client.updates):
                 break
-            await one.ask("session/list")
+            await client.ask("session/list")
         known = {session}
-        for of, update in one.updates:
+        for of, update in client.updates:
             assert of in known
             if update["sessionUpdate"] == "subagent_update":
                 known.add(update["sessionId"])
@@ -379,12 +381,12 @@ def test_children_are_announced_before_they_act_or_never_named(durable: str, sub
 
 def test_settings_are_changed_by_the_editor(durable: str) -> None:
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one = editor()
-        session = await one.new()
-        chosen = await one.ask("session/set_config_option", sessionId=session, configId="model", value="offline")
+        client = editor()
+        session = await client.new()
+        chosen = await client.ask("session/set_config_option", sessionId=session, configId="model", value="offline")
         assert chosen["configOptions"][0]["currentValue"] == "offline"
         assert host.agent(session).record.living
-        refused = await one.ask("session/set_config_option", sessionId=session, configId="mood", value="good")
+        refused = await client.ask("session/set_config_option", sessionId=session, configId="mood", value="good")
         assert refused["error"]["code"] == -32602
 
     play(durable, scene)
@@ -392,29 +394,29 @@ def test_settings_are_changed_by_the_editor(durable: str) -> None:
 
 def test_sessions_are_listed_a_page_at_a_time(new_sqlite: Callable[[], str]) -> None:
     with opened(new_sqlite(), OfflineProvider(), None) as (host, access):
-        born = [one.uuid for one in host.root.fork(count=203)]
+        born = [child.uuid for child in host.root.fork(count=203)]
         born.append(host.handle(born[7]).fork(name="kid").uuid)
         host.handle(born.pop(9)).kill()
 
         async def listed() -> list[str]:
-            one, found, cursor = Editor(AcpDoor(access, None, lambda: 0)), list[str](), None
+            client, uuids, cursor = Editor(AcpDoor(access, None, lambda: 0)), list[str](), None
             while True:
-                page = await one.ask("session/list", cursor=cursor)
-                found += [each["sessionId"] for each in page["sessions"]]
+                page = await client.ask("session/list", cursor=cursor)
+                uuids += [each["sessionId"] for each in page["sessions"]]
                 if (cursor := page.get("nextCursor")) is None:
-                    return found
+                    return uuids
 
         assert sorted(asyncio.run(listed())) == sorted(born)
         part = Access(lambda seconds: access.system, lambda seconds: None, born[7])
-        assert [one.uuid for one in part.living((-1, 0, ""), 9)] == [born[7], born[-1]]
-        assert [one.uuid for one in part.living(age_of(part.find(None)), 9)] == [born[-1]]
+        assert [record.uuid for record in part.living((-1, 0, ""), 9)] == [born[7], born[-1]]
+        assert [record.uuid for record in part.living(age_of(part.find(None)), 9)] == [born[-1]]
 
 
 def test_what_a_door_cannot_do_is_refused_with_a_sentence(new_sqlite: Callable[[], str]) -> None:
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one = editor()
+        client = editor()
         server = {"name": "x", "command": "x", "args": [], "env": []}
-        for method, params, told in (
+        for method, params, message in (
             ("session/new", {"cwd": "/", "mcpServers": [server]}, "The agents have the tools of their host"),
             ("session/new", {"cwd": "/elsewhere", "mcpServers": []}, "workspace is /work-here"),
             ("session/new", {"cwd": "here", "mcpServers": []}, "absolute path"),
@@ -426,7 +428,7 @@ def test_what_a_door_cannot_do_is_refused_with_a_sentence(new_sqlite: Callable[[
             ("session/list", {"cursor": "x"}, "cursor"),
             ("terminal/create", {}, "Method not found"),
         ):
-            assert told in (await one.ask(method, **params))["error"]["message"], method
+            assert message in (await client.ask(method, **params))["error"]["message"], method
         assert len(host.agents()) == 1
 
     play(new_sqlite(), scene, workspace="/work-here")
@@ -437,14 +439,14 @@ def test_how_full_the_window_is_and_what_it_costs_are_shown_where_they_are_known
         return Reply("tea", usage=Usage(input_tokens=10, output_tokens=5))
 
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one = editor()
-        session = await one.new()
-        done = await one.prompt(session, "tea?")
+        client = editor()
+        session = await client.new()
+        done = await client.prompt(session, "tea?")
         assert done["usage"] == {"totalTokens": 15, "inputTokens": 10, "outputTokens": 5}
-        assert not any(update["sessionUpdate"] == "usage_update" for _, update in one.updates)
+        assert not any(update["sessionUpdate"] == "usage_update" for _, update in client.updates)
         host.agent(session).configure(model="anthropic:claude-sonnet-5")
-        await one.prompt(session, "more?")
-        [shown] = [update for _, update in one.updates if update["sessionUpdate"] == "usage_update"]
+        await client.prompt(session, "more?")
+        [shown] = [update for _, update in client.updates if update["sessionUpdate"] == "usage_update"]
         assert (shown["used"], shown["size"], shown["cost"]["currency"]) == (15, 1_000_000, "USD")
 
     play(durable, scene, FunctionProvider(answer, name="anthropic"))
@@ -476,16 +478,16 @@ def test_pieces_come_as_they_are_received_and_a_slow_editor_gets_them_with_the_m
     provider = Speaks()
 
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one = editor()
-        session = await one.new()
-        waits = asyncio.get_running_loop().create_task(one.prompt(session, "tea?"))
+        client = editor()
+        session = await client.new()
+        waits = asyncio.get_running_loop().create_task(client.prompt(session, "tea?"))
         await asyncio.to_thread(provider.first.wait, DEADLINE)
-        while not unread and one.text(session) != "tea ":
-            await one.ask("session/list")
-        assert one.text(session) == ("" if unread else "tea ")
+        while not unread and client.text(session) != "tea ":
+            await client.ask("session/list")
+        assert client.text(session) == ("" if unread else "tea ")
         provider.go_on.set()
         await waits
-        assert one.text(session) == "tea is green"
+        assert client.text(session) == "tea is green"
 
     play(durable, scene, provider, unread=unread)
 
@@ -493,16 +495,16 @@ def test_pieces_come_as_they_are_received_and_a_slow_editor_gets_them_with_the_m
 @pytest.mark.parametrize("knows", [True, False])
 def test_a_summary_is_shown_as_one_to_a_client_that_knows_summaries(new_sqlite: Callable[[], str], knows: bool) -> None:
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one, two = editor(), editor()
-        for client in (one, two):
+        first, two = editor(), editor()
+        for client in (first, two):
             await client.begin(**({"session": {"compaction": {}}} if knows else {}))
-        session = await one.new()
+        session = await first.new()
         for text in ("tea", "more", "long " * 9_000, "and more"):
-            await one.prompt(session, text)
+            await first.prompt(session, text)
         await asyncio.to_thread(lambda: host.agent(session).compact(text="We sell tea."))
-        await one.prompt(session, "and?")
+        await first.prompt(session, "and?")
         await two.ask("session/load", sessionId=session, cwd="/", mcpServers=[])
-        for client in (one, two):
+        for client in (first, two):
             shown = [update for _, update in client.updates if update["sessionUpdate"] == "compaction_update"]
             assert [(each["status"], each["summary"]) for each in shown] == (
                 [("completed", [{"type": "text", "text": "We sell tea."}])] if knows else []
@@ -519,11 +521,11 @@ def test_a_turn_that_takes_too_many_requests_says_so(new_sqlite: Callable[[], st
         return "a mast"
 
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one = editor()
-        await one.begin()
-        session = await one.new()
+        client = editor()
+        await client.begin()
+        session = await client.new()
         await asyncio.to_thread(lambda: host.agent(session).configure(max_steps=2))
-        assert (await one.prompt(session, "Look on."))["stopReason"] == "max_turn_requests"
+        assert (await client.prompt(session, "Look on."))["stopReason"] == "max_turn_requests"
 
     asks = ScriptedProvider(lambda request: Reply("", (ToolCall("look", {}),)))
     play(new_sqlite(), scene, asks, tools=[look])
@@ -531,11 +533,11 @@ def test_a_turn_that_takes_too_many_requests_says_so(new_sqlite: Callable[[], st
 
 def test_a_request_that_is_sent_again_is_the_same_prompt(new_sqlite: Callable[[], str]) -> None:
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one, other = editor(), editor()
-        await one.begin()
-        session = await one.new()
+        sender, other = editor(), editor()
+        await sender.begin()
+        session = await sender.new()
         said = {"sessionId": session, "prompt": [{"type": "text", "text": "tea"}]}
-        for client in (one, one, other):
+        for client in (sender, sender, other):
             client.say({"jsonrpc": "2.0", "id": "p1", "method": "session/prompt", "params": said})
             assert (await client.heard.get())["result"]["stopReason"] == "end_turn"
         assert [message.kind for message in host.agent(session).history()].count("user") == 2  # one of each client
@@ -548,15 +550,15 @@ def test_a_mail_to_another_agent_is_shown_to_a_client_that_knows_subagents(
     new_sqlite: Callable[[], str], subagents: bool
 ) -> None:
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
-        one, two = editor(), editor()
-        for client in (one, two):
+        first, two = editor(), editor()
+        for client in (first, two):
             await client.begin(**({"subagents": {}} if subagents else {}))
-        session = await one.new()
+        session = await first.new()
         kid = await asyncio.to_thread(lambda: host.agent(session).fork(name="kid"))
-        await one.prompt(session, '@send {"to": "kid", "body": "Build."}')
-        await one.prompt(session, '@send {"to": "nobody", "body": "Lost."}')
+        await first.prompt(session, '@send {"to": "kid", "body": "Build."}')
+        await first.prompt(session, '@send {"to": "nobody", "body": "Lost."}')
         await two.ask("session/load", sessionId=session, cwd="/", mcpServers=[])
-        for client in (one, two):
+        for client in (first, two):
             kinds = [update["sessionUpdate"] for _, update in client.updates]
             mails = [(of, update) for of, update in client.updates if update["sessionUpdate"] == "session_message"]
             assert len(mails) == int(subagents)

@@ -79,8 +79,12 @@ def message(kind: str, content: str = "", **data: Any) -> Message:
     ],
 )
 def test_of_a_reply_that_was_streamed_only_the_rest_is_shown(live: Live | None, shown: list[tuple[str, str]]) -> None:
-    found = [dumped(one) for one in updates_of(message(Kind.ASSISTANT, "tea is"), live) if isinstance(one, BaseModel)]
-    assert [(one["messageId"], one["content"]["text"]) for one in found] == shown
+    dumps = [
+        dumped(update)
+        for update in updates_of(message(Kind.ASSISTANT, "tea is"), live)
+        if isinstance(update, BaseModel)
+    ]
+    assert [(update["messageId"], update["content"]["text"]) for update in dumps] == shown
 
 
 def test_calls_and_their_results_are_shown_under_ids_that_are_never_empty() -> None:
@@ -95,14 +99,17 @@ def test_calls_and_their_results_are_shown_under_ids_that_are_never_empty() -> N
     )
     [begun] = updates_of(message(Kind.TOOL_CALL, tool_use_id="call_7_0"))
     [ended] = updates_of(message(Kind.TOOL_RESULT, "no", tool_use_id="call_7_0", is_error=True))
-    assert [one.status for one in (begun, ended) if isinstance(one, ToolCallProgress)] == ["in_progress", "failed"]
+    assert [update.status for update in (begun, ended) if isinstance(update, ToolCallProgress)] == [
+        "in_progress",
+        "failed",
+    ]
     assert len(call_title("x", {"text": "y" * 9_999})) == 200
 
 
 def test_what_a_person_said_is_shown_in_replays_alone() -> None:
     said = message(Kind.USER, "tea?")
     assert list(updates_of(said)) == []
-    assert [type(one) for one in updates_of(said, replayed=True)] == [UserMessageChunk]
+    assert [type(update) for update in updates_of(said, replayed=True)] == [UserMessageChunk]
 
 
 def test_blocks_of_a_client_are_a_prompt() -> None:

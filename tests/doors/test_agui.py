@@ -43,8 +43,8 @@ class Browser:
     async def run(self, agent: str, text: str = "", run: str = "r1", **more: Any) -> Heard:
         """The events of a run."""
         heard: Heard = []
-        async for one in self.events(agent, text, run, **more):
-            heard.append(one)
+        async for event in self.events(agent, text, run, **more):
+            heard.append(event)
         return heard
 
     async def events(
@@ -70,7 +70,8 @@ class Browser:
     async def decide(self, agent: str, run: str, payload: Any) -> Heard:
         """The run that decides on all that waits."""
         answers = [
-            {"interruptId": one["id"], "status": "resolved", "payload": payload} for one in self.shown.interrupts
+            {"interruptId": interrupt["id"], "status": "resolved", "payload": payload}
+            for interrupt in self.shown.interrupts
         ]
         return await self.run(agent, run=run, resume=answers)
 
@@ -82,7 +83,7 @@ class Browser:
     @property
     def texts(self) -> list[str]:
         """What the agent says, as it is shown."""
-        return [one.get("content", "") for one in self.shown.messages if one["role"] == "assistant"]
+        return [message.get("content", "") for message in self.shown.messages if message["role"] == "assistant"]
 
 
 async def events(response: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, dict[str, Any]]]:
@@ -150,7 +151,7 @@ def test_a_run_is_a_turn_and_the_same_run_again_is_the_same_turn(durable: str) -
             ]  # fmt: skip
             assert text_of(heard) == kid.history()[-1].content
             assert (heard[0][1]["runId"], heard[-1][1]["outcome"]) == ("r1", {"type": "success"})
-        assert [one.content for one in kid.history() if one.kind == "user"] == ["tea"]
+        assert [message.content for message in kid.history() if message.kind == "user"] == ["tea"]
         assert (await browser.run("kid", "coffee"))[0][1]["refused"] == 400  # the key of another call
 
     play(durable, scene)
@@ -160,7 +161,7 @@ def test_who_was_cut_off_hears_the_rest_and_what_comes(durable: str) -> None:
     async def scene(host: ActorSystem, browser: Browser) -> None:
         kid = host.root.fork(name="kid")
         texts = [kid.prompt(f"tea {number}").get(timeout=DEADLINE).text for number in range(3)]
-        first = next(one.id for one in kid.history() if one.kind == "assistant")
+        first = next(message.id for message in kid.history() if message.kind == "assistant")
         async with browser.following("kid", first) as heard:
             got = await until_text(heard, "".join(texts[1:]))
             said = await asyncio.to_thread(kid.prompt, "more")
@@ -169,11 +170,13 @@ def test_who_was_cut_off_hears_the_rest_and_what_comes(durable: str) -> None:
         shown = Shown()
         for _, event in got:
             shown.take(event)
-        assert [(one["role"], one["content"]) for one in shown.messages] == [
-            (one.kind, one.content) for one in kid.history() if one.kind in ("user", "assistant") and one.id > first
+        assert [(message["role"], message["content"]) for message in shown.messages] == [
+            (message.kind, message.content)
+            for message in kid.history()
+            if message.kind in ("user", "assistant") and message.id > first
         ]
         assert [int(number) for number, _ in got if number] == [
-            one.id for one in kid.history() if one.kind in ("user", "assistant") and one.id > first
+            message.id for message in kid.history() if message.kind in ("user", "assistant") and message.id > first
         ]
 
     play(durable, scene)
@@ -206,7 +209,9 @@ async def a_join(host: ActorSystem, browser: Browser, speaker: Speaker) -> None:
     for client, events_of in ((browser, heard), (other, joined)):
         assert [event["outcome"] async for _, event in events_of if event["type"] == "RUN_FINISHED"]
         assert client.texts == ["one two three"]
-    assert [one["id"] for one in browser.shown.messages[1:]] == [one["id"] for one in other.shown.messages[1:]]
+    assert [message["id"] for message in browser.shown.messages[1:]] == [
+        message["id"] for message in other.shown.messages[1:]
+    ]
     late = browser.another()
     await late.run("kid", "tea")
     assert late.shown.messages == other.shown.messages
@@ -244,9 +249,9 @@ async def an_approval(host: ActorSystem, browser: Browser, speaker: Speaker) -> 
     speaker.say("done", None)
     assert (await running)[-1][1]["outcome"] == {"type": "success"}
     assert browser.texts == ["I look 1. ", "I look 2. ", "done"]
-    calls = [call["function"] for one in browser.shown.messages for call in one.get("toolCalls", ())]
-    assert [json.loads(one["arguments"]) for one in calls] == [{"what": "tea 1"}, {"what": "tea 2"}]
-    assert [one["content"] for one in browser.shown.messages if one["role"] == "tool"] == [
+    calls = [call["function"] for message in browser.shown.messages for call in message.get("toolCalls", ())]
+    assert [json.loads(asked["arguments"]) for asked in calls] == [{"what": "tea 1"}, {"what": "tea 2"}]
+    assert [message["content"] for message in browser.shown.messages if message["role"] == "tool"] == [
         "launched tea 1",
         "launched tea 2",
     ]
@@ -258,7 +263,7 @@ SCENES = (two_streamed_turns, a_join, a_return, an_approval)
 @pytest.mark.parametrize("scene", SCENES)
 def test_the_official_client_shows_what_was_said_once(scene: Any, new_sqlite: Callable[[], str]) -> None:
     speaker = Speaker()
-    play(new_sqlite(), lambda *given: scene(*given, speaker), speaker, tools=[launch], approvals="ask")
+    play(new_sqlite(), lambda *arguments: scene(*arguments, speaker), speaker, tools=[launch], approvals="ask")
 
 
 def play_a_lost_host(database: str, judge: Callable[[Browser], None]) -> None:
@@ -330,8 +335,8 @@ def test_many_streams_have_one_subscription(new_sqlite: Callable[[], str]) -> No
             assert subscriptions() == before + 1
             said = await asyncio.to_thread(kid.prompt, "tea")
             text = said.get(timeout=DEADLINE).text
-            for one in heard:
-                await until_text(one, text)
+            for stream in heard:
+                await until_text(stream, text)
         await asyncio.to_thread(eventually, lambda: subscriptions() == before, "the end of the subscription")
 
     play(new_sqlite(), scene)

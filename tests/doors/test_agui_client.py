@@ -63,12 +63,12 @@ def test_the_official_client_takes_what_the_door_sends(package: Path, new_sqlite
 
         play(new_sqlite(), played, speaker, tools=[launch], approvals="ask")
     play_a_lost_host(new_sqlite(), lambda browser: runs.extend(browser.runs))
-    for run, found in zip(runs, judged(package, runs), strict=True):
+    for run, outcome in zip(runs, judged(package, runs), strict=True):
         at, shown = judged_here(run)
         last = len(run["events"]) - 1
         if run["events"][last]["type"] == "RUN_FINISHED":  # else its client went away
-            assert (found["at"], found["warnings"], at) == (None, [], None)
-            assert found["messages"] == shown.messages
+            assert (outcome["at"], outcome["warnings"], at) == (None, [], None)
+            assert outcome["messages"] == shown.messages
 
 
 FIELDS: Mapping[str, Mapping[str, Any]] = {
@@ -94,7 +94,7 @@ def made_up(chance: random.Random) -> Run:
         if opened and chance.random() < 0.5:
             what, name = opened[-1] if chance.random() < 0.9 else chance.choice(opened)
             kind = by_what[what] if chance.random() < 0.6 else chance.choice([*OPENS, *GOES_ON])
-            opened = [one for one in opened if one != (what, name)] if kind in CLOSES else opened
+            opened = [part for part in opened if part != (what, name)] if kind in CLOSES else opened
         else:
             kind = chance.choice([*OPENS, "TOOL_CALL_RESULT", "TEXT_MESSAGE_START", "TOOL_CALL_START"])
             name = chance.choice("xyz" if kind.startswith("REASONING") else "abc")
@@ -115,12 +115,15 @@ def made_up(chance: random.Random) -> Run:
 def test_the_port_refuses_and_shows_what_the_official_client_does(package: Path) -> None:
     runs = [made_up(random.Random(seed)) for seed in range(1500)]
     refused = 0
-    for run, found in zip(runs, judged(package, runs), strict=True):
+    for run, outcome in zip(runs, judged(package, runs), strict=True):
         at, shown = judged_here(run)
-        assert (found["at"], run) == (at, run)
+        assert (outcome["at"], run) == (at, run)
         refused += at is not None
         if at is None:
-            assert ([one for one in found["messages"] if one["role"] != "reasoning"], run) == (shown.messages, run)
+            assert ([message for message in outcome["messages"] if message["role"] != "reasoning"], run) == (
+                shown.messages,
+                run,
+            )
     assert 300 < refused < 1200
 
 
@@ -131,7 +134,7 @@ async def talked(package: Path, browser: Browser, steps: Sequence[Mapping[str, A
     output, _ = await asyncio.wait_for(process.communicate(), DEADLINE)
     answer = json.loads(output)
     assert answer["warnings"] == []
-    return [dict(one) for one in answer["messages"]]
+    return [dict(message) for message in answer["messages"]]
 
 
 def test_an_agent_of_the_official_client_prompts_and_decides(package: Path, new_sqlite: Callable[[], str]) -> None:
@@ -145,7 +148,7 @@ def test_an_agent_of_the_official_client_prompts_and_decides(package: Path, new_
         await asyncio.to_thread(speaker.say, "tea ", "is ready", None, "I look. ", Reply(tool_calls=(call,)))
         speaker.say("it flies", None, "welcome", None)
         shown = await talking
-        assert [one.get("content", "") for one in shown] == [
+        assert [message.get("content", "") for message in shown] == [
             "tea", "tea is ready", "launch it", "I look. ", "launched tea", "it flies", "thanks", "welcome"
         ]  # fmt: skip
 

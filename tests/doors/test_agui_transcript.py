@@ -35,8 +35,8 @@ class Client:
 
     def __init__(self, log: list[Message], has: ClientMessages | None = None) -> None:
         self._log, self.shown, self._verifier = log, Shown(), Verifier()
-        boundary = max((one.id for one in log if one.kind in BOUNDARIES), default=0)
-        reply = max((one.id for one in log if one.kind == Kind.ASSISTANT), default=0)
+        boundary = max((message.id for message in log if message.kind in BOUNDARIES), default=0)
+        reply = max((message.id for message in log if message.kind == Kind.ASSISTANT), default=0)
         self._transcript = WebTranscript(log[-1].id, boundary, reply, has)
         self.begun = log[-1].id
         self._take(RunStartedEvent(thread_id="t", run_id="r"))
@@ -60,7 +60,7 @@ class Client:
         """The texts that it shows, by their ids, when all is over."""
         self.look(replies)
         self._take(RunFinishedEvent(thread_id="t", run_id="r"))
-        return {one["id"]: one["content"] for one in self.shown.messages}
+        return {message["id"]: message["content"] for message in self.shown.messages}
 
 
 @settings(max_examples=1000)
@@ -97,9 +97,9 @@ def test_each_reply_is_shown_once_and_whole_and_what_came_to_nothing_says_so(ste
     commit(Kind.ASSISTANT, text.replace("\ud800", "\ufffd") + " end")
     for client in clients:
         shown = client.end(replies)
-        said = [one.content for one in log if one.kind == Kind.ASSISTANT and one.id > client.begun]
-        kept = [one for one in shown.values() if not one.endswith(CUT_NOTICE)]
-        assert [one.replace("\ud800", "\ufffd") for one in kept] == said
+        said = [message.content for message in log if message.kind == Kind.ASSISTANT and message.id > client.begun]
+        kept = [answer for answer in shown.values() if not answer.endswith(CUT_NOTICE)]
+        assert [answer.replace("\ud800", "\ufffd") for answer in kept] == said
 
 
 def test_a_client_gets_what_it_does_not_have() -> None:

@@ -81,7 +81,7 @@ class Stage:
 
     def turns(self, name: str) -> list[str]:
         """The prompts that an agent has taken up."""
-        return [one.content for one in self.host.agent(name).history() if one.kind == "user"]
+        return [message.content for message in self.host.agent(name).history() if message.kind == "user"]
 
 
 @contextmanager
@@ -129,8 +129,8 @@ def test_a_key_does_its_request_once_whoever_of_twenty_comes_first(stage: Stage)
             return await client.post("/v1/agents/kid/prompt", json={"text": "tea"}, headers={"Idempotency-Key": "k"})
 
         answers = await asyncio.gather(*(ask() for _ in range(20)))
-        assert len({one.json()["turn"] for one in answers}) == 1
-        assert sum("idempotency-replayed" not in one.headers for one in answers) == 1
+        assert len({response.json()["turn"] for response in answers}) == 1
+        assert sum("idempotency-replayed" not in response.headers for response in answers) == 1
         again = await ask()
         assert again.headers["idempotency-replayed"] == "true"
         await client.get(again.headers["location"], params={"wait": 30})
@@ -172,7 +172,7 @@ def test_each_verb_under_a_key_answers_a_second_request_as_the_first(stage: Stag
             assert before == len(stage.host.root.check_mail().previews)
 
     stage.run(work)
-    assert len([one for one in stage.host.agents() if one.name == "boy"]) == 1
+    assert len([record for record in stage.host.agents() if record.name == "boy"]) == 1
     assert stage.host.documents.read("menu").version == 1
 
 
@@ -217,13 +217,13 @@ def test_a_branch_sees_nothing_of_another(stage: Stage) -> None:
 
     async def work(client: httpx2.AsyncClient) -> None:
         listed = (await client.get("/v1/agents")).json()
-        assert [one["name"] for one in listed["items"]] == ["kid", "inner"]
+        assert [item["name"] for item in listed["items"]] == ["kid", "inner"]
         assert listed["items"][0]["supervisor"] is None
         for name in ("other", other.uuid, other.uuid[:6], "nobody"):
             for path in ("", "/history", "/messages", "/events", "/settings"):
-                found = await client.get(f"/v1/agents/{name}{path}")
-                assert found.status_code == 404, path
-                assert found.json()["detail"].replace(name, "X") == await unknown(client, name)
+                response = await client.get(f"/v1/agents/{name}{path}")
+                assert response.status_code == 404, path
+                assert response.json()["detail"].replace(name, "X") == await unknown(client, name)
         assert (await client.get(f"/v1/turns/{other.uuid}/m1")).status_code == 404
         assert (await client.get(f"/v1/requests/{other.uuid}/1")).status_code == 404
         assert (await client.get("/v1/doc/list")).status_code == 403
@@ -265,14 +265,14 @@ def test_lists_go_on_by_their_cursors(stage: Stage) -> None:
         cursor: str | None = ""
         while cursor is not None:
             listed = (await client.get("/v1/agents", params={"limit": 3, "cursor": cursor})).json()
-            names += [one["name"] for one in listed["items"]]
+            names += [item["name"] for item in listed["items"]]
             assert len(listed["items"]) <= 3
             cursor = listed["next"]
         assert names == ["root", "kid", "other", *(f"a{number}" for number in range(5))]
         first = (await client.get("/v1/agents/kid/messages", params={"limit": 1})).json()
         rest = (await client.get("/v1/agents/kid/messages", params={"after": first["next"]})).json()
-        assert [one["id"] for one in first["items"] + rest["items"]] == [
-            one.id for one in scrollback_of(stage.system._client, stage.host.agent("kid").uuid).latest(100)
+        assert [item["id"] for item in first["items"] + rest["items"]] == [
+            message.id for message in scrollback_of(stage.system._client, stage.host.agent("kid").uuid).latest(100)
         ]
         assert (await client.get("/v1/agents", params={"cursor": "x"})).status_code == 400
 
@@ -406,13 +406,13 @@ def test_a_stream_goes_on_where_the_client_was_and_ends_with_the_agent(stage: St
                     ends = kind
             assert ends == "died"
             scrollback = scrollback_of(stage.system._client, kid.uuid)
-            assert seen == [one.id for one in scrollback.latest(1_000)]
+            assert seen == [message.id for message in scrollback.latest(1_000)]
 
     asyncio.run(main())
 
 
 @pytest.mark.parametrize(
-    ("path", "given"),
+    ("path", "arguments"),
     [
         ("kid/delete-mail", {"number": [1]}),
         ("kid/delete-mail", {"number": {"a": 1}}),
@@ -422,9 +422,9 @@ def test_a_stream_goes_on_where_the_client_was_and_ends_with_the_agent(stage: St
         ("kid/kill", {"reason": ["a"]}),
     ],
 )
-def test_an_argument_of_another_type_is_refused(stage: Stage, path: str, given: dict[str, Any]) -> None:
+def test_an_argument_of_another_type_is_refused(stage: Stage, path: str, arguments: dict[str, Any]) -> None:
     async def work(client: httpx2.AsyncClient) -> None:
-        body = json.dumps(given).replace("Infinity", "1e999")
+        body = json.dumps(arguments).replace("Infinity", "1e999")
         answer = await client.post(f"/v1/agents/{path}", content=body)
         assert (answer.status_code, "Expected" in answer.json()["detail"]) == (400, True)
 
@@ -447,9 +447,10 @@ def test_a_mounted_application_follows_its_path_and_a_small_answer_leaves_at_onc
         async with served(stage) as (client, _):
             await client.get("/healthz")
             sockets = [
-                one.get_extra_info("socket") for one in (stage.server._transports.values() if stage.server else ())
+                transport.get_extra_info("socket")
+                for transport in (stage.server._transports.values() if stage.server else ())
             ]
-            assert [one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for one in sockets] == [1]
+            assert [connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for connection in sockets] == [1]
 
     asyncio.run(main())
 
@@ -504,20 +505,23 @@ def taken_away(then: Any, now: Any, where: str = "") -> Iterator[str]:
     """What a client of the earlier page would miss, or would have to give as well."""
     match then, now:
         case dict(), dict():
-            for name, one in then.items():
+            for name, part in then.items():
                 if name not in now:
                     yield f"{where}: {name} is gone"
                 elif name not in ("description", "summary", "required"):
-                    yield from taken_away(one, now[name], f"{where}/{name}")
+                    yield from taken_away(part, now[name], f"{where}/{name}")
             if isinstance(now.get("required"), list):
-                yield from (f"{where}: {one} is required" for one in now["required"] if one not in then["required"])
+                yield from (f"{where}: {key} is required" for key in now["required"] if key not in then["required"])
         case list(), list():
-            named = {one.get("name", one.get("$ref")): one for one in now if isinstance(one, dict)}
-            for one in then:
-                if isinstance(one, dict) and (found := named.get(one.get("name", one.get("$ref")))) is not None:
-                    yield from taken_away(one, found, where)
-                elif one not in now:
-                    yield f"{where}: {one} is gone"
+            named = {part.get("name", part.get("$ref")): part for part in now if isinstance(part, dict)}
+            for part in then:
+                if (
+                    isinstance(part, dict)
+                    and (counterpart := named.get(part.get("name", part.get("$ref")))) is not None
+                ):
+                    yield from taken_away(part, counterpart, where)
+                elif part not in now:
+                    yield f"{where}: {part} is gone"
         case _ if then != now:
             yield f"{where}: {then!r} is {now!r}"
 
@@ -529,7 +533,7 @@ def test_the_page_only_adds_to_the_one_that_is_checked_in() -> None:
     body = now["paths"]["/v1/agents/{agent}/prompt"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     del body["properties"]["text"]
     body["required"].append("steer")
-    assert [one.rpartition(": ")[2] for one in taken_away(then, now)] == ["text is gone", "steer is required"]
+    assert [line.rpartition(": ")[2] for line in taken_away(then, now)] == ["text is gone", "steer is required"]
 
 
 def test_every_verb_of_protocols_is_an_operation_by_both_methods() -> None:
@@ -537,7 +541,7 @@ def test_every_verb_of_protocols_is_an_operation_by_both_methods() -> None:
     for operation in operations().values():
         assert set(paths[operation.path]) >= {"get", "post"}
         assert "attach" not in operation.schema["properties"]
-    ids = [one[method]["operationId"] for one in paths.values() for method in ("get", "post") if method in one]
+    ids = [path[method]["operationId"] for path in paths.values() for method in ("get", "post") if method in path]
     assert len(ids) == len(set(ids))
 
 
@@ -637,12 +641,12 @@ def test_the_stream_of_a_branch_goes_on_where_the_client_was_and_hears_who_is_bo
                 raise AssertionError("the stream has ended")
 
             heard, place, raw = await read("", "assistant You said “two”")
-            assert [one for one in heard if one.startswith("user")] == ["user one", "user two"]
+            assert [line for line in heard if line.startswith("user")] == ["user one", "user two"]
             assert "elsewhere" not in raw
             assert stage.host.root.uuid not in zlib.decompress(base64.urlsafe_b64decode(place[1:])).decode()
             await asyncio.to_thread(lambda: stage.host.agent("grandchild").prompt("three").get(timeout=60))
             heard, _, _ = await read(place, "assistant You said “three”")
-            assert [one for one in heard if one.startswith("user")] == ["user three"]
+            assert [line for line in heard if line.startswith("user")] == ["user three"]
             for wrong in ("?after=tea", "?under=nobody"):
                 assert (await client.get(f"/v1/events{wrong}")).status_code in (400, 404)
 
@@ -661,7 +665,7 @@ def test_a_wait_for_others_holds_no_thread(stage: Stage) -> None:
         begun = monotonic()
         assert (await client.get("/v1/agents")).status_code == 200  # there are 16 threads
         assert monotonic() - begun < 20
-        assert not any(one.done() for one in waits)
+        assert not any(wait.done() for wait in waits)
         await asyncio.to_thread(lambda: kid.send(stage.host.root, "here"))
         for answered in await asyncio.gather(*waits):
             assert answered.json()["value"] == {"kid": "mail"}
@@ -769,17 +773,27 @@ def test_what_a_principal_has_done_names_it(stage: Stage, tmp_path: Path) -> Non
 
     stage.run(work, "olga")
     messages = stage.host.agent("kid").history()
-    named = [(one.kind, one.content, one.data.get("principal")) for one in messages if one.kind in ("user", "mark")]
+    named = [
+        (message.kind, message.content, message.data.get("principal"))
+        for message in messages
+        if message.kind in ("user", "mark")
+    ]
     assert named == [("user", "tea", "olga"), ("mark", "here", "olga"), ("user", "Order 7", "endpoint:shop")]
     eventually(lambda: len(stage.host.agent("kid").children()) == 2, "the child of the delivery")
     kid = stage.host.agent("kid")
-    own = [one for one in kid.history() if one.kind == "fork" and one.agent == kid.uuid]
-    forks = [one.data.get("principal") for one in own if "child" in one.data]
+    own = [message for message in kid.history() if message.kind == "fork" and message.agent == kid.uuid]
+    forks = [message.data.get("principal") for message in own if "child" in message.data]
     assert forks == ["olga", "endpoint:desk"]
-    boy = [(one.content, one.data.get("principal")) for one in stage.host.agent("boy").history() if one.kind == "user"]
+    boy = [
+        (message.content, message.data.get("principal"))
+        for message in stage.host.agent("boy").history()
+        if message.kind == "user"
+    ]
     assert boy[-1] == ("hi", "olga")
-    [order] = [one for one in stage.host.agent("kid").children() if one.record.name != "boy"]
-    assert [one.data.get("principal") for one in order.history() if one.kind == "user"][-1] == "endpoint:desk"
+    [order] = [child for child in stage.host.agent("kid").children() if child.record.name != "boy"]
+    assert [message.data.get("principal") for message in order.history() if message.kind == "user"][
+        -1
+    ] == "endpoint:desk"
 
     def principals(tx: Transaction) -> list[Any]:
         columns = {"mail": ["body", "data"], "signals": ["principal"], "documents": ["principal"]}

@@ -12,15 +12,15 @@ from tests.doors.test_agui import asks_once, launch
 from tests.doors.test_api import Stage, staged
 
 
-def tool_call(name: str, **given: Any) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": given}}
+def tool_call(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
 
 
-async def called(client: httpx2.AsyncClient, who: str, name: str, **given: Any) -> Any:
+async def called(client: httpx2.AsyncClient, who: str, name: str, **arguments: Any) -> Any:
     """What a tool gives to a principal; the text of its refusal."""
-    answer = await client.post("/mcp", json=tool_call(name, **given), headers={"Authorization": f"Bearer {who}"})
-    told = answer.json()
-    return told.get("error", {}).get("message") or told["result"].get("structuredContent", told["result"]["content"])
+    answer = await client.post("/mcp", json=tool_call(name, **arguments), headers={"Authorization": f"Bearer {who}"})
+    body = answer.json()
+    return body.get("error", {}).get("message") or body["result"].get("structuredContent", body["result"]["content"])
 
 
 def branch_of(stage: Stage, name: str, *roles: str) -> None:
@@ -46,10 +46,10 @@ def test_a_client_of_mcp_has_the_tools_of_its_right_and_the_agents_of_its_branch
             assert "Unknown tool" in await called(client, "eve", "prompt", agent="kid", text="tea")
             assert "Unknown tool" in await called(client, "kid", "kill", agent="kid")
             for who in ("kid", "other"):
-                told = await called(client, who, "prompt", agent=who, text=f"tea for {who}", key="k")
-                assert told["handle"].startswith(stage.host.agent(who).uuid)
+                result = await called(client, who, "prompt", agent=who, text=f"tea for {who}", key="k")
+                assert result["handle"].startswith(stage.host.agent(who).uuid)
                 again = await called(client, who, "prompt", agent=who, text=f"tea for {who}", key="k")
-                assert told["handle"] == again["handle"]
+                assert result["handle"] == again["handle"]
             [refused] = await called(client, "kid", "prompt", agent="other", text="tea")
             [unknown] = await called(client, "kid", "prompt", agent="nobody", text="tea")
             assert refused["text"].replace("other", "nobody") == unknown["text"]
@@ -59,8 +59,8 @@ def test_a_client_of_mcp_has_the_tools_of_its_right_and_the_agents_of_its_branch
         stage.run(work)
         for who in ("kid", "other"):
             stage.host.agent(who).prompt("and then?").get(timeout=60)
-            said = [one for one in stage.host.agent(who).history() if one.kind == "user"]
-            assert [one.content for one in said] == [f"tea for {who}", "and then?"]
+            said = [message for message in stage.host.agent(who).history() if message.kind == "user"]
+            assert [message.content for message in said] == [f"tea for {who}", "and then?"]
             assert said[0].data["principal"] == who
 
 
@@ -91,7 +91,7 @@ def test_a_run_of_agui_needs_the_right_to_prompt_and_a_decision_the_right_to_app
             assert (await client.post("/agui/other", json={"runId": "r"}, headers=anna)).status_code == 400
 
         stage.run(work)
-        assert [one.data["by"] for one in stage.host.agent("kid").history() if "by" in one.data] == ["op"]
+        assert [message.data["by"] for message in stage.host.agent("kid").history() if "by" in message.data] == ["op"]
 
 
 def test_metrics_are_for_who_reaches_all_agents(new_sqlite: Callable[[], str]) -> None:

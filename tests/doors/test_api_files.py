@@ -42,7 +42,7 @@ def test_an_uploaded_file_goes_with_a_prompt_and_comes_out_of_its_message(durabl
             asked = {"text": "How many?", "files": [sha256]}
             turn = await client.post("/v1/agents/kid/prompt", json=asked, headers={"Prefer": "wait=30"})
             assert turn.json()["outcome"]["text"] == "1 pictures"
-            [message] = [one for one in kid.history() if "attached" in one.data]
+            [message] = [each for each in kid.history() if "attached" in each.data]
             place: dict[str, str | int] = {"agent": "kid", "message": message.id}
             for who, params, status in (
                 ("op", {}, 200), ("kid", place, 200), ("kid", {}, 404), ("eve", {}, 404),
@@ -50,8 +50,8 @@ def test_an_uploaded_file_goes_with_a_prompt_and_comes_out_of_its_message(durabl
                 ("op", {**place, "message": "x"}, 400),
             ):  # fmt: skip
                 headers = {"Authorization": f"Bearer {who}"}
-                given = await client.get(f"/v1/files/{sha256}", params=params, headers=headers)
-                assert (given.status_code, given.content == PNG) == (status, status == 200), (who, params)
+                response = await client.get(f"/v1/files/{sha256}", params=params, headers=headers)
+                assert (response.status_code, response.content == PNG) == (status, status == 200), (who, params)
             headers = {"Authorization": "Bearer kid"}
             for hashed in (sha256, HASH):  # what another one has uploaded is no better than nothing
                 refused = await client.post(
@@ -101,4 +101,6 @@ def test_an_upload_keeps_its_bytes_for_a_day_and_is_counted(durable: str) -> Non
         stage.run(work)
         assert store.read(lambda tx: tx.run("all_blobs")) == []
         store.write(lambda tx: tx.run("add_upload", sha256=HASH, principal="anna", name="", size=1, now=now))
-        assert [one.text for one in check(store)] == [f"expected blob {HASH}, which was uploaded; there is none"]
+        assert [violation.text for violation in check(store)] == [
+            f"expected blob {HASH}, which was uploaded; there is none"
+        ]

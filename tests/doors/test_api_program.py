@@ -61,7 +61,7 @@ def test_a_request_that_is_repeated_over_kills_is_done_once(tmp_path: Path, caps
                     program.send_signal(signal.SIGTERM)
                     assert program.wait(30) == 128 + signal.SIGTERM
         assert len(turns) == 1
-        assert [one.content for one in host.agent("kid").history() if one.kind == "user"] == ["tea"]
+        assert [message.content for message in host.agent("kid").history() if message.kind == "user"] == ["tea"]
 
 
 def test_an_address_for_other_machines_needs_a_proxy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

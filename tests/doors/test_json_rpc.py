@@ -119,7 +119,7 @@ def test_a_connection_answers_after_each_kind_of_trouble() -> None:
         assert (await client.ask("break"))["error"] == {"code": -32603, "message": INTERNAL}
         client.say({"id": "a", "method": "report"})
         heard = [await client.heard.get() for _ in range(2)]
-        assert [one.get("method") for one in heard] == ["half", None]
+        assert [message.get("method") for message in heard] == ["half", None]
         client.say({"method": "noted"})
         assert (await client.ask("fine"), echo.noted) == ({"was": "fine"}, ["noted"])
 

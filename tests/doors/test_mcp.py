@@ -41,10 +41,10 @@ def test_the_official_client_lists_the_tools_and_takes_their_answers(durable: st
             begun = await session.initialize()
             assert (begun.server_info.name, begun.instructions) == ("ikigai", INSTRUCTIONS)
             listed = (await session.list_tools()).tools
-            assert [one.name for one in listed] == [*TOOLS, *tools_for_models()]
-            assert all(one.title and one.annotations for one in listed)
-            assert all(one.output_schema for one in listed[: len(TOOLS)])
-            given: dict[str, dict[str, Any]] = {
+            assert [tool.name for tool in listed] == [*TOOLS, *tools_for_models()]
+            assert all(tool.title and tool.annotations for tool in listed)
+            assert all(tool.output_schema for tool in listed[: len(TOOLS)])
+            arguments_by_name: dict[str, dict[str, Any]] = {
                 "fork": {"prompt": "tea", "name": "kid"},
                 "prompt": {"agent": "kid", "text": "more"},
                 "send": {"agent": "kid", "text": "a mail"},
@@ -57,8 +57,9 @@ def test_the_official_client_lists_the_tools_and_takes_their_answers(durable: st
                 "signal": {"agent": "kid", "signal": "STOP"},
                 "kill": {"agent": "kid"},
             }
-            kept = {name: (await session.call_tool(name, of)) for name, of in given.items()}  # checked by the client
-            assert [name for name, one in kept.items() if one.is_error] == []
+            # checked by the client
+            kept = {name: (await session.call_tool(name, of)) for name, of in arguments_by_name.items()}
+            assert [name for name, result in kept.items() if result.is_error] == []
             turn = kept["fork"].structured_content
             assert turn is not None
             again = await session.call_tool("wait", {"handles": [turn["handle"]]})
@@ -77,10 +78,10 @@ async def with_server(access: Access, scene: Callable[[McpDoor], Awaitable[None]
 @pytest.mark.parametrize("version", [*HANDSHAKE_PROTOCOL_VERSIONS, "1999-01-01"])
 def test_a_client_that_shakes_hands_gets_its_version_or_the_latest(new_sqlite: Callable[[], str], version: str) -> None:
     async def scene(host: ActorSystem, client: McpClient) -> None:
-        told = await client.ask("initialize", **(HELLO | {"protocolVersion": version}))
-        InitializeResult.model_validate(told)
+        result = await client.ask("initialize", **(HELLO | {"protocolVersion": version}))
+        InitializeResult.model_validate(result)
         known = version in HANDSHAKE_PROTOCOL_VERSIONS
-        assert told["protocolVersion"] == (version if known else LATEST_HANDSHAKE_VERSION)
+        assert result["protocolVersion"] == (version if known else LATEST_HANDSHAKE_VERSION)
         assert (await client.ask("ping"), len(INSTRUCTIONS) <= 1_200) == ({}, True)
         assert (await client.ask("resources/list"))["error"]["code"] == -32601
 
@@ -128,11 +129,11 @@ def test_a_call_that_is_given_up_has_no_answer_and_its_turn_goes_on(new_sqlite: 
 def test_a_client_of_the_stateless_era_says_its_version_with_each_request(new_sqlite: Callable[[], str]) -> None:
     async def scene(host: ActorSystem, client: McpClient) -> None:
         meta = {"_meta": STATELESS_META}
-        DiscoverResult.model_validate(found := await client.ask("server/discover", **meta))
-        assert found["supportedVersions"] == [*MODERN_PROTOCOL_VERSIONS]
+        DiscoverResult.model_validate(discovered := await client.ask("server/discover", **meta))
+        assert discovered["supportedVersions"] == [*MODERN_PROTOCOL_VERSIONS]
         ListToolsResult.model_validate(listed := await client.ask("tools/list", **meta))
         CallToolResult.model_validate(called := await client.ask("tools/call", name="agents", arguments={}, **meta))
-        assert [one["resultType"] for one in (found, listed, called)] == ["complete"] * 3
+        assert [result["resultType"] for result in (discovered, listed, called)] == ["complete"] * 3
         refused = await client.ask("tools/list", _meta={**STATELESS_META, VERSION_KEY: "2031-01-01"})
         supported = refused["error"]["data"]["supported"]
         assert (refused["error"]["code"], supported) == (-32022, [*MODERN_PROTOCOL_VERSIONS])
@@ -152,7 +153,7 @@ def test_a_turn_is_waited_for_by_its_handle_and_reports_its_progress(durable: st
         gate.open()
         assert (await waiting)[0]["text"] == "tea"
         both = await client.call("wait", handles=[turn["handle"]] * 2, any=True)
-        assert [one["status"] for one in both] == ["done", "done"]
+        assert [view["status"] for view in both] == ["done", "done"]
 
     play(durable, scene, gate.provider, quick=QUICK)
 
@@ -160,9 +161,9 @@ def test_a_turn_is_waited_for_by_its_handle_and_reports_its_progress(durable: st
 def test_children_of_one_call_have_a_handle_each_and_a_refused_fork_is_an_error(durable: str) -> None:
     async def scene(host: ActorSystem, client: McpClient) -> None:
         turns = await client.call("fork", prompt="tea", count=3, key="k1")
-        assert len({one["agent"] for one in turns}) == 3
+        assert len({turn["agent"] for turn in turns}) == 3
         again = await client.call("fork", prompt="tea", count=3, key="k1")
-        assert [one["handle"] for one in again] == [one["handle"] for one in turns]
+        assert [turn["handle"] for turn in again] == [turn["handle"] for turn in turns]
         first = await client.call("fork", prompt="tea", name="kid")
         there = await client.call("fork", prompt="tea", name="kid")
         assert (there["handle"], there["existed"]) == (first["handle"], True)
@@ -200,8 +201,8 @@ def test_a_fork_of_a_busy_agent_has_a_handle_before_the_child_is_born(durable: s
 def test_what_needs_a_host_is_not_asked_without_one(durable: str) -> None:
     async def scene(server: McpDoor) -> None:
         client = McpClient(server)
-        for name, given in (("fork", {"prompt": "tea"}), ("merge", {"agent": "kid", "child": "kid"})):
-            assert "nothing was done" in await client.call(name, **given, key="k1")
+        for name, arguments in (("fork", {"prompt": "tea"}), ("merge", {"agent": "kid", "child": "kid"})):
+            assert "nothing was done" in await client.call(name, **arguments, key="k1")
 
     with opened(durable, OfflineProvider()) as (host, access):
         host.root.fork(name="kid")
@@ -254,9 +255,9 @@ def test_a_call_that_waits_for_a_decision_is_shown_and_decided(durable: str) -> 
         assert [await client.call("decide", **decided) for _ in range(2)] == [True, False]
         assert (await client.call("wait", handles=[turn["handle"]]))[0]["text"] == "done"
         said = await client.call("history", agent=host.root.uuid)
-        [call] = [one["calls"] for one in said if "calls" in one]
+        [call] = [message["calls"] for message in said if "calls" in message]
         assert call == [{"id": asks["call"].split("/")[1], "tool": "launch", "arguments": '{"what": "tea"}'}]
-        [result] = [one for one in said if one["kind"] == "tool_result"]
+        [result] = [message for message in said if message["kind"] == "tool_result"]
         assert (result["id"], result["tool"], result["text"]) == (call[0]["id"], "launch", "launched tea")
 
     play(durable, scene, ScriptedProvider(answer), tools=[launch], approvals="ask")
@@ -275,12 +276,12 @@ def test_a_history_and_a_difference_show_what_was_called_and_how_it_ended(durabl
     async def scene(host: ActorSystem, client: McpClient) -> None:
         kid = await client.call("fork", prompt="go", name="kid")
         await client.call("wait", handles=[kid["handle"]])
-        found = await client.call("diff", a=host.root.uuid, b="kid")
-        for messages in (await client.call("history", agent="kid"), found["b"]["messages"]):
-            [reply] = [one for one in messages if "calls" in one]
+        diff = await client.call("diff", a=host.root.uuid, b="kid")
+        for messages in (await client.call("history", agent="kid"), diff["b"]["messages"]):
+            [reply] = [message for message in messages if "calls" in message]
             assert reply["calls"][0]["arguments"].startswith('{"what": "tea')
             assert (len(reply["calls"][0]["arguments"]), reply["cut"], reply["text"]) == (4_000, True, "")
-            [result] = [one for one in messages if one["kind"] == "tool_result"]
+            [result] = [message for message in messages if message["kind"] == "tool_result"]
             assert (result["tool"], result["is_error"], result["text"]) == ("weigh", True, "no scales for tea")
             assert "cut" not in result
 
@@ -292,11 +293,11 @@ def test_a_turn_that_a_budget_holds_goes_on_with_a_grant(durable: str) -> None:
         turn = await client.call("fork", prompt="tea", budget={"tokens": 0})
         assert turn["status"] == "waiting_for_budget"
         for _ in range(2):
-            told = await client.call("grant", agent=turn["agent"], tokens=9_999, key="k")
-            assert told["granted"] == {"tokens": 9_999}
-        while (told := await client.call("wait", handles=[turn["handle"]]))[0]["status"] == "waiting_for_budget":
+            granted = await client.call("grant", agent=turn["agent"], tokens=9_999, key="k")
+            assert granted["granted"] == {"tokens": 9_999}
+        while (turns := await client.call("wait", handles=[turn["handle"]]))[0]["status"] == "waiting_for_budget":
             await asyncio.sleep(0.01)  # until the host has heard of the grant
-        assert told[0]["status"] == "done"
+        assert turns[0]["status"] == "done"
 
     play(durable, scene)
 
@@ -306,9 +307,9 @@ def test_what_is_said_is_merged_once_under_a_key(durable: str) -> None:
         kid = await client.call("fork", prompt="tea", name="kid")
         merge = {"agent": host.root.uuid, "child": "kid", "key": "k1"}
         assert [await client.call("merge", **merge) for _ in range(2)] == [await client.call("merge", **merge)] * 2
-        assert [one.kind for one in host.root.history()].count("merge") == 1
-        found = await client.call("diff", a=host.root.uuid, b=kid["agent"])
-        assert [found["a"]["messages"][-1]["kind"], found["b"]["messages"][0]["kind"]] == ["merge", "fork"]
+        assert [message.kind for message in host.root.history()].count("merge") == 1
+        diff = await client.call("diff", a=host.root.uuid, b=kid["agent"])
+        assert [diff["a"]["messages"][-1]["kind"], diff["b"]["messages"][0]["kind"]] == ["merge", "fork"]
 
     play(durable, scene)
 
@@ -316,7 +317,7 @@ def test_what_is_said_is_merged_once_under_a_key(durable: str) -> None:
 def test_only_agents_below_can_be_reached_and_others_are_as_strangers(durable: str) -> None:
     async def scene(host: ActorSystem, client: McpClient) -> None:
         listed = (await client.call("agents"))["result"]
-        assert [(one["name"], one["parent"]) for one in listed] == [("team", None), ("kid", host.agent("team").uuid)]
+        assert [(row["name"], row["parent"]) for row in listed] == [("team", None), ("kid", host.agent("team").uuid)]
         turn = await client.call("fork", prompt="tea")
         assert host.agent(turn["agent"]).parent == host.agent("team")
         boss = host.agent("boss").uuid
@@ -328,9 +329,11 @@ def test_only_agents_below_can_be_reached_and_others_are_as_strangers(durable: s
             ("wait", {"handles": [f"{boss}/t2"]}),
             ("history", {"agent": boss[:6]}),
         )
-        for name, given in calls:
-            told = await client.call(name, **given)
-            assert any(words in told for words in ("nobody is called", "There is no agent", "No agent is named")), told
+        for name, arguments in calls:
+            answer = await client.call(name, **arguments)
+            assert any(words in answer for words in ("nobody is called", "There is no agent", "No agent is named")), (
+                answer
+            )
         assert (await client.call("prompt", agent="nobody-here", text="x")).replace("nobody-here", "boss") == (
             await client.call("prompt", agent="boss", text="x")
         )
@@ -350,7 +353,7 @@ def test_a_door_that_only_reads_offers_nothing_else(new_sqlite: Callable[[], str
 
         async def run() -> None:
             client = McpClient(mcp_server(access, read_only=True))
-            names = {one["name"] for one in (await client.ask("tools/list"))["tools"]}
+            names = {tool["name"] for tool in (await client.ask("tools/list"))["tools"]}
             assert names == {"wait", "agents", "history", "diff", "find"}
             assert "Unknown tool" in (await client.ask("tools/call", name="kill", arguments={}))["error"]["message"]
 
@@ -380,10 +383,10 @@ WRONG: tuple[tuple[str, Any], ...] = (
 def test_wrong_arguments_are_errors_that_change_nothing(new_sqlite: Callable[[], str]) -> None:
     async def scene(host: ActorSystem, client: McpClient) -> None:
         host.root.fork(name="kid")
-        for name, given in WRONG:
-            answer = await client.ask("tools/call", name=name, arguments=given)
-            assert answer["isError"], (name, given, answer)
-            assert "Internal error" not in answer["content"][0]["text"], (name, given)
+        for name, arguments in WRONG:
+            answer = await client.ask("tools/call", name=name, arguments=arguments)
+            assert answer["isError"], (name, arguments, answer)
+            assert "Internal error" not in answer["content"][0]["text"], (name, arguments)
         assert (await client.call("agents", under=None))["more"] == 0  # models give null for what they leave out
         assert (len(host.agents()), host.agent("kid").mails()) == (2, [])
 
@@ -409,11 +412,11 @@ def test_of_calls_whose_answers_are_lost_each_is_done_once(durable: str) -> None
     async def scene(host: ActorSystem, access: Access) -> None:
         client, lost, heard = McpClient(mcp_server(access)), 0, dict[int, Any]()
         for number in range(24):
-            name, given = ("prompt", {"agent": "kid", "text": f"p{number}"})
+            name, arguments = ("prompt", {"agent": "kid", "text": f"p{number}"})
             if number % 3 == 0:
-                name, given = ("fork", {"prompt": f"f{number}", "name": f"n{number}"})
+                name, arguments = ("fork", {"prompt": f"f{number}", "name": f"n{number}"})
             while number not in heard:
-                answer = await client.call(name, **given, key=f"k{number}")
+                answer = await client.call(name, **arguments, key=f"k{number}")
                 if chance.random() < 0.5:
                     heard[number] = answer["handle"]
                     continue
@@ -423,9 +426,9 @@ def test_of_calls_whose_answers_are_lost_each_is_done_once(durable: str) -> None
         assert (lost > 8, len(set(heard.values()))) == (True, 24)
         waiting = [each["status"] for each in await client.call("wait", handles=list(heard.values()))]
         assert waiting == ["done"] * 24
-        said = [one.content for one in host.agent("kid").history() if one.kind == "user"]
+        said = [message.content for message in host.agent("kid").history() if message.kind == "user"]
         assert sorted(said) == sorted(f"p{number}" for number in range(24) if number % 3)
-        assert sorted(one.name or "" for one in host.agents()) == sorted(
+        assert sorted(record.name or "" for record in host.agents()) == sorted(
             ["", "kid", *(f"n{n}" for n in range(0, 24, 3))]
         )
 

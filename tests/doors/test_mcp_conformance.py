@@ -21,11 +21,11 @@ MISSING = {
 
 def node() -> str:
     """A node that the suite runs on."""
-    found = shutil.which("node")
-    said = subprocess.run([found, "--version"], capture_output=True, text=True).stdout if found else "v0"
-    if found is None or int(said[1:].partition(".")[0]) < 22:
+    program = shutil.which("node")
+    said = subprocess.run([program, "--version"], capture_output=True, text=True).stdout if program else "v0"
+    if program is None or int(said[1:].partition(".")[0]) < 22:
         pytest.skip("the suite needs node 22")
-    return found
+    return program
 
 
 @pytest.mark.thorough("installs a package of npm with many others, and runs 32 scenarios")
@@ -44,6 +44,6 @@ def test_a_door_passes_the_conformance_suite(request: pytest.FixtureRequest) -> 
             output, _ = await asyncio.wait_for(process.communicate(), 120)
             return output.decode()
 
-    told = asyncio.run(run())
-    passed, failed = (set(re.findall(rf"^{sign} ([\w-]+):", told, re.MULTILINE)) for sign in "✓✗")
-    assert (len(passed), failed) == (23, MISSING), told[-3000:]
+    output = asyncio.run(run())
+    passed, failed = (set(re.findall(rf"^{sign} ([\w-]+):", output, re.MULTILINE)) for sign in "✓✗")
+    assert (len(passed), failed) == (23, MISSING), output[-3000:]

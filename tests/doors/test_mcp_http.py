@@ -60,16 +60,16 @@ def test_a_request_is_answered_by_its_response(durable: str) -> None:
             async with client.post(url, data=BytesIO(data), headers=headers(**more)) as response:
                 return response.status, await response.json() if response.content_type == "application/json" else None
 
-        status, told = await post(request("tools/call", name="agents", arguments={}))
-        assert (status, told["id"], len(told["result"]["structuredContent"]["result"])) == (200, 1, 1)
+        status, answer = await post(request("tools/call", name="agents", arguments={}))
+        assert (status, answer["id"], len(answer["result"]["structuredContent"]["result"])) == (200, 1, 1)
         for wrong in (b"no json", [request("ping")]):  # no known client sends a batch, which one version allows
             assert (await post(wrong))[0] == 400
         for version, expected in (("1999-01-01", 400), (LATEST_HANDSHAKE_VERSION, 200)):
-            status, told = await post(request("ping"), **{"MCP-Protocol-Version": version})
-            assert (status, "error" in told) == (expected, expected == 400)
+            status, answer = await post(request("ping"), **{"MCP-Protocol-Version": version})
+            assert (status, "error" in answer) == (expected, expected == 400)
         modern = {"MCP-Protocol-Version": LATEST_MODERN_VERSION, "Mcp-Method": "tools/list"}
-        status, told = await post(request("tools/list", _meta=STATELESS_META), **modern)
-        assert (status, told["result"]["resultType"]) == (200, "complete")
+        status, answer = await post(request("tools/list", _meta=STATELESS_META), **modern)
+        assert (status, answer["result"]["resultType"]) == (200, "complete")
         assert (await post({"jsonrpc": "2.0", "method": "notifications/initialized"})) == (202, None)
         assert (await post(b" " * (MOST_BODY + 1)))[0] == 413
         for refused, foreign in ((401, {"Authorization": "Bearer no"}), (403, {"Origin": "http://evil.example"})):
@@ -85,7 +85,7 @@ def test_a_request_is_answered_by_its_response(durable: str) -> None:
 
 @pytest.mark.parametrize(
     ("version", "status"),
-    [*((one, 200) for one in HANDSHAKE_PROTOCOL_VERSIONS), ("", 200), (LATEST_MODERN_VERSION, 404)],
+    [*((version, 200) for version in HANDSHAKE_PROTOCOL_VERSIONS), ("", 200), (LATEST_MODERN_VERSION, 404)],
 )
 def test_a_method_that_nobody_knows_is_an_error_in_an_answer_for_clients_that_shook_hands(
     new_sqlite: Callable[[], str], version: str, status: int

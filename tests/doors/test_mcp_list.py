@@ -36,17 +36,17 @@ def test_a_verb_that_says_what_it_gives_is_a_tool_with_both_schemas() -> None:
         kid.reply(timeout=DEADLINE)
         [find] = VERBS
         assert find.listed()["inputSchema"]["required"] == ["agent"]
-        found = find.call(Access.of(system), {"agent": "kid", "text": "TEA"})
-        assert [hit["kind"] for hit in found["value"]["found"]] == ["user", "assistant"]
-        assert "Where is the tea?" in found["text"]
-        Draft202012Validator(find.listed()["outputSchema"]).validate(found)
+        result = find.call(Access.of(system), {"agent": "kid", "text": "TEA"})
+        assert [hit["kind"] for hit in result["value"]["found"]] == ["user", "assistant"]
+        assert "Where is the tea?" in result["text"]
+        Draft202012Validator(find.listed()["outputSchema"]).validate(result)
 
 
 def test_the_list_comes_to_a_client_as_the_tools_say_it() -> None:
     async def scene() -> list[dict[str, Any]]:
         with ActorSystem.open(":memory:", OfflineProvider()) as system:
-            found = await McpClient(mcp_server(Access.of(system))).ask("tools/list")
-        return list(found["tools"])
+            listed = await McpClient(mcp_server(Access.of(system))).ask("tools/list")
+        return list(listed["tools"])
 
     assert asyncio.run(scene()) == [*(ACTS[name].listed() for name in OFFERED), *(verb.listed() for verb in VERBS)]
 

@@ -36,17 +36,17 @@ async def fork(client: McpClient, prompt: str, **meta: Any) -> Any:
 
 async def over(client: McpClient, task: str) -> Any:
     """A task once it is no more at work."""
-    while (told := await client.ask("tasks/get", taskId=task, _meta=META))["status"] == "working":
+    while (state := await client.ask("tasks/get", taskId=task, _meta=META))["status"] == "working":
         await asyncio.sleep(0.01)
-    return told
+    return state
 
 
 def test_the_id_of_a_task_is_the_handle_of_its_turn(new_sqlite: Callable[[], str]) -> None:
     gate = Gate("built")
 
     async def scene(host: ActorSystem, client: McpClient) -> None:
-        found = await client.ask("server/discover", _meta=META)
-        assert found["capabilities"]["extensions"] == {TASKS: {}}
+        discovered = await client.ask("server/discover", _meta=META)
+        assert discovered["capabilities"]["extensions"] == {TASKS: {}}
         task = await fork(client, "Build.")
         assert (task["resultType"], task["status"], task["ttlMs"]) == ("task", "working", None)
         gate.open()
@@ -77,9 +77,9 @@ def test_a_call_that_asks_is_a_question_which_the_client_may_answer(new_sqlite: 
         assert (await over(client, task))["status"] == "input_required"
         allowed = {call: {"action": "accept", "content": {"allow": True}}}
         assert "error" not in await client.ask("tasks/update", taskId=task, inputResponses=allowed, _meta=META)
-        while (told := await over(client, task))["status"] == "input_required":
+        while (finished := await over(client, task))["status"] == "input_required":
             await asyncio.sleep(0.01)
-        assert told["result"]["structuredContent"]["text"] == "done"
+        assert finished["result"]["structuredContent"]["text"] == "done"
 
     play(new_sqlite(), scene, ScriptedProvider(answer))
 
@@ -102,8 +102,8 @@ def test_a_client_that_does_not_say_so_gets_a_turn_and_so_does_each_without_the_
     new_sqlite: Callable[[], str],
 ) -> None:
     async def scene(host: ActorSystem, client: McpClient) -> None:
-        told = await fork(client, "Build.", **STATELESS_META)
-        assert told["structuredContent"]["status"] == "done"
+        result = await fork(client, "Build.", **STATELESS_META)
+        assert result["structuredContent"]["status"] == "done"
 
     async def without(host: ActorSystem, client: McpClient) -> None:
         assert "structuredContent" in await fork(client, "Build.")

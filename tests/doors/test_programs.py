@@ -41,7 +41,7 @@ class Home:
     def host(self) -> int:
         """The pid of the host that runs the agents."""
         with suppress(Exception), Client.open(self.database) as client:
-            return 0 if (found := client.host()) is None else found.pid
+            return 0 if (host := client.host()) is None else host.pid
         return 0
 
     def awaited_host(self) -> int:
@@ -57,9 +57,11 @@ class Home:
         """What agents were prompted with, in order."""
         with Client.open(self.database) as client:
             every = [
-                one for agent in client.read(registry.every) for one in scrollback_of(client, agent.uuid).latest(10_000)
+                message
+                for agent in client.read(registry.every)
+                for message in scrollback_of(client, agent.uuid).latest(10_000)
             ]
-        own = {(one.agent_uuid, one.id): one.content for one in every if one.kind == "user"}
+        own = {(message.agent_uuid, message.id): message.content for message in every if message.kind == "user"}
         return sorted(own.values())
 
 
@@ -107,13 +109,13 @@ class Door:
         pipe.write(json.dumps(message).encode() + b"\n")
         pipe.flush()
 
-    def call(self, tool: str, /, **given: Any) -> Any:
+    def call(self, tool: str, /, **arguments: Any) -> Any:
         if not self._number:
             self.ask("initialize", **HELLO)
-        answer = self.ask("tools/call", name=tool, arguments=given)
+        answer = self.ask("tools/call", name=tool, arguments=arguments)
         assert not answer.get("isError"), answer
-        told = answer["structuredContent"]
-        return told["result"] if set(told) == {"result"} else told
+        content = answer["structuredContent"]
+        return content["result"] if set(content) == {"result"} else content
 
     def end(self) -> int:
         """Close its input; return its exit status."""
@@ -170,7 +172,7 @@ def test_a_door_whose_host_is_killed_starts_another_one_and_turns_go_on(home: Ho
         assert left["status"] == "working"
         os.kill(first := home.awaited_host(), signal.SIGKILL)
         again = client.call("wait", handles=[done["handle"], left["handle"]], seconds=45)
-        assert [one["status"] for one in again] == ["done", "done"]
+        assert [turn["status"] for turn in again] == ["done", "done"]
         assert home.host() not in (0, first)
         assert client.call("fork", prompt="tea", name="a", key="k1")["handle"] == done["handle"]
         assert client.end() == 0
@@ -199,11 +201,11 @@ def test_a_call_whose_door_is_killed_is_done_once(home: Home) -> None:
 
 
 def test_two_doors_that_start_at_once_have_one_host(home: Home) -> None:
-    with door(home) as one, door(home) as other:
-        for each in (one, other):
+    with door(home) as first, door(home) as other:
+        for each in (first, other):
             each.say({"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": HELLO})
             each.say({"jsonrpc": "2.0", "id": 0, "method": "tools/call", "params": {"name": "agents", "arguments": {}}})
-        roots = [each.call("agents")["result"][0]["agent"] for each in (one, other)]
+        roots = [each.call("agents")["result"][0]["agent"] for each in (first, other)]
         assert roots[0] == roots[1]
         with Client.open(home.database) as client:
             assert [host.state for host in client.hosts()] == ["runs"]
@@ -214,9 +216,9 @@ def test_by_http_the_official_client_comes_in_with_the_token(home: Home) -> None
     from mcp.client.streamable_http import streamable_http_client
 
     async def scene(url: str, token: str) -> None:
-        for given, status in (({}, 401), ({"Authorization": f"Bearer {token}x"}, 401)):
+        for sent, status in (({}, 401), ({"Authorization": f"Bearer {token}x"}, 401)):
             async with httpx2.AsyncClient(timeout=PATIENCE) as stranger:
-                assert (await stranger.post(url, json={}, headers=given)).status_code == status
+                assert (await stranger.post(url, json={}, headers=sent)).status_code == status
         async with (
             httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE) as http,
             streamable_http_client(url, http_client=http) as streams,
@@ -333,8 +335,8 @@ def test_whatever_a_client_sends_a_door_goes_on(home: Home) -> None:
 
 @pytest.mark.thorough("ten hosts are killed")
 def test_three_doors_outlive_ten_hosts(home: Home) -> None:
-    with door(home) as one, door(home) as two, door(home) as three:
-        doors = (one, two, three)
+    with door(home) as first, door(home) as two, door(home) as three:
+        doors = (first, two, three)
         for number in range(10):
             home.kill_host()
             for place, each in enumerate(doors):

@@ -38,8 +38,8 @@ TRIP = {
 Page = tuple[int, str]
 
 
-def asks(**given: Any) -> tuple[str, dict[str, Any]]:
-    return ("ask_person", {"question": "Which <seats>?", **given})
+def asks(**arguments: Any) -> tuple[str, dict[str, Any]]:
+    return ("ask_person", {"question": "Which <seats>?", **arguments})
 
 
 class Door:

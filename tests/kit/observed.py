@@ -79,8 +79,8 @@ ASKED: Mapping[str, tuple[str, Mapping[str, object]]] = {
 
 def ask(system: ActorSystem) -> None:
     """Let the team ask a person."""
-    for count, (name, (called, given)) in enumerate(ASKED.items(), 1):
-        system.agent(name).prompt(f"@{called} {json.dumps(given)}")
+    for count, (name, (called, arguments)) in enumerate(ASKED.items(), 1):
+        system.agent(name).prompt(f"@{called} {json.dumps(arguments)}")
         while len(system.questions.pending()) < count:
             time.sleep(0.1)
 

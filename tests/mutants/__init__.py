@@ -102,8 +102,8 @@ MUTANTS = (
     Mutant(
         "the result of a merge is the first answer",
         "agent/turn/merging.py",
-        "for one in reversed(news) if",
-        "for one in news if",
+        "for message in reversed(news) if",
+        "for message in news if",
     ),
     Mutant(
         "rewind ignores inherited marks",
@@ -252,7 +252,7 @@ MUTANTS = (
         "lost wake-up in wait",
         "agent/waits.py",
         "if waiter.wait.agents is not None and uuid in waiter.pending:",
-        "if waiter.wait.agents is not None and uuid in waiter.found:",
+        "if waiter.wait.agents is not None and uuid in waiter.results:",
     ),
     Mutant(
         "barrier skipped",
@@ -287,8 +287,8 @@ MUTANTS = (
     Mutant(
         "orphans stay with the dead",
         "records/lives/deaths.py",
-        "adopted = {one.agent: one.by for one in decisions",
-        "adopted = {one.agent: family[one.agent].supervisor or one.by for one in decisions",
+        "adopted = {decision.agent: decision.by for decision in decisions",
+        "adopted = {decision.agent: family[decision.agent].supervisor or decision.by for decision in decisions",
     ),
     Mutant("a retry writes twice", "store/journal.py", "        results.clear()\n", "        results[:] = results\n"),
     Mutant(
@@ -337,8 +337,8 @@ MUTANTS = (
     Mutant(  # the host and the unit both look at the clock
         "timers fire a second early",
         "system/host/due_timers.py",
-        "due: list[Due] = [one for one in found if one.due_at <= now]",
-        "due: list[Due] = [one for one in found if one.due_at <= now + 1000]",
+        "due: list[Due] = [timer for timer in upcoming if timer.due_at <= now]",
+        "due: list[Due] = [timer for timer in upcoming if timer.due_at <= now + 1000]",
         (Edit("records/mail/timers.py", "or self.now < seen.due_at:", "or self.now + 1000 < seen.due_at:"),),
     ),
     Mutant(
@@ -350,8 +350,8 @@ MUTANTS = (
     Mutant(
         "a host that begins forgets its timers",
         "system/host/supervision.py",
-        "self._follow_others(found.version))\n        self.look_at_timers()\n\n    def stop",
-        "self._follow_others(found.version))\n\n    def stop",
+        "self._follow_others(survey.version))\n        self.look_at_timers()\n\n    def stop",
+        "self._follow_others(survey.version))\n\n    def stop",
     ),
 )
 """All of them."""

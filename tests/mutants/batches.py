@@ -61,8 +61,8 @@ BATCH_MUTANTS = (
     Mutant(
         "a request is sent again whose connection broke",
         "agent/turn/machine.py",
-        "(Kind.RETRY, told, {**data, **kept}))",
-        "(Kind.RETRY, told, data))",
+        "(Kind.RETRY, failure, {**data, **kept}))",
+        "(Kind.RETRY, failure, data))",
         test=_KEPT,
     ),
     Mutant(

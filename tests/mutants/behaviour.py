@@ -17,8 +17,8 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "the same call gets its first result again",
         "agent/turn/record.py",
-        "found[call.id] = recorded[made[key]]",
-        "found[call.id] = recorded[0]",
+        "by_call[call.id] = recorded[made[key]]",
+        "by_call[call.id] = recorded[0]",
         test=_RECORD,
     ),
     Mutant(
@@ -168,20 +168,20 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "a trial goes on from the end of a history that has grown",
         "behaviour/driver.py",
-        "        records = [_record(one.trial, unused_uuid(self._system)) for one in born]\n",
-        "        records = [_record(one.trial, unused_uuid(self._system)) for one in born]\n"
-        "        for one in born:\n"
-        "            history = self._system.handle(one.start.of).history(all=True)\n"
-        "            one.start = one.start._replace(at=history[-1].id)\n",
+        "        records = [_record(entry.trial, unused_uuid(self._system)) for entry in born]\n",
+        "        records = [_record(entry.trial, unused_uuid(self._system)) for entry in born]\n"
+        "        for entry in born:\n"
+        "            history = self._system.handle(entry.start.of).history(all=True)\n"
+        "            entry.start = entry.start._replace(at=history[-1].id)\n",
     ),
     Mutant(
         "a trial has the settings of now",
         "behaviour/driver.py",
-        "        records = [_record(one.trial, unused_uuid(self._system)) for one in born]\n",
-        "        records = [_record(one.trial, unused_uuid(self._system)) for one in born]\n"
-        "        for one in born:\n"
-        "            now = self._system.handle(one.start.of).context().settings\n"
-        "            one.start = one.start._replace(settings={**now, **one.start.settings})\n",
+        "        records = [_record(entry.trial, unused_uuid(self._system)) for entry in born]\n",
+        "        records = [_record(entry.trial, unused_uuid(self._system)) for entry in born]\n"
+        "        for entry in born:\n"
+        "            now = self._system.handle(entry.start.of).context().settings\n"
+        "            entry.start = entry.start._replace(settings={**now, **entry.start.settings})\n",
     ),
     Mutant(
         "a plan draws from another seed each time",
@@ -221,8 +221,8 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "a sample without a verdict counts as a pass",
         "behaviour/rates.py",
-        "[one for one in samples if one is not None] for case",
-        "[1.0 if one is None else one for one in samples] for case",
+        "[sample for sample in samples if sample is not None] for case",
+        "[1.0 if sample is None else sample for sample in samples] for case",
         test=_REGRESSIONS,
     ),
     Mutant(
@@ -242,8 +242,8 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "a difference has the position of the replay",
         "behaviour/differences.py",
-        'found.append(Difference(one.position, "arguments"',
-        'found.append(Difference(other.position, "arguments"',
+        'differences.append(Difference(call.position, "arguments"',
+        'differences.append(Difference(other.position, "arguments"',
         test=_REPLAYS,
     ),
     Mutant(
@@ -277,15 +277,15 @@ BEHAVIOUR_MUTANTS = (
     Mutant(
         "the last request of a typed turn counts twice",
         "behaviour/turns.py",
-        "        if one.may_cost and ((spent",
+        "        if message.may_cost and ((spent",
         "        if ((spent",
         test=_TURNS,
     ),
     Mutant(
         "the verdicts of another check are reported",
         "behaviour/replays.py",
-        "is_of_another = told.by != by and",
-        "is_of_another = told.by == by and",
+        "is_of_another = judgement.by != by and",
+        "is_of_another = judgement.by == by and",
         test=_REGRESSIONS,
     ),
     Mutant(

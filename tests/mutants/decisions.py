@@ -21,8 +21,8 @@ DECISION_MUTANTS = (
     Mutant(
         "a request that is held leaves without the words",
         "agent/turn/tool_steps.py",
-        "    if told and isinstance(state.hold, Held):",
-        "    if not told and isinstance(state.hold, Held):",
+        "    if has_words and isinstance(state.hold, Held):",
+        "    if not has_words and isinstance(state.hold, Held):",
         test=_WAYS,
     ),
     Mutant(
@@ -42,8 +42,8 @@ DECISION_MUTANTS = (
     Mutant(
         "a wait is forgotten by who goes on with the turn",
         "agent/turn/machine.py",
-        "    told: tuple[Effect, ...] = (Answer(event.caller, True), *questions, *waiting)",
-        "    told: tuple[Effect, ...] = (Answer(event.caller, True), *questions)",
+        "    effects: tuple[Effect, ...] = (Answer(event.caller, True), *questions, *waiting)",
+        "    effects: tuple[Effect, ...] = (Answer(event.caller, True), *questions)",
         test=_WAYS,
     ),
     Mutant(
@@ -98,8 +98,8 @@ DECISION_MUTANTS = (
     Mutant(
         "nobody hears of a summary that failed",
         "agent/turn/compaction.py",
-        "    told = answers_of_compaction(state, error)\n",
-        "    told = ()\n",
+        "    effects = answers_of_compaction(state, error)\n",
+        "    effects = ()\n",
         test=_WAYS,
     ),
     Mutant(
@@ -196,8 +196,8 @@ DECISION_MUTANTS = (
     Mutant(
         "siblings that are not restarted stay children",
         "../supervisors/supervisor.py",
-        "    lost = {one.agent for one in stop} - {one.agent for one in start}",
-        "    lost = {one.agent for one in stop} - {one.agent for one in stop}",
+        "    lost = {member.agent for member in stop} - {member.agent for member in start}",
+        "    lost = {member.agent for member in stop} - {member.agent for member in stop}",
         test=_EXIT,
     ),
     Mutant(

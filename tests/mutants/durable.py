@@ -43,8 +43,8 @@ DURABLE_MUTANTS = (
     Mutant(
         "a turn that comes no further goes on a fourth time",
         "agent/boot.py",
-        "    return [one.uuid for one in cut_off if not (resume and one.cut_offs < MOST_CUT_OFFS)]",
-        "    return [one.uuid for one in cut_off if not (resume and one.cut_offs <= MOST_CUT_OFFS)]",
+        "    return [origin.uuid for origin in cut_off if not (resume and origin.cut_offs < MOST_CUT_OFFS)]",
+        "    return [origin.uuid for origin in cut_off if not (resume and origin.cut_offs <= MOST_CUT_OFFS)]",
         test=_CUT_OFF,
     ),
     Mutant(
@@ -100,8 +100,8 @@ DURABLE_MUTANTS = (
     Mutant(
         "the uuids that a call has drawn are part of it",
         "system/handles/commands/forks.py",
-        "        siblings = [[one.name, one.prompt] for one in asked.children]",
-        "        siblings = [[one.uuid, one.name, one.prompt] for one in asked.children]",
+        "        siblings = [[child.name, child.prompt] for child in asked.children]",
+        "        siblings = [[child.uuid, child.name, child.prompt] for child in asked.children]",
         test=_KEYS,
     ),
     Mutant(
@@ -143,13 +143,13 @@ DURABLE_MUTANTS = (
     Mutant(
         "a copy that is imported beside its original has its keys",
         "records/transfer/graft.py",
-        '        if self.uuids[given["scope"]] != given["scope"]:\n            return None\n        agent',
+        '        if self.uuids[fields["scope"]] != fields["scope"]:\n            return None\n        agent',
         "        agent",
         (
             Edit(
                 "records/transfer/graft.py",
-                '            given["scope"], given["key"], agent,',
-                '            self.uuids[given["scope"]], given["key"], agent,',
+                '            fields["scope"], fields["key"], agent,',
+                '            self.uuids[fields["scope"]], fields["key"], agent,',
             ),
         ),
         test="tests/records/test_transfer.py",
@@ -193,8 +193,8 @@ DURABLE_MUTANTS = (
     Mutant(
         "a wait names turns in the order of the prompts",
         "records/mail/asked.py",
-        "    return [one for one in ended if one in turns]",
-        "    known = set(ended)\n    return [one for one in turns if one in known]",
+        "    return [turn for turn in ended if turn in turns]",
+        "    known = set(ended)\n    return [turn for turn in turns if turn in known]",
         test=_PROGRAMS,
     ),
     Mutant(
@@ -306,15 +306,15 @@ DURABLE_MUTANTS = (
     Mutant(
         "a program that asks for a verb does it whenever it is called",
         "programs/acts.py",
-        "    frame = acting_frame.get()\n    if frame is not None and (given",
-        "    frame = None\n    if frame is not None and (given",
+        "    frame = acting_frame.get()\n    if frame is not None and (names",
+        "    frame = None\n    if frame is not None and (names",
         test=_PROGRAMS,
     ),
     Mutant(
         "what a program grants is not what it asks for",
         "agent/builtin_calls/programs.py",
-        "name: given[name] for name in UNITS if given.get(name)",
-        "name: given[name] + 1 for name in UNITS if given.get(name)",
+        "name: arguments[name] for name in UNITS if arguments.get(name)",
+        "name: arguments[name] + 1 for name in UNITS if arguments.get(name)",
         test=_PROGRAMS,
     ),
 )

@@ -13,8 +13,8 @@ KILLING_MUTANTS = (
     Mutant(
         "what a killed agent held is kept",
         _DEATHS,
-        "locked.lock_dying(tx, dead, list(dict.fromkeys((*told, top, *asking))), doomed.counting)",
-        "locked.lock_dying(tx, dead, list(dict.fromkeys((*told, top, *asking))), ())",
+        "locked.lock_dying(tx, dead, list(dict.fromkeys((*hearers, top, *asking))), doomed.counting)",
+        "locked.lock_dying(tx, dead, list(dict.fromkeys((*hearers, top, *asking))), ())",
         test=_BRANCH,
     ),
     Mutant(
@@ -109,7 +109,7 @@ KILLING_MUTANTS = (
     Mutant(
         "agent 0 can be killed with its branch",
         "records/lives/signals.py",
-        "            raise refusal_of(top, told.refusal)\n        why = End(Cause.KILLED",
+        "            raise refusal_of(top, delivered.refusal)\n        why = End(Cause.KILLED",
         "            pass\n        why = End(Cause.KILLED",
     ),
     Mutant(

@@ -111,8 +111,8 @@ LATER_MUTANTS = (
     Mutant(
         "a model reminds itself every minute",
         "agent/builtin_calls/timers.py",
-        "prompt=prompt, least=LEAST_APART, **given",
-        "prompt=prompt, **given",
+        "prompt=prompt, least=LEAST_APART, **when",
+        "prompt=prompt, **when",
         test="tests/system/test_timers.py",
     ),
     Mutant(

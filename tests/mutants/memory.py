@@ -156,22 +156,22 @@ MEMORY_MUTANTS = (
     Mutant(
         "tools that were found before an undo stay found",
         "records/log/log.py",
-        "                yield from (one for one in reversed(log._finds) if low < one.id <= upper)",
-        "                yield from (one for one in reversed(log._finds) if one.id <= upper)",
+        "                yield from (find for find in reversed(log._finds) if low < find.id <= upper)",
+        "                yield from (find for find in reversed(log._finds) if find.id <= upper)",
         test="tests/agent/test_found_tools.py",
     ),
     Mutant(
         "a summary forgets the tools that were found",
         "agent/turn/compaction.py",
-        "    found = {FOUND_NAMES: [*plan.found]} if plan.found else {}",
-        "    found: dict[str, object] = {}",
+        "    found_names = {FOUND_NAMES: [*plan.found_tools]} if plan.found_tools else {}",
+        "    found_names: dict[str, object] = {}",
         test="tests/agent/test_found_tools.py",
     ),
     Mutant(
         "tools that were found come in the order of their names",
         "agent/toolbox.py",
-        "        shown = [name for name in found.shown if",
-        "        shown = [name for name in sorted(found.shown) if",
+        "        shown = [name for name in found_tools.shown if",
+        "        shown = [name for name in sorted(found_tools.shown) if",
         test="tests/agent/test_toolbox.py",
     ),
     Mutant(
@@ -184,8 +184,8 @@ MEMORY_MUTANTS = (
     Mutant(
         "a result refers to a tool that is gone",
         "agent/turn/request.py",
-        "for one in named_in(message.data) if one not in gone)",
-        "for one in named_in(message.data))",
+        "for missing in named_in(message.data) if missing not in gone)",
+        "for missing in named_in(message.data))",
         test="tests/providers/test_found_tools.py",
     ),
     Mutant(
@@ -205,19 +205,19 @@ MEMORY_MUTANTS = (
     Mutant(
         "a summary repeats the skills that it keeps",
         "agent/turn/skills.py",
-        "            found.pop(name, None)\n            found[name] =",
-        "            found[f'{name}{message.id}'] =",
+        "            texts.pop(name, None)\n            texts[name] =",
+        "            texts[f'{name}{message.id}'] =",
         (
-            Edit("agent/turn/skills.py", 'found |= {kept["name"]: kept for kept', "found |= {str(kept): kept for kept"),
-            Edit("agent/turn/skills.py", 'found[one["sha256"], ""] = one["message"]', "pass"),
+            Edit("agent/turn/skills.py", 'texts |= {kept["name"]: kept for kept', "texts |= {str(kept): kept for kept"),
+            Edit("agent/turn/skills.py", 'loaded[kept["sha256"], ""] = kept["message"]', "pass"),
         ),
         test="tests/system/test_skills.py",
     ),
     Mutant(
         "a prune takes the files of pinned skills",
         "records/messages/blobs.py",
-        "    for one in skills if isinstance(skills, list) else ():\n        yield from hashes_in(one)",
-        "    for one in ():\n        yield from hashes_in(one)",
+        "    for skill in skills if isinstance(skills, list) else ():\n        yield from hashes_in(skill)",
+        "    for skill in ():\n        yield from hashes_in(skill)",
         test="tests/system/test_skills.py",
     ),
     Mutant(
@@ -244,7 +244,7 @@ MEMORY_MUTANTS = (
     Mutant(
         "the files of a skill are laid out as the database has them",
         "tools/workspace/skill_files.py",
-        '    if data is None or sha256(data).hexdigest() != one["sha256"]:',
+        '    if data is None or sha256(data).hexdigest() != entry["sha256"]:',
         "    if data is None:",
         test="tests/tools/test_skill_files.py",
     ),
@@ -272,8 +272,8 @@ MEMORY_MUTANTS = (
     Mutant(
         "a skill that was refused is before the model",
         "system/skills.py",
-        'pinned(one.manifest, one.source) | ({"off": True} if off else {}) for one in picked]',
-        "pinned(one.manifest, one.source) for one in picked]",
+        'pinned(skill.manifest, skill.source) | ({"off": True} if off else {}) for skill in picked]',
+        "pinned(skill.manifest, skill.source) for skill in picked]",
         test="tests/verbs/test_skills_verb.py",
     ),
     Mutant(
@@ -307,7 +307,7 @@ MEMORY_MUTANTS = (
     Mutant(
         "the budget of a kind replaces the one that was asked for",
         "agent/turn/kinds.py",
-        'return tighter(parse_budget(kind["budget"]), given) if',
+        'return tighter(parse_budget(kind["budget"]), budget) if',
         'return parse_budget(kind["budget"]) if',
         test="tests/system/test_kinds.py",
     ),
@@ -335,7 +335,7 @@ MEMORY_MUTANTS = (
     Mutant(
         "a query finds what the parent has said after the fork",
         "records/log/words.py",
-        "        end = one.fork_message_id if end is None else min(end, one.fork_message_id)",
+        "        end = ancestor.fork_message_id if end is None else min(end, ancestor.fork_message_id)",
         "        end = None",
         test="tests/system/test_words.py",
     ),

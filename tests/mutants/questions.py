@@ -81,15 +81,15 @@ QUESTION_MUTANTS = (
     Mutant(
         "a question that waits no more counts as answered",
         "records/log/told.py",
-        "        if one.how != VOID:",
-        "        if one.how != EXPIRED or True:",
+        "        if call.how != VOID:",
+        "        if call.how != EXPIRED or True:",
         test=_SENDING,
     ),
     Mutant(
         "nobody hears of a default",
         "records/log/told.py",
-        "        if one.how != VOID:",
-        "        if one.how not in (VOID, EXPIRED):",
+        "        if call.how != VOID:",
+        "        if call.how not in (VOID, EXPIRED):",
         test=_SENDING,
     ),
 )

@@ -70,8 +70,8 @@ SPENDING_MUTANTS = (
     Mutant(
         "a reply that broke off costs nothing",
         "agent/costs.py",
-        'if one.kind in SPENDING and one.data.get("usage") is not None]',
-        'if one.kind == "assistant" and one.data.get("usage") is not None]',
+        'if message.kind in SPENDING and message.data.get("usage") is not None',
+        'if message.kind == "assistant" and message.data.get("usage") is not None',
         test=_LABELS,
     ),
     Mutant(

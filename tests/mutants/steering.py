@@ -163,14 +163,14 @@ STEERING_MUTANTS = (
     Mutant(
         "what a request has cost that was cut off is forgotten",
         "agent/turn/machine.py",
-        "        return kind, told, spent_data(spent)",
-        "        return kind, told, NO_DATA",
+        "        return kind, reason, spent_data(spent)",
+        "        return kind, reason, NO_DATA",
         test=_MACHINE,
     ),
     Mutant(
         "a value is taken though words wait",
         "agent/turn/tool_steps.py",
-        "call.name == GIVE_RESULT and told and",
+        "call.name == GIVE_RESULT and has_words and",
         "call.name == GIVE_RESULT and False and",
         test=_MACHINE,
     ),
@@ -188,7 +188,7 @@ STEERING_MUTANTS_OF_HOSTS = (
     Mutant(
         "who waits for a word is forgotten as its agent moves",
         "system/host/processes.py",
-        "receipts=tuple((mail, one) for mail, some in receipts.items() for one in some)",
+        "receipts=tuple((mail, caller) for mail, some in receipts.items() for caller in some)",
         "receipts=()",
     ),
 )

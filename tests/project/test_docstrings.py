@@ -142,10 +142,10 @@ RIDDLES = {
 @pytest.mark.parametrize("words", RIDDLES)
 def test_docstrings_that_name_no_noun_become_fewer(words: str) -> None:
     """Name the thing: not "what it has" but "the rows of the agent"."""
-    found = [
+    riddles = [
         f"{path}:{line}: {text.partition(chr(10))[0]}"
         for path in MODULES.values()
         for line, text in docstrings(parsed(path))
         if re.search(words, text)
     ]
-    assert len(found) <= RIDDLES[words], found
+    assert len(riddles) <= RIDDLES[words], riddles

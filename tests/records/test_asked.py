@@ -41,13 +41,13 @@ def last(agent: str, prompt: int, host: str = HOST) -> EndAsked:
 
 def ended(arena: Arena, asker: str = "boss") -> list[tuple[str, int]]:
     every = {AskedTurn("mast", 1), AskedTurn("sail", 1), AskedTurn("sail", 2)}
-    return [(one.agent, one.prompt) for one in arena.store.read(lambda tx: turns_over(tx, asker, every))]
+    return [(turn.agent, turn.prompt) for turn in arena.store.read(lambda tx: turns_over(tx, asker, every))]
 
 
 def test_two_turns_that_end_at_one_moment_on_two_hosts_are_numbered_one_after_the_other(arena: Arena) -> None:
     arena.start()
     verdicts = meet(arena.one, last("mast", 1), arena.other, last("sail", 2, OTHER), arena.waits)
-    assert all(isinstance(one, Committed) for one in verdicts)
+    assert all(isinstance(verdict, Committed) for verdict in verdicts)
     assert ended(arena) == [("mast", 1), ("sail", 2)]
     assert arena.other.store.runs == arena.other.journal.statistics().batches  # it has waited, and nothing ran again
     write_alone(arena.store, last("sail", 2, OTHER))  # it was resumed, and has ended again
@@ -57,12 +57,12 @@ def test_two_turns_that_end_at_one_moment_on_two_hosts_are_numbered_one_after_th
 def test_a_death_ends_what_was_asked_of_the_dead_and_forgets_what_they_ask(arena: Arena) -> None:
     arena.start()
     verdicts = meet(arena.one, last("mast", 1), arena.other, WriteDeath("sail", OTHER, "a storm", 9), arena.waits)
-    assert all(isinstance(one, Committed) for one in verdicts)
+    assert all(isinstance(verdict, Committed) for verdict in verdicts)
     assert ended(arena) == [("mast", 1), ("sail", 1), ("sail", 2)]
     write_alone(arena.store, Ask("boss", "mast", "again", 9, {}))
     write_alone(arena.store, WriteDeath("boss", HOST, "a wave", 9))
     assert ended(arena) == []
-    assert [one for one in check(arena.store) if one.invariant == "asked"] == []
+    assert [violation for violation in check(arena.store) if violation.invariant == "asked"] == []
 
 
 class _Late(EndAsked):
@@ -109,11 +109,11 @@ def test_an_end_at_the_moment_in_which_a_program_is_parked_counts_once(arena: Ar
     arena.start()
     park = Park("boss", BOSS, TURNS, need, None)
     verdicts = meet(arena.one, park, arena.other, last("sail", 2, OTHER), arena.waits)
-    assert all(isinstance(one, Committed) for one in verdicts)
+    assert all(isinstance(verdict, Committed) for verdict in verdicts)
     assert parked(arena) in {1: [(-1, 1), (0, 1)], 2: [(1, 0)], 3: [(2, 0)]}[need]
     if need > 1:
         woken = [write_alone(arena.store, end) for end in (last("mast", 1), last("sail", 1, OTHER))]
-        assert [isinstance(one, Woken) for one in woken] == [need == 2, need == 3]
+        assert [isinstance(unit, Woken) for unit in woken] == [need == 2, need == 3]
         assert parked(arena) == (-1, 1)
     write_alone(arena.store, Unpark("boss", BOSS))
     assert parked(arena) == (0, 1)

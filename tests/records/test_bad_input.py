@@ -130,8 +130,8 @@ def test_what_can_be_no_database_is_refused_and_no_password_told(place: str) -> 
 
 def test_a_log_that_quotes_somebody_moves_no_cursor_and_begins_no_line() -> None:
     record = logging.LogRecord("ikigai_actors", logging.ERROR, "", 0, "%s", (f"{ESCAPE}\n{PROMPT}",), None)
-    told = HarmlessFormatter().format(record)
-    assert told == f"\\x1b]0;title\\x07 {PROMPT.strip()}"
+    line = HarmlessFormatter().format(record)
+    assert line == f"\\x1b]0;title\\x07 {PROMPT.strip()}"
 
 
 def test_the_log_of_the_application_is_for_its_user_alone(tmp_path: Path) -> None:
@@ -253,14 +253,14 @@ def test_errors_about_two_agents_name_both(database: str) -> None:
     with ActorSystem.open(database, OfflineProvider()) as system:
         lead = system.root.fork(name="lead")
         kid, other = lead.fork(name="kid"), system.root.fork(name="other")
-        for act, told in (
+        for act, message in (
             (lambda: lead.merge(lead), "Agent lead cannot merge itself: an agent merges those"),
             (lambda: kid.merge(lead), "Agent lead is not below kid: an agent merges those"),
             (lambda: other.merge(kid), "Agent kid is not below other: an agent merges those"),
             (lambda: lead.adopt(lead), "Agent lead cannot adopt itself: no agent is below itself"),
             (lambda: kid.adopt(lead), "Agent lead is above agent kid: no agent is below itself"),
         ):
-            with pytest.raises((NotBelow, BadInput), match=told):
+            with pytest.raises((NotBelow, BadInput), match=message):
                 act()
         kid.set_budget({"tokens": 10})
         with pytest.raises(BadInput, match="Agent kid descends from agent lead and has a budget of its own"):
@@ -269,10 +269,10 @@ def test_errors_about_two_agents_name_both(database: str) -> None:
 
 def test_a_label_that_no_database_holds_is_named_once(database: str) -> None:
     with ActorSystem.open(database, OfflineProvider()) as system:
-        for labels, told in (
+        for labels, message in (
             ({"a": "x\0"}, "The label 'a' holds a NUL character at 1"),
             ({"a": "\ud800"}, "The label 'a' holds half of a character"),
             ({"a\0": "x"}, "The key of a label holds a NUL character at 1"),
         ):
-            with pytest.raises(BadInput, match=told):
+            with pytest.raises(BadInput, match=message):
                 system.root.fork(labels=labels)

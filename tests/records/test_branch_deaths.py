@@ -37,8 +37,8 @@ class OneByOne(Unit):
 
     def write(self, tx: Transaction, locked: LockedRows) -> LifecycleChange:
         family = branch(tx, TOP)
-        gone = {uuid for uuid, one in family.items() if one.status is Status.DEAD}
-        order = cascade(TOP, {uuid: one.supervisor for uuid, one in family.items()}, gone)
+        gone = {uuid for uuid, relative in family.items() if relative.status is Status.DEAD}
+        order = cascade(TOP, {uuid: relative.supervisor for uuid, relative in family.items()}, gone)
         done = end_agents(tx, locked, family, order, End(Cause.KILLED, "enough"), NOW, (TOP,))
         turn = locked[TOP].turn
         tx.run(
@@ -80,7 +80,7 @@ def grow(seed: int, number: int, url: str = ":memory:") -> Store:
     leads = ways(living, parents, set(names) - living)
     store.write(lambda tx: tx.run("mark_ways", uuids=sorted(leads)))
     write_alone(store, SetBudget("root", Budget(tokens=100_000)))
-    for name in (one for one in names if one in living):
+    for name in (child for child in names if child in living):
         if draw.random() < 0.15:
             write_alone(store, SetBudget(name, Budget(tokens=1_000)))
         if draw.random() < 0.15:

@@ -26,7 +26,7 @@ def bear(store: Store, parent: str, limit: int, *, at: int = 1, is_set: bool = F
 def test_each_branch_is_counted_by_itself_and_agent_0_counts_all(store: Store) -> None:
     plant(store, a="root", b="root", a1="a", a2="a1", a3="a")
     change(store, "a1", "status = 'dead', ended_at = 1, exit_cause = 'killed'")
-    assert [record(store, one).branch for one in ("root", "a", "a2")] == [None, "a", "a"]
+    assert [record(store, agent).branch for agent in ("root", "a", "a2")] == [None, "a", "a"]
     assert record(store, bear(store, "b", 2)).branch == "b"
     with pytest.raises(TooManyAgents, match=r"fewer than 3 agents live in the branch of a \(the usual limit\)"):
         bear(store, "a2", 3)  # a, a2, a3

@@ -70,7 +70,7 @@ def test_a_prune_deletes_definitions_that_no_message_no_build_and_no_living_host
         pass
     with ActorSystem.open(durable, script, tools=[price("In dollars.")], approvals="ask") as system:
         store = system._store
-        eventually(lambda: [bool(one.former) for one in system.approvals.pending()] == [True], "a new question")
+        eventually(lambda: [bool(call.former) for call in system.approvals.pending()] == [True], "a new question")
         ended = "DELETE FROM builds WHERE id NOT IN (SELECT build FROM hosts WHERE ended_at IS NULL)"
         store.write(lambda tx: sql(tx, ended))
         assert len(rows(store, "SELECT digest FROM definitions WHERE name = 'price'")) == 3

@@ -64,7 +64,7 @@ def test_mail_for_later_is_a_timer_of_the_recipient(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "said"),
     [
         ({"recipient": 5}, "Expected an agent, or its uuid, name or prefix; got 5"),
         ({"body": " "}, "Expected a mail that says something"),
@@ -73,12 +73,12 @@ def test_mail_for_later_is_a_timer_of_the_recipient(desk: Desk) -> None:
         ({"at": "yesterday"}, "Expected"),
     ],
 )
-def test_what_cannot_be_sent_is_refused_before_a_unit_is_made(given: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_sent_is_refused_before_a_unit_is_made(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(BadInput, match=said):
-        delivery(**{"sender": None, "recipient": "ben", "body": "tea", "now": 5, **given})
+        delivery(**{"sender": None, "recipient": "ben", "body": "tea", "now": 5, **arguments})
 
 
 def test_a_handle_and_a_whole_uuid_are_not_looked_up() -> None:
     uuid = "0123456789abcdefghijkl"
-    for given in (uuid, type("Handle", (), {"uuid": uuid})()):
-        assert isinstance(delivery(None, given, "tea", 5), Send)
+    for recipient in (uuid, type("Handle", (), {"uuid": uuid})()):
+        assert isinstance(delivery(None, recipient, "tea", 5), Send)

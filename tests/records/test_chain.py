@@ -57,8 +57,8 @@ def test_an_agent_that_appends_goes_on_from_the_hash_of_its_head(store: Store) -
     desk = Desk(store)
     desk.accepts(append("a", 1, 2))
     desk.accepts(append("a", 3))
-    told = says("a", 1, 2, 3)
-    assert hashes(store, "a") == {n: by_hand(EMPTY_HASH, *told[:n]) for n in (1, 2, 3)}
+    lines = says("a", 1, 2, 3)
+    assert hashes(store, "a") == {n: by_hand(EMPTY_HASH, *lines[:n]) for n in (1, 2, 3)}
 
 
 def test_appends_of_one_transaction_follow_one_another(store: Store) -> None:
@@ -99,9 +99,9 @@ def test_a_session_has_the_hashes_of_its_histories(store: Store) -> None:
         kid.clear()
         kid.prompt("three").get(timeout=60)
         system.root.fork("four", at=2).reply(timeout=60)
-        for agent in (system.agent(one.uuid) for one in system.agents()):
+        for agent in (system.agent(record.uuid) for record in system.agents()):
             before = EMPTY_HASH
-            stored = {n: h for one in (system.root.uuid, agent.uuid) for n, h in hashes(system._store, one).items()}
+            stored = {n: h for uuid in (system.root.uuid, agent.uuid) for n, h in hashes(system._store, uuid).items()}
             for message in agent.history(all=True):
                 before = by_hand(before, message)
                 assert message.agent_uuid != agent.uuid or stored[message.id] == before
@@ -137,7 +137,7 @@ def test_sound_logs_have_no_problem_in_whatever_order_they_come(order: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("place", "found"),
+    ("place", "expected"),
     [
         (0, [Problem("missing", "a", 1), Problem("missing", "a", 1)]),  # "c" inherits it as well
         (1, [Problem("missing", "a", 2), Problem("missing", "a", 2)]),
@@ -146,10 +146,10 @@ def test_sound_logs_have_no_problem_in_whatever_order_they_come(order: str) -> N
         (5, [Problem("missing", "c", 2)]),
     ],
 )
-def test_a_message_that_is_gone_is_missing(place: int, found: list[Problem]) -> None:
+def test_a_message_that_is_gone_is_missing(place: int, expected: list[Problem]) -> None:
     rows = family()
     del rows[place]
-    assert problems(rows) == found
+    assert problems(rows) == expected
 
 
 @pytest.mark.parametrize("column", [2, 3, 4, 5, 6])
@@ -159,9 +159,9 @@ def test_a_message_that_was_changed_is_named(column: int, order: str) -> None:
         rows = family()
         rows[place] = (*row[:column], {5: 7, 6: bytes(32)}.get(column, "x"), *row[column + 1 :])
         ordered = [row for uuid in order for row in rows if row[0] == uuid]
-        found = problems(ordered)
-        assert Problem("altered", row[0], row[1]) in found
-        assert column == 6 or len(found) == 1
+        wrong = problems(ordered)
+        assert Problem("altered", row[0], row[1]) in wrong
+        assert column == 6 or len(wrong) == 1
 
 
 def test_two_messages_that_were_exchanged_are_named(store: Store) -> None:

@@ -41,7 +41,7 @@ def test_a_signal_a_death_and_a_name_are_changes_since_then_and_not_since_later(
     desk.write(Rename("b", "bee", 9))
     desk.write(SendSignal("c", Signal.KILL, NOW, reason="over"))
     later = changes(desk, stopped.version)
-    assert {one.uuid: (one.status, one.end, one.name) for one in later.agents} == {
+    assert {agent.uuid: (agent.status, agent.end, agent.name) for agent in later.agents} == {
         "b": (Status.RUNNING, None, "bee"),
         "c": (Status.DEAD, End(Cause.KILLED, "over"), None),
     }
@@ -54,9 +54,9 @@ def test_int_marks_the_open_turns_of_agents_that_its_sender_does_not_run(desk: D
     desk.write(SendSignal("a", Signal.INT, NOW, host=HOST))
     assert changes(desk, start).agents == []
     desk.write(SendSignal("a", Signal.INT, NOW))
-    assert [(one.uuid, one.interrupted) for one in changes(desk, start).agents] == [("a", 1)]
+    assert [(agent.uuid, agent.interrupted) for agent in changes(desk, start).agents] == [("a", 1)]
     desk.write(append("a", 2, turn=0))
-    assert [(one.uuid, one.interrupted) for one in changes(desk, start).agents] == [("a", 0)]
+    assert [(agent.uuid, agent.interrupted) for agent in changes(desk, start).agents] == [("a", 0)]
 
 
 def test_int_without_an_open_turn_marks_the_oldest_prompt_of_agents_that_its_sender_does_not_run(desk: Desk) -> None:
@@ -66,14 +66,14 @@ def test_int_without_an_open_turn_marks_the_oldest_prompt_of_agents_that_its_sen
     desk.write(SendSignal("a", Signal.INT, NOW, host=HOST))
     assert changes(desk, start).agents == []
     desk.write(SendSignal("a", Signal.INT, NOW, spread=True))
-    assert {one.uuid: (one.interrupted, one.prompt) for one in changes(desk, start).agents} == {
+    assert {agent.uuid: (agent.interrupted, agent.prompt) for agent in changes(desk, start).agents} == {
         "a": (0, 1),
         "b": (1, 0),
     }
-    marked = {(one.agent, one.text) for one in desk.store.read(new_prompts) if one.interrupted}
+    marked = {(prompt.agent, prompt.text) for prompt in desk.store.read(new_prompts) if prompt.interrupted}
     assert marked == {("a", "one")}
     desk.write(SendSignal("a", Signal.INT, NOW))
-    assert [one.prompt for one in changes(desk, start).agents if one.uuid == "a"] == [2]
+    assert [agent.prompt for agent in changes(desk, start).agents if agent.uuid == "a"] == [2]
     before = changes(desk, 0).version
     desk.write(SendSignal("a", Signal.INT, NOW))  # all of them are marked
     assert changes(desk, before).agents == []

@@ -54,7 +54,7 @@ def test_what_many_dead_had_is_ended_with_them_and_what_others_have_is_not(desk:
     assert [(mail.sender, mail.kind) for mail in every(store, "d")] == [("n4", "exit")]
     [summary] = every(store, "a")
     assert (summary.sender, f"{number} agents died at once" in summary.body) == ("n0", True)
-    assert store.read(lambda tx: [*check_budgets(tx, {one.uuid: one for one in registry.every(tx)})]) == []
+    assert store.read(lambda tx: [*check_budgets(tx, {record.uuid: record for record in registry.every(tx)})]) == []
 
 
 @pytest.mark.parametrize("at_once", [False, True])

@@ -19,11 +19,11 @@ class Tree:
     """Of each agent the whole history: who wrote each message, and its number."""
 
     def lineage(self, agent: int) -> list[Ancestor]:
-        by_uuid: Mapping[str, Ancestor] = {one.uuid: one for one in self.parents}
-        found = [self.parents[agent]]
-        while (above := found[-1].parent_uuid) is not None:
-            found.append(by_uuid[above])
-        return found
+        by_uuid: Mapping[str, Ancestor] = {parent.uuid: parent for parent in self.parents}
+        line = [self.parents[agent]]
+        while (above := line[-1].parent_uuid) is not None:
+            line.append(by_uuid[above])
+        return line
 
 
 @st.composite
@@ -46,9 +46,9 @@ def trees(draw: st.DrawFn) -> Tree:
 def test_two_histories_part_where_their_copies_first_differ(tree: Tree, data: st.DataObject) -> None:
     a, b = (data.draw(st.integers(0, len(tree.logs) - 1)) for _ in range(2))
     first, second = tree.logs[a], tree.logs[b]
-    same = [one == other for one, other in zip(first, second, strict=False)]
+    same = [message == other for message, other in zip(first, second, strict=False)]
     common = same.index(False) if False in same else len(same)
     holder = first[common - 1][0] if common else None
-    found = merge_base(tree.lineage(a), len(first), tree.lineage(b), len(second))
-    assert found == MergeBase(common, holder)
-    assert merge_base(tree.lineage(b), len(second), tree.lineage(a), len(first)) == found
+    base = merge_base(tree.lineage(a), len(first), tree.lineage(b), len(second))
+    assert base == MergeBase(common, holder)
+    assert merge_base(tree.lineage(b), len(second), tree.lineage(a), len(first)) == base

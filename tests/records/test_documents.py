@@ -49,7 +49,7 @@ def test_a_clean_relative_path_is_taken(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "message"),
     [
         ("", "empty"),
         ("/etc/passwd", "absolute"),
@@ -72,8 +72,8 @@ def test_a_clean_relative_path_is_taken(path: str) -> None:
         ("茶" * 171, "513"),
     ],
 )
-def test_any_other_path_is_refused_and_told_why(path: str, told: str) -> None:
-    with pytest.raises(BadInput, match=told):
+def test_any_other_path_is_refused_and_told_why(path: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
         check_path(path)
 
 
@@ -165,12 +165,12 @@ def test_a_text_may_be_empty_and_as_long_as_the_limit_in_bytes(documents: Docume
     for body in ("", "x" * DOCUMENT_LIMIT, "é" * (DOCUMENT_LIMIT // 2)):
         documents.write("plan.md", body)
         assert documents.read("plan.md").body == body
-    for body, told in (
+    for body, message in (
         ("x" * (DOCUMENT_LIMIT + 1), "1,048,577"),
         ("é" * (DOCUMENT_LIMIT // 2 + 1), "1,048,578"),
         ("\0", "NUL"),
     ):
-        with pytest.raises(BadInput, match=told):
+        with pytest.raises(BadInput, match=message):
             documents.write("plan.md", body)
     assert len(documents.log("plan.md")) == 3
 

@@ -44,6 +44,6 @@ def test_the_result_of_an_agent_is_whole_in_the_mail_of_its_end_whoever_dies_wit
 
 def test_each_survivor_is_told_of_those_that_it_outlives() -> None:
     dead = {f"{place:02}": KILLED for place in range(22)}
-    told = {"b": ["00"], "c": ["00"], "a": [uuid for uuid in dead if uuid != "00"]}
-    mails = exit_mails(dead, told, dict.fromkeys(dead), str)
+    hearers = {"b": ["00"], "c": ["00"], "a": [uuid for uuid in dead if uuid != "00"]}
+    mails = exit_mails(dead, hearers, dict.fromkeys(dead), str)
     assert [(mail.recipient, mail.sender) for mail in mails] == [("b", "00"), ("c", "00"), ("a", "21")]

@@ -30,8 +30,8 @@ def all_hashes(store: Store) -> dict[tuple[str, int], str]:
 
 def in_file(file: Path) -> dict[tuple[str, int], str]:
     """The hashes of the agents of a file, without those of origins."""
-    messages = [one for one in lines(file) if one["record"] == "message" and not one["agent"].startswith("origin:")]
-    return {(one["agent"], one["id"]): one["hash"] for one in messages}
+    messages = [line for line in lines(file) if line["record"] == "message" and not line["agent"].startswith("origin:")]
+    return {(message["agent"], message["id"]): message["hash"] for message in messages}
 
 
 def imported(url: str, file: Path) -> Imported:
@@ -82,12 +82,16 @@ def test_hashes_are_made_again_from_where_the_uuid_of_another_is_told(tmp_path: 
     here, there = all_hashes(store), in_file(tmp_path / "1")
     store.close()
     now = {place: here[done.renewed[place[0]], place[1]] for place in there}
-    told = [one for one in lines(tmp_path / "1") if one.get("kind") == "fork" and one["agent"].startswith("origin:")]
-    births = sum(one["hash"] is not None and one["data"].get("child") in done.renewed for one in told)
+    forks = [
+        line for line in lines(tmp_path / "1") if line.get("kind") == "fork" and line["agent"].startswith("origin:")
+    ]
+    births = sum(line["hash"] is not None and line["data"].get("child") in done.renewed for line in forks)
     assert done.rehashed - births == sum(now[place] != stored for place, stored in there.items()) > 0
     assert all(now[top.uuid, position] != there[top.uuid, position] for position in range(fork + 1, head + 1))
-    origin = [one for one in lines(tmp_path / "1") if one["record"] == "message" and one["agent"].startswith("origin:")]
-    inherited = {one["hash"] for one in origin if one["id"] <= fork}
+    origin = [
+        line for line in lines(tmp_path / "1") if line["record"] == "message" and line["agent"].startswith("origin:")
+    ]
+    inherited = {line["hash"] for line in origin if line["id"] <= fork}
     assert None not in inherited
     assert inherited <= set(here.values())
 
@@ -96,8 +100,8 @@ def test_the_receipt_names_the_agents_as_they_were_and_as_they_are(tmp_path: Pat
     with ActorSystem.open(url := new_sqlite(), provider()) as system:
         top = family(system)
         system.export(top, tmp_path / "1")
-    told = run("--database", url, "import", str(tmp_path / "1")).stdout
-    assert f"of them have other uuids than in the file ({top.uuid} is " in told
+    output = run("--database", url, "import", str(tmp_path / "1")).stdout
+    assert f"of them have other uuids than in the file ({top.uuid} is " in output
     receipt = json.loads(run("--database", url, "import", "--json", str(tmp_path / "1")).stdout)
     assert receipt["renewed"][top.uuid] == receipt["top"]
     assert receipt["rehashed"] > 0
@@ -114,13 +118,13 @@ def test_what_was_left_out_keeps_the_hash_of_what_stood_there(tmp_path: Path, ne
         root = system.root.uuid
         system.export(kid, tmp_path / "1", from_clear=True)
     assert b"secret" not in (tmp_path / "1").read_bytes()
-    omitted = [one for one in lines(tmp_path / "1") if one.get("kind") == "omitted"]
-    assert [one["hash"] for one in omitted] == [stored[root, one["id"]] for one in omitted] != []
+    omitted = [line for line in lines(tmp_path / "1") if line.get("kind") == "omitted"]
+    assert [line["hash"] for line in omitted] == [stored[root, line["id"]] for line in omitted] != []
     assert verify_log.main(str(tmp_path / "1")) == 0
     imported(url := new_sqlite(), tmp_path / "1")
     with ActorSystem.open(url, provider()) as system:
         assert check(system._store) == []
-        assert {one["hash"] for one in omitted} <= set(all_hashes(system._store).values())
+        assert {line["hash"] for line in omitted} <= set(all_hashes(system._store).values())
         ask(system.agent("kid"), "And now?")
         system.export("kid", tmp_path / "2")
         system.export(system.root, tmp_path / "3")  # the one that stands for the agent outside is in it
@@ -145,7 +149,7 @@ def spoiled(records: Records, **fields: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         ({"content": "gum"}, "expected the hash of message 3 of .* to be that of its history; it is another one"),
         ({"created_at": 5}, "expected the hash of message 3"),
@@ -155,21 +159,21 @@ def spoiled(records: Records, **fields: Any) -> None:
         ({"hash": "zz"}, "expected hash to be 64 hexadecimal digits, got 'zz'"),
     ],
 )
-def test_a_wrong_hash_refuses_a_file_with_its_line(tmp_path: Path, fields: dict[str, Any], told: str) -> None:
+def test_a_wrong_hash_refuses_a_file_with_its_line(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
     with ActorSystem.open(MEMORY, provider()) as system:
         ask(system.root, "tea")
         ask(system.root, "coffee")
         system.export(system.root, tmp_path / "1")
         records = lines(tmp_path / "1")
         spoiled(records, **fields)
-        kinds = [one.pop("record") for one in records]
+        kinds = [record.pop("record") for record in records]
         (tmp_path / "1").write_bytes(b"".join(file_lines(zip(kinds[:-1], records[:-1], strict=True))))
         place = next(
             number
             for number, line in enumerate((tmp_path / "1").read_bytes().splitlines(), 1)
             if json.loads(line).get("id") == 3
         )
-        with pytest.raises(ImportRefused, match=f"line {place}: {told}"):
+        with pytest.raises(ImportRefused, match=f"line {place}: {message}"):
             system.import_(tmp_path / "1")
         assert len(system.agents()) == 1
 

@@ -48,11 +48,11 @@ def desk(store: Store) -> Desk:
 
 def built(store: Store) -> dict[str, tuple[str | None, int, int]]:
     """Parent, layers beneath and frozen layers of each tree."""
-    return {one.agent: (one.parent, one.below, one.upper) for one in store.read(every_tree)}
+    return {tree.agent: (tree.parent, tree.below, tree.upper) for tree in store.read(every_tree)}
 
 
 def test_without_a_directory_that_forks_a_birth_runs_no_statement_about_trees(desk: Desk) -> None:
-    for copied, told in (((), 0), ((BASE,), 1)):
+    for copied, count in (((), 0), ((BASE,), 1)):
         statements: list[str] = []
 
         def work(tx: Transaction, copied: tuple[Copied, ...] = copied, ran: list[str] = statements) -> None:
@@ -63,7 +63,7 @@ def test_without_a_directory_that_forks_a_birth_runs_no_statement_about_trees(de
             locked.settle(tx)
 
         desk.store.write(work)
-        assert any("tree" in one for one in statements) == bool(told)
+        assert any("tree" in statement for statement in statements) == bool(count)
 
 
 def test_a_write_is_noted_in_the_layer_that_it_goes_to(desk: Desk) -> None:
@@ -71,7 +71,7 @@ def test_a_write_is_noted_in_the_layer_that_it_goes_to(desk: Desk) -> None:
     assert written(desk, write("a", 2)) == DIRECTLY
     desk.accepts(bear("a", "child", 3))
     assert [written(desk, write("a", 4)) for _ in range(2)] == [0, 0]
-    assert [one[2:] for one in desk.store.read(every_tree_write)] == [(DIRECTLY, 2), (0, 4)]
+    assert [write[2:] for write in desk.store.read(every_tree_write)] == [(DIRECTLY, 2), (0, 4)]
 
 
 def test_each_turn_that_writes_has_a_layer_of_its_own_where_turns_are_kept(desk: Desk) -> None:

@@ -31,17 +31,17 @@ AGENTS = ("a", "b", "c", "d", "e")
 
 def acts(random: Random, now: int, tx: Transaction) -> Unit:
     """Something that changes rows in place."""
-    one, other = random.sample(AGENTS, 2)
+    actor, other = random.sample(AGENTS, 2)
     timers = sql(tx, "SELECT agent_uuid, id, sender, due_at FROM timers")
     ways: list[Callable[[], Unit]] = [
-        lambda: Rename(one, random.choice(["x", "y", None]), now),
-        lambda: AdoptChild(one, other, now),
-        lambda: SendSignal(one, random.choice([Signal.STOP, Signal.CONT, Signal.TERM]), now, spread=bool(now % 2)),
-        lambda: StopChildren(one, now),
-        lambda: SetSupervision(one, now, intensity=random.randrange(9), policy=random.choice(["stop", "cascade"])),
-        lambda: JoinGroup(one, "team", now),
-        lambda: LeaveGroup(one, "team", now),
-        lambda: SetTimer(one, None, "tea", Appointment(now + 5, random.choice([None, "0 * * * *"]), "UTC"), now),
+        lambda: Rename(actor, random.choice(["x", "y", None]), now),
+        lambda: AdoptChild(actor, other, now),
+        lambda: SendSignal(actor, random.choice([Signal.STOP, Signal.CONT, Signal.TERM]), now, spread=bool(now % 2)),
+        lambda: StopChildren(actor, now),
+        lambda: SetSupervision(actor, now, intensity=random.randrange(9), policy=random.choice(["stop", "cascade"])),
+        lambda: JoinGroup(actor, "team", now),
+        lambda: LeaveGroup(actor, "team", now),
+        lambda: SetTimer(actor, None, "tea", Appointment(now + 5, random.choice([None, "0 * * * *"]), "UTC"), now),
     ]
     if timers:
         agent, number, sender, due = random.choice(timers)
@@ -50,7 +50,7 @@ def acts(random: Random, now: int, tx: Transaction) -> Unit:
             lambda: Fire(DueTimer(agent, number, due, sender), max(now, due)),
         ]
     if random.random() < 0.1:
-        return WriteDeath(one, HOST, "over", now, Cause.CRASHED)
+        return WriteDeath(actor, HOST, "over", now, Cause.CRASHED)
     return random.choice(ways)()
 
 

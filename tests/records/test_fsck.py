@@ -58,9 +58,9 @@ def summary(position: int = 12, **data: int) -> list[str]:
 
 def born_within_a_step(at: int) -> list[str]:
     """The statements that move the fork point of "b", which has two messages."""
-    told = [("root", 9, f'{{"child": "b", "at": {at}}}'), ("b", 9, f'{{"parent": "root", "at": {at}}}')]
+    rows = [("root", 9, f'{{"child": "b", "at": {at}}}'), ("b", 9, f'{{"parent": "root", "at": {at}}}')]
     begins = [message("b", 9, f"id = {at + 1}"), message("b", 10, f"id = {at + 2}")]
-    return [agent("b", f"fork_message_id = {at}"), *(message(*one[:2], f"data = '{one[2]}'") for one in told), *begins]
+    return [agent("b", f"fork_message_id = {at}"), *(message(*row[:2], f"data = '{row[2]}'") for row in rows), *begins]
 
 
 def idle(uuid: str) -> list[str]:
@@ -81,7 +81,7 @@ MERGED = "INSERT INTO merges VALUES ('root', 'a', 11, 15, 1)"
 
 def acts(*ids: str) -> str:
     """The statement that adds a reply of a program to the log of "a"."""
-    calls = [{"id": one, "name": "step", "input": {"args": []}} for one in ids]
+    calls = [{"id": identity, "name": "step", "input": {"args": []}} for identity in ids]
     made = {"model": "lead:", "made_by": f"lead@{'0' * 12}", "tool_calls": calls}
     return more("a", (12, "assistant", json.dumps(made)))
 
@@ -431,18 +431,18 @@ def lawless() -> Iterator[Store]:
 def test_each_violation_is_found_and_is_the_only_one_reported(
     lawless: Store, invariant: Invariant, uuid: str | None, statements: str | list[str]
 ) -> None:
-    given = [statements] if isinstance(statements, str) else statements
+    changes = [statements] if isinstance(statements, str) else statements
 
     def harm(tx: Transaction) -> None:
-        damage_within(tx, *given, hashes=invariant is not Invariant.HASH)
+        damage_within(tx, *changes, hashes=invariant is not Invariant.HASH)
         within = Within(lawless, tx)
         raise Found(check(within), inspect(within, batch=1).violations)
 
     with pytest.raises(Found) as caught:
         lawless.write(harm)
-    found, in_small_batches = caught.value.args
-    assert [(violation.invariant, violation.agent) for violation in found] == [(invariant, uuid)], found
-    assert in_small_batches == found
+    violations, in_small_batches = caught.value.args
+    assert [(violation.invariant, violation.agent) for violation in violations] == [(invariant, uuid)], violations
+    assert in_small_batches == violations
 
 
 @pytest.mark.thorough("the server's statements; every run has them all on a sound database")
@@ -451,8 +451,8 @@ def test_each_violation_is_found_and_is_the_only_one_reported(
 def test_each_violation_is_found_on_a_server(
     family: Store, durable: str, invariant: Invariant, uuid: str | None, statements: str | list[str]
 ) -> None:
-    given = [statements] if isinstance(statements, str) else statements
-    damage(durable, *given, hashes=invariant is not Invariant.HASH)
+    changes = [statements] if isinstance(statements, str) else statements
+    damage(durable, *changes, hashes=invariant is not Invariant.HASH)
     assert [(violation.invariant, violation.agent) for violation in check(family)] == [(invariant, uuid)]
 
 
@@ -482,8 +482,8 @@ def test_several_violations_are_all_reported(family: Store, durable: str) -> Non
         message("root", 8, """data = '{"mark": 5}'"""),
         SECOND_ROOT,
     )
-    found = {(violation.invariant, violation.agent) for violation in check(family)}
-    assert found == {
+    violations = {(violation.invariant, violation.agent) for violation in check(family)}
+    assert violations == {
         (Invariant.AGENT_0, None),
         (Invariant.EPOCH, "g"),
         (Invariant.TURN, "g"),

@@ -129,7 +129,7 @@ def test_logs_are_lists_that_share_what_they_begin_with(steps: list[tuple[str, .
     with closing(open_with_tables("sqlite:///:memory:")) as store:
         for number, (what, name, *more) in enumerate(steps):
             if what == "add":
-                said = [f"{number}.{one}" for one in range(int(more[0]))]
+                said = [f"{number}.{child}" for child in range(int(more[0]))]
                 model.setdefault(name, []).extend(said)
                 add(store, name, *said)
             elif name not in model:

@@ -27,7 +27,7 @@ NO_STORE = cast("Store", None)  # nothing is read here
 
 
 def replay(*ranges: tuple[str, int, int]) -> tuple[ReplayRange, ...]:
-    return tuple(ReplayRange(*one) for one in ranges)
+    return tuple(ReplayRange(*span) for span in ranges)
 
 
 def message(uuid: str, position: int, kind: str, content: str = "", **data: Any) -> Message:
@@ -74,9 +74,9 @@ class Tree:
 
     def stored(self, ranges: tuple[ReplayRange, ...]) -> Iterator[Message]:
         """What the ranges select, as the store's query would."""
-        for one in ranges:
-            for m in self.written[one.agent_uuid]:
-                if one.start_id < m.id and (one.end_id == 0 or m.id <= one.end_id):
+        for span in ranges:
+            for m in self.written[span.agent_uuid]:
+                if span.start_id < m.id and (span.end_id == 0 or m.id <= span.end_id):
                     yield m
 
     def contents(self, uuid: str) -> list[str]:

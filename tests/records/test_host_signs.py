@@ -36,31 +36,31 @@ def time_of(store: Store) -> int:
 def publish(store: Store, ago: int, **signs: PublishedSign) -> None:
     """Write what a host has seen so many milliseconds ago; the times of the signs are counted from now on."""
     now = time_of(store)
-    told = {uuid: sign._replace(at=now + sign.at) for uuid, sign in signs.items()}
-    write_alone(store, PublishSigns(HOST, encode_signs(HostSigns(now - ago, told))))
+    published = {uuid: sign._replace(at=now + sign.at) for uuid, sign in signs.items()}
+    write_alone(store, PublishSigns(HOST, encode_signs(HostSigns(now - ago, published))))
 
 
-def found(store: Store, agent: str) -> Sign:
+def sign_of(store: Store, agent: str) -> Sign:
     return store.read(latest_signs)[agent]
 
 
 def test_what_a_host_tells_counts_for_the_turn_and_for_its_time(working: Store) -> None:
     publish(working, 0, a=PublishedSign(1, -60_000, 40), b=PublishedSign(7, -1_000, 40))
-    told = found(working, "a")
-    assert (60 <= told.seconds < 120, told.tokens) == (True, 40)
-    assert found(working, "b").seconds > 1_000_000
-    assert found(working, "b").tokens is None
+    sign = sign_of(working, "a")
+    assert (60 <= sign.seconds < 120, sign.tokens) == (True, 40)
+    assert sign_of(working, "b").seconds > 1_000_000
+    assert sign_of(working, "b").tokens is None
     publish(working, COUNTS_FOR + 1_000, a=PublishedSign(1, -60_000, 40))
-    assert (found(working, "a").seconds < 120, found(working, "a").tokens) == (True, None)
+    assert (sign_of(working, "a").seconds < 120, sign_of(working, "a").tokens) == (True, None)
     working.write(lambda tx: tx.run("end_host", id=HOST))
-    assert found(working, "a").seconds > 1_000_000
+    assert sign_of(working, "a").seconds > 1_000_000
 
 
 def test_a_message_that_came_later_counts(working: Store) -> None:
     publish(working, 0, a=PublishedSign(1, -60_000, 40))
     now = time_of(working)
     working.write(lambda tx: sql(tx, f"UPDATE messages SET created_at = {now}"))
-    assert found(working, "a").seconds < 30
+    assert sign_of(working, "a").seconds < 30
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_column_that_nobody_can_read_tells_nothing(text: str) -> None:
 def test_of_too_many_those_are_told_whose_replies_come_fastest_and_then_the_latest() -> None:
     signs = {str(number): PublishedSign(1, number, 0) for number in range(MOST_SIGNS + 1)}
     signs["0"] = PublishedSign(1, 0, 5)
-    told = first_signs(signs)
-    assert signs.keys() - told.keys() == {"1"}
-    assert decode_signs(encode_signs(HostSigns(9, told))) == HostSigns(9, told)
+    chosen = first_signs(signs)
+    assert signs.keys() - chosen.keys() == {"1"}
+    assert decode_signs(encode_signs(HostSigns(9, chosen))) == HostSigns(9, chosen)
     assert encode_signs(HostSigns(9)) == ""

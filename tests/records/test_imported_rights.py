@@ -77,7 +77,7 @@ def stranger(file: Path) -> None:
 
 def answers(agent: AgentRef) -> int:
     """How many turns of an agent have ended with an answer."""
-    return sum(one.content == "well" for one in agent.history())
+    return sum(message.content == "well" for message in agent.history())
 
 
 def test_a_prompt_of_a_file_waits_and_its_rules_allow_nothing(machine: Machine, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_prompt_of_a_file_waits_and_its_rules_allow_nothing(machine: Machine, 
         agent.signal(Signal.CONT)
         assert agent.prompt("Go on.").get(timeout=DEADLINE).text == "well"
         eventually(lambda: answers(agent) == 2, "both answers")  # whichever prompt came first
-        [denied, _] = [one.content for one in agent.history() if one.kind == "tool_result"]
+        [denied, _] = [message.content for message in agent.history() if message.kind == "tool_result"]
         assert denied.startswith("This call of shell needs somebody's approval")
         assert machine.ran == []
         assert check(system._store) == []
@@ -122,12 +122,12 @@ def open_turn(file: Path, *rows: dict[str, Any]) -> None:
         system.export(agent, file)
 
     def tell(records: Records) -> None:
-        last = [one for one in records if one["record"] == "message"][-1]
+        last = [record for record in records if record["record"] == "message"][-1]
         calls = {"tool_calls": [{"id": SHELL.id, "name": "shell", "input": dict(SHELL.input)}]}
-        told = ({"kind": "assistant", "data": {"model": "x:y", "stop_reason": "tool_use", **calls}}, *rows)
+        additions = ({"kind": "assistant", "data": {"model": "x:y", "stop_reason": "tool_use", **calls}}, *rows)
         at = records.index(last) + 1
-        records[at:at] = [{**last, "content": "", "id": last["id"] + n, **row} for n, row in enumerate(told, 1)]
-        records[0]["counts"]["message"] += len(told)
+        records[at:at] = [{**last, "content": "", "id": last["id"] + n, **row} for n, row in enumerate(additions, 1)]
+        records[0]["counts"]["message"] += len(additions)
 
     edit(file, tell, lambda records: of(records, "message", kind="configure").update(data={"temperature": 0.5}))
 
@@ -173,11 +173,11 @@ def test_an_agent_may_do_no_more_than_a_child_of_the_one_under_which_it_comes(
         tied = system.import_(tmp_path / "1", under=under)
         assert free.context().settings["tools"] == ["recall", "shell", "send"]
         agents: list[AgentRef] = [tied, *tied.children()]
-        for one in agents:
-            settings = one.context().settings
-            assert [str(rule) for rule in one.rules()] == ["deny shell"]
+        for agent in agents:
+            settings = agent.context().settings
+            assert [str(rule) for rule in agent.rules()] == ["deny shell"]
             assert settings["tools"] == ["shell", "send"]
-            assert one.fork("Look.", at=2).reply(timeout=DEADLINE).text == "well"
+            assert agent.fork("Look.", at=2).reply(timeout=DEADLINE).text == "well"
         assert check(system._store) == []
         trial = system.root.fork(name="trial")
         trial.configure(effects={})
@@ -203,10 +203,12 @@ def test_an_agent_may_fork_no_further_than_a_child_of_the_one_under_which_it_com
         under = system.root.fork(name="under")
         under.configure(max_agents=2)
         tied = system.import_(tmp_path / "1", under=under)
-        most = [one.context().settings.get("max_agents") for one in (free, *free.children(), tied, *tied.children())]
+        most = [
+            agent.context().settings.get("max_agents") for agent in (free, *free.children(), tied, *tied.children())
+        ]
         assert most == [None, 1, 2, 1]
         assert tied.prompt("Fork.").get(timeout=DEADLINE).text == "well"
-        [refused] = [one.content for one in tied.history() if one.kind == "tool_result"]
+        [refused] = [message.content for message in tied.history() if message.kind == "tool_result"]
         assert "A model forks only while fewer than 2 agents live" in refused
         assert check(system._store) == []
 
@@ -230,7 +232,7 @@ def test_rules_of_a_file_that_ask_or_deny_hold_here_and_those_that_allow_do_not(
         assert {str(rule) for rule in below.rules()} == {"deny shell", "deny bash git push *"}
         assert top.set_rule("deny", "more").id == 3
         assert below.prompt("go").get(timeout=DEADLINE).text == "well"
-        [denied] = [one.content for one in below.history() if one.kind == "tool_result"]
+        [denied] = [message.content for message in below.history() if message.kind == "tool_result"]
         assert denied.startswith(f"Rule 1 of agent {top.uuid} denies this call")
         assert check(system._store) == []
 
@@ -244,11 +246,11 @@ def test_what_the_policies_of_an_earlier_program_asked_or_denied_are_rules_here(
         top.fork(name="kid")
         top.configure(temperature=0.6)
         system.export(top, tmp_path / "1")
-    told = [{"shell": "deny", "rm": "ask", "send": "allow", "a b": "deny", "x": "?"}, {"shell": "ask"}]
+    earlier = [{"shell": "deny", "rm": "ask", "send": "allow", "a b": "deny", "x": "?"}, {"shell": "ask"}]
 
     def policies(records: Records) -> None:
-        for number, given in enumerate(told):
-            of(records, "message", number, kind="configure").update(data={"policies": given})
+        for number, policy in enumerate(earlier):
+            of(records, "message", number, kind="configure").update(data={"policies": policy})
 
     edit(tmp_path / "1", policies)
     with machine.open() as system:
@@ -275,8 +277,10 @@ def test_limits_and_options_of_a_file_do_not_count_and_it_says_so(machine: Machi
         under = system.root.fork(name="under")
         under.configure(max_steps=5, stream_retries=0, stuck_after=60)
         tied = system.import_(tmp_path / "1", under=under)
-        told = {one.record.name: dict(one.context().settings) for one in (*free.children(), tied, *tied.children())}
-        assert told == {
+        settings_by_name = {
+            agent.record.name: dict(agent.context().settings) for agent in (*free.children(), tied, *tied.children())
+        }
+        assert settings_by_name == {
             "below": {**kept, "stuck_after": 900},
             "beside": {"stuck_after": 0},
             "top-2": {"max_steps": 5, "stream_retries": 0, "stuck_after": 60},
@@ -350,7 +354,7 @@ def test_the_commands_say_what_a_file_would_bring_before_it_comes(
     printed = session(f"/import --go {file}")
     assert any("Work waits in agent (1 prompt). They begin with their prompts" in line for line in printed)
     looked = run("--database", database := new_sqlite(), "import", "--dry-run", "--json", str(file))
-    told = json.loads(looked.stdout)
-    assert [one["prompts"] for one in told["agents"]] == [1]
+    report = json.loads(looked.stdout)
+    assert [agent["prompts"] for agent in report["agents"]] == [1]
     done = run("--database", database, "import", "--json", str(file))
     assert json.loads(done.stdout)["agents"][0]["status"] == "stopped"

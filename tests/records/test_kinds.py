@@ -88,7 +88,7 @@ def test_no_other_module_lists_kinds_by_trait() -> None:
     named = "\\bKind\\.[A-Z]|" + "|".join(f'"{kind.value}"' for kind in Kind)
     near = re.compile(f"(?s)(?:{named}).{{1,400}}?(?:{named})")  # to parse the others, too, takes twice as long
     others = {name: source for name, source in others.items() if near.search(source)}
-    assert {name: found for name, source in others.items() if (found := list(lists_of_kinds(source)))} == {}
+    assert {name: lists for name, source in others.items() if (lists := list(lists_of_kinds(source)))} == {}
 
 
 def test_a_statement_lists_kinds_only_as_the_index_of_those_that_change_a_view() -> None:

@@ -11,8 +11,8 @@ from ikigai_actors.records.agents.labels import check_labels, joined, labels_in,
 def test_equal_sets_are_one_text_and_other_sets_are_others() -> None:
     assert set_of({"user": "ann", "team": "sales"}) == set_of({"team": "sales", "user": "ann"})
     sets = [{"team": "sales"}, {"team": "Sales"}, {"sales": "team"}, {"team": "sales", "user": "ann"}, {}]
-    assert len({set_id(set_of(one)) for one in sets}) == len(sets)
-    assert [labels_in(set_of(one)) for one in sets] == sets
+    assert len({set_id(set_of(labels)) for labels in sets}) == len(sets)
+    assert [labels_in(set_of(labels)) for labels in sets] == sets
 
 
 def test_the_id_of_a_set_is_the_same_in_every_version() -> None:
@@ -26,7 +26,7 @@ def test_further_labels_go_over_a_set() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ("team=sales", "labels to be a dict"),
         ([("team", "sales")], "labels to be a dict"),
@@ -42,8 +42,8 @@ def test_further_labels_go_over_a_set() -> None:
         ({str(number): "x" for number in range(17)}, "at most 16 labels"),
     ],
 )
-def test_what_is_no_label_is_refused(wrong: Any, told: str) -> None:
-    with pytest.raises(BadInput, match=told):
+def test_what_is_no_label_is_refused(wrong: Any, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
         check_labels(wrong)
 
 

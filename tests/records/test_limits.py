@@ -17,7 +17,7 @@ from ikigai_actors.text import binary_size
 MAIL_PAGE = Path(__file__).parents[2] / "docs" / "build" / "mail.md"
 
 
-def told(function: Callable[..., object]) -> str:
+def docstring_of(function: Callable[..., object]) -> str:
     """What the docstring of a function says."""
     return inspect.getdoc(function) or ""
 
@@ -35,11 +35,11 @@ def test_a_size_is_told_in_the_largest_unit_that_leaves_it_whole(count: int, tex
     ("text", "limit"),
     [
         (SendCall.arguments["body"].description, MAIL_LIMIT),
-        (told(ActorSystem.send), MAIL_LIMIT),
-        (told(AgentRef.send), MAIL_LIMIT),
+        (docstring_of(ActorSystem.send), MAIL_LIMIT),
+        (docstring_of(AgentRef.send), MAIL_LIMIT),
         (MAIL_PAGE.read_text(encoding="utf-8"), MAIL_LIMIT),
         (DocumentWriteCall.arguments["body"].description, DOCUMENT_LIMIT),
-        (told(Documents.write), DOCUMENT_LIMIT),
+        (docstring_of(Documents.write), DOCUMENT_LIMIT),
     ],
     ids=["send", "system.send", "agent.send", "docs/build/mail.md", "document_write", "documents.write"],
 )

@@ -21,7 +21,7 @@ def uuid(start: str) -> str:
 
 
 def uuids(records: list[AgentRecord]) -> list[str]:
-    return [one.uuid for one in records]
+    return [record.uuid for record in records]
 
 
 @pytest.fixture
@@ -47,24 +47,24 @@ def crowd(store: Store) -> Store:
 def test_a_list_begins_with_who_works_and_goes_on_with_who_was_seen_or_born_last(crowd: Store) -> None:
     change(crowd, uuid("k003"), "turn = 1, awake = 1")
     change(crowd, uuid("k004"), "active_at = 1000")
-    found = crowd.read(lambda tx: lists.latest_used(tx, 4))
-    assert uuids(found) == [uuid("k003"), uuid("k004"), uuid("k029"), uuid("k028")]
-    found = crowd.read(lambda tx: lists.latest_used(tx, 3, dead_too=True, first=[uuid("k010")]))
-    assert uuids(found) == [uuid("k010"), uuid("k003"), uuid("k004"), uuid("k005")]
+    records = crowd.read(lambda tx: lists.latest_used(tx, 4))
+    assert uuids(records) == [uuid("k003"), uuid("k004"), uuid("k029"), uuid("k028")]
+    records = crowd.read(lambda tx: lists.latest_used(tx, 3, dead_too=True, first=[uuid("k010")]))
+    assert uuids(records) == [uuid("k010"), uuid("k003"), uuid("k004"), uuid("k005")]
     assert len(crowd.read(lists.latest_used)) == 31  # all that live: agent 0, 29 children and the grandchild
 
 
 def test_a_list_is_shown_with_those_above_it(crowd: Store) -> None:
-    found = crowd.read(lambda tx: lists.with_those_above(tx, registry.some(tx, [uuid("l000")])))
-    assert uuids(found) == [ROOT, uuid("l000"), uuid("k005")]
+    records = crowd.read(lambda tx: lists.with_those_above(tx, registry.some(tx, [uuid("l000")])))
+    assert uuids(records) == [ROOT, uuid("l000"), uuid("k005")]
 
 
 def test_some_of_those_below_one_are_found_level_by_level_and_the_rest_is_counted(crowd: Store) -> None:
     def below(top: str, most: int, dead_too: bool) -> tuple[int, bool, int]:
         def read(tx: Transaction) -> tuple[int, bool, int]:
             record = registry.get(tx, top)
-            found = lists.some_below(tx, record, most, dead_too)
-            return len(found), uuid("l000") in uuids(found), lists.count_below(tx, record, dead_too)
+            records = lists.some_below(tx, record, most, dead_too)
+            return len(records), uuid("l000") in uuids(records), lists.count_below(tx, record, dead_too)
 
         return crowd.read(read)
 
@@ -77,21 +77,21 @@ def test_some_of_those_below_one_are_found_level_by_level_and_the_rest_is_counte
 
 
 def test_the_living_come_by_age_a_page_at_a_time(crowd: Store) -> None:
-    found, after = list[str](), (-1, 0, "")
+    names, after = list[str](), (-1, 0, "")
     while page := crowd.read(partial(lists.living_after, after=after, most=7)):
-        found += uuids(page)
+        names += uuids(page)
         after = lists.age_of(page[-1])
-    assert found == [uuid("l000"), *(uuid(f"k{number:03}") for number in range(30) if number != 5)]
-    assert {one.name for one in crowd.read(lists.living_named)} == {"Anna", "banana_split", "100%"}
+    assert names == [uuid("l000"), *(uuid(f"k{number:03}") for number in range(30) if number != 5)]
+    assert {record.name for record in crowd.read(lists.living_named)} == {"Anna", "banana_split", "100%"}
     change(crowd, uuid("k005"), "name = 'late'")
     assert set(crowd.read(lists.uuids_named)) == {uuid(start) for start in ("k000", "k001", "k002", "k005")}
 
 
 def test_agents_are_counted_by_status(crowd: Store) -> None:
     change(crowd, uuid("k003"), "status = 'stopped', turn = 1, awake = 1")
-    found = crowd.read(lists.census)
-    assert found == Census(32, 31, 1, 0, 1)
-    assert found.by_status == {"running": 30, "stopped": 1, "terminating": 0, "dead": 1}
+    counts = crowd.read(lists.census)
+    assert counts == Census(32, 31, 1, 0, 1)
+    assert counts.by_status == {"running": 30, "stopped": 1, "terminating": 0, "dead": 1}
 
 
 def test_a_text_finds_who_has_it_in_the_name_or_begins_so(crowd: Store) -> None:
@@ -106,8 +106,8 @@ def test_a_text_finds_who_has_it_in_the_name_or_begins_so(crowd: Store) -> None:
     }
 
     def named(tx: Transaction, text: str) -> list[str]:
-        found = lists.called_so(tx, text)
-        return uuids([one for one in found if one.name is not None or one.uuid.startswith(text)])
+        records = lists.called_so(tx, text)
+        return uuids([record for record in records if record.name is not None or record.uuid.startswith(text)])
 
     assert crowd.read(lambda tx: {text: named(tx, text) for text in expected}) == {
         text: [uuid(start) for start in starts] for text, starts in expected.items()
@@ -125,14 +125,16 @@ def test_a_database_finds_the_same_words_as_a_reader() -> None:
     chance = random.Random(7)
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     some = ["".join(chance.choices(letters[:62], k=1) + chance.choices(letters, k=3)) for _ in range(400)]
-    for text in ("ot", "brave", "e-o", "ing-", "-fox", "zzz", *(words_of(one)[2:] for one in some[:5])):
+    for text in ("ot", "brave", "e-o", "ing-", "-fox", "zzz", *(words_of(uuid)[2:] for uuid in some[:5])):
         adjectives, nouns, both = words_having(text)
 
-        def has(one: str, both: bool = both, adjectives: list[str] = adjectives, nouns: list[str] = nouns) -> bool:
-            noun = one[2:4] + ("0" if one[1] in EVEN else "1")
-            return (one[:2] in adjectives) + (noun in nouns) >= 1 + both
+        def has(name: str, both: bool = both, adjectives: list[str] = adjectives, nouns: list[str] = nouns) -> bool:
+            noun = name[2:4] + ("0" if name[1] in EVEN else "1")
+            return (name[:2] in adjectives) + (noun in nouns) >= 1 + both
 
-        assert [one for one in some if has(one)] == [one for one in some if text in words_of(one)]
+        assert [candidate for candidate in some if has(candidate)] == [
+            candidate for candidate in some if text in words_of(candidate)
+        ]
 
 
 def test_who_is_called_like_another_one_is_parted_from_it_without_a_look_at_all(store: Store) -> None:
@@ -142,8 +144,8 @@ def test_who_is_called_like_another_one_is_parted_from_it_without_a_look_at_all(
     def work(tx: Transaction) -> None:
         add_host(tx)
         make_root(tx, ROOT, 1)
-        for one in (*twins, uuid("mmmm"), uuid("nnnn")):
-            add(tx, one, ROOT)
+        for twin in (*twins, uuid("mmmm"), uuid("nnnn")):
+            add(tx, twin, ROOT)
         add(tx, uuid("oooo"), ROOT, name=words_of(uuid("mmmm")))
         add(tx, uuid("pppp"), ROOT, name=f"{words_of(uuid('nnnn'))}")
         add(tx, uuid("qqqq"), ROOT, name="kid")
@@ -153,8 +155,8 @@ def test_who_is_called_like_another_one_is_parted_from_it_without_a_look_at_all(
     store.write(work)
     everybody = store.read(registry.every)
     labels = registry.shown_names(everybody)
-    for one in everybody:
-        assert store.read(partial(lists.labels_of, records=[one])) == {one.uuid: labels[one.uuid]}
+    for record in everybody:
+        assert store.read(partial(lists.labels_of, records=[record])) == {record.uuid: labels[record.uuid]}
     assert store.read(lambda tx: lists.labels_of(tx, [])) == {}
 
 
@@ -164,10 +166,10 @@ def test_siblings_are_those_beside_an_agent_among_few_and_among_many(crowd: Stor
         return crowd.read(lambda tx: lists.siblings(tx, registry.get(tx, uuid(start)), many))
 
     for start, before, after in (("k000", "k029", "k001"), ("k004", "k003", "k006"), ("k029", "k028", "k000")):
-        found = beside(start)
-        assert found.previous is not None
-        assert found.following is not None
-        assert (found.previous.uuid, found.following.uuid) == (uuid(before), uuid(after))
+        neighbours = beside(start)
+        assert neighbours.previous is not None
+        assert neighbours.following is not None
+        assert (neighbours.previous.uuid, neighbours.following.uuid) == (uuid(before), uuid(after))
     assert beside("l000") == (None, None)
     assert crowd.read(lambda tx: lists.siblings(tx, registry.get(tx, ROOT))) == (None, None)
 

@@ -25,7 +25,7 @@ Row = tuple[str, str | None, int, Sequence[str]]
 
 
 def replay(*ranges: tuple[str, int, int]) -> tuple[ReplayRange, ...]:
-    return tuple(ReplayRange(*one) for one in ranges)
+    return tuple(ReplayRange(*span) for span in ranges)
 
 
 def plant(store: Store, *agents: Row) -> None:
@@ -297,10 +297,10 @@ def test_the_conversation_leaves_out_what_a_model_never_sees(store: Store) -> No
         lambda tx: write_log(tx, [Message("child", 13, "rewind", "", {"mark": 4}, 1)]),
     )
     log = LogCache(store).load("child")
-    assert [one.message.id for one in log.conversation(12)] == [12, 10, 9, 5, 3, 1]
-    assert [one.message.id for one in log.conversation(13)] == [3, 1]
-    assert [one.message.id for one in log.conversation(3)] == [3, 1]
-    assert [one.message.id for one in log.conversation(12, 9)] == [9, 5, 3, 1]
+    assert [entry.message.id for entry in log.conversation(12)] == [12, 10, 9, 5, 3, 1]
+    assert [entry.message.id for entry in log.conversation(13)] == [3, 1]
+    assert [entry.message.id for entry in log.conversation(3)] == [3, 1]
+    assert [entry.message.id for entry in log.conversation(12, 9)] == [9, 5, 3, 1]
 
 
 def test_ancestors_that_run_in_a_circle_are_an_error(store: Store) -> None:

@@ -48,7 +48,7 @@ def in_order(mails: list[Mail]) -> bool:
     ids = [mail.id for mail in mails]
     by_sender = groupby(sorted(mails, key=lambda mail: (mail.sender or "", mail.id)), lambda mail: mail.sender)
     bodies = [[int(mail.body) for mail in of_one] for _, of_one in by_sender]
-    return ids == list(range(1, len(ids) + 1)) and all(one == sorted(one) for one in bodies)
+    return ids == list(range(1, len(ids) + 1)) and all(body == sorted(body) for body in bodies)
 
 
 def sound(store: Store) -> bool:
@@ -135,8 +135,8 @@ SENDER = """
 
 def test_other_processes_send_beside_a_host_without_a_hole(durable: str) -> None:
     with ActorSystem.open(durable, OfflineProvider()) as system:
-        root, one, other = system.root, system.root.fork(), system.root.fork()
-        processes = [python(SENDER, durable, root.uuid, sender.uuid, 60) for sender in (one, other)]
+        root, first, other = system.root, system.root.fork(), system.root.fork()
+        processes = [python(SENDER, durable, root.uuid, sender.uuid, 60) for sender in (first, other)]
         futures = [root.aio.send(root, str(number)) for number in range(60)]
         assert [printed(process) for process in processes] == ["sent", "sent"]
         for future in futures:
@@ -144,7 +144,7 @@ def test_other_processes_send_beside_a_host_without_a_hole(durable: str) -> None
         mails = root.mails()
         assert len(mails) == 180
         assert in_order(mails)
-        assert [mail.body for mail in root.read_mail(sender=one)] == [str(number) for number in range(60)]
+        assert [mail.body for mail in root.read_mail(sender=first)] == [str(number) for number in range(60)]
         assert root.record.unread == 120
 
 

@@ -75,11 +75,11 @@ def test_a_read_by_sender_leaves_the_others_unread(desk: Desk) -> None:
 
 
 def test_a_read_within_a_limit_gives_whole_mails_and_always_one(desk: Desk) -> None:
-    for time, (limit, given) in enumerate([(0, 1), (5, 1), (9, 1), (10, 2), (14, 2), (15, 3), (10**6, 3)]):
+    for time, (limit, count) in enumerate([(0, 1), (5, 1), (9, 1), (10, 2), (14, 2), (15, 3), (10**6, 3)]):
         desk.write(*[send("b", "a", "12345") for _ in range(3)])
         taken = read(desk, "b", limit=limit)
-        assert (len(taken.mails), taken.remaining, counts(desk, "b")[1]) == (given, 3 - given, 3 - given), limit
-        assert numbers(read(desk, "b").mails) == list(range(3 * time + given + 1, 3 * time + 4))
+        assert (len(taken.mails), taken.remaining, counts(desk, "b")[1]) == (count, 3 - count, 3 - count), limit
+        assert numbers(read(desk, "b").mails) == list(range(3 * time + count + 1, 3 * time + 4))
 
 
 def test_a_read_within_a_limit_goes_on_from_page_to_page(desk: Desk) -> None:
@@ -175,7 +175,7 @@ def test_the_mail_of_the_dead_stays_readable(desk: Desk) -> None:
     desk.accepts(WriteDeath("d", HOST, "test", 5))
     assert check(desk.store, "d").unread == 2
     assert [mail.body for mail in every(desk.store, "d", "b")] == ["two"]
-    assert desk.store.read(lambda tx: mailbox.one(tx, "d", 1)).body == "one"
+    assert desk.store.read(lambda tx: mailbox.stored_mail(tx, "d", 1)).body == "one"
     assert [mail.body for mail in read(desk, "d").mails] == ["one", "two"]
     assert [mail.body for mail in every(desk.store, "d")] == ["one", "two"]
 

@@ -41,8 +41,8 @@ def test_a_position_at_any_time_is_the_one_that_a_scan_finds(database: str) -> N
         spread(system._store, uuids)
         for at in range(990, 1090, 3):
             assert at_once(system._store, uuids, at) == {uuid: scanned(system, uuid, at) for uuid in uuids}
-        found = system._store.read(lambda tx: moments.positions_between(tx, child.uuid, 990, 1090, 10))
-        assert found == [scanned(system, child.uuid, at) for at in range(990, 1091, 10)]
+        positions = system._store.read(lambda tx: moments.positions_between(tx, child.uuid, 990, 1090, 10))
+        assert positions == [scanned(system, child.uuid, at) for at in range(990, 1091, 10)]
         assert at_once(system._store, [], 5) == {}
 
 
@@ -57,11 +57,11 @@ def test_a_mark_names_the_tool_the_child_and_that_a_reply_calls(database: str) -
         root = system.root.fork(name="top")
         root.prompt("go").get(timeout=60)
         kid = system.agent("kid").uuid
-        found = system._store.read(lambda tx: moments.marks(tx, root.uuid, 0, 1_000))
-        labels = {(mark.kind, mark.label) for mark in found if mark.label is not None}
+        marks = system._store.read(lambda tx: moments.marks(tx, root.uuid, 0, 1_000))
+        labels = {(mark.kind, mark.label) for mark in marks if mark.label is not None}
         assert labels == {("assistant", "calls"), ("fork", kid)}
-        assert [mark.id for mark in found] == [message.id for message in own_log(system, root.uuid)]
-        assert system._store.read(lambda tx: moments.latest_marks(tx, [root.uuid]))[root.uuid] == found[-1]
+        assert [mark.id for mark in marks] == [message.id for message in own_log(system, root.uuid)]
+        assert system._store.read(lambda tx: moments.latest_marks(tx, [root.uuid]))[root.uuid] == marks[-1]
 
 
 def mails_between(uuid: str, since: int, until: int, tx: Transaction) -> list[moments.MailTime]:
@@ -77,8 +77,8 @@ def test_the_mails_of_a_time_are_found_though_some_were_read_and_deleted(databas
         system._store.write(lambda tx: tx.schema.execute("DELETE FROM mail WHERE id % 3 = 0"))
         for since in range(995, 1215, 5):
             until = since + 55
-            found = system._store.read(partial(mails_between, ann.uuid, since, until))
-            assert [mail.id for mail in found] == [n for n in range(1, 21) if n % 3 and since < 1000 + 10 * n <= until]
+            mails = system._store.read(partial(mails_between, ann.uuid, since, until))
+            assert [mail.id for mail in mails] == [n for n in range(1, 21) if n % 3 and since < 1000 + 10 * n <= until]
 
 
 def test_everybody_is_glanced_at_in_order_of_birth_and_what_was_written_is_counted(database: str) -> None:
@@ -86,8 +86,12 @@ def test_everybody_is_glanced_at_in_order_of_birth_and_what_was_written_is_count
         kids = [system.root.fork(name=name) for name in ("a", "b")]
         kids[0].prompt("hello").get(timeout=60)
         kids[1].kill()
-        found = system._store.read(moments.glances)
-        assert [(one.name, one.status) for one in found] == [(None, "running"), ("a", "running"), ("b", "dead")]
-        assert found[2].ended is not None
+        glances = system._store.read(moments.glances)
+        assert [(glance.name, glance.status) for glance in glances] == [
+            (None, "running"),
+            ("a", "running"),
+            ("b", "dead"),
+        ]
+        assert glances[2].ended is not None
         counts = system._store.read(lambda tx: moments.log_activity(tx, 10**15))
-        assert [count for _, count in counts] == [sum(len(own_log(system, one.uuid)) for one in found)]
+        assert [count for _, count in counts] == [sum(len(own_log(system, glance.uuid)) for glance in glances)]

@@ -39,8 +39,8 @@ def test_who_acts_on_a_dead_one_by_its_name_is_told_that_it_is_dead(durable: str
         with pytest.raises(AgentDead):
             system.agent("team-1").prompt("x")
         assert system.root.wait(["team-1"], timeout=0) == {"team-1": "dead"}
-        assert [one.content for one in system.agent("team-1").history() if one.kind == "user"] == ["hello"]
-    for arguments, told in (
+        assert [message.content for message in system.agent("team-1").history() if message.kind == "user"] == ["hello"]
+    for arguments, reason in (
         (("kill", "team-1"), "it is dead already"),
         (("send", "team-1", "x"), "is dead and takes no mail"),
         (("prompt", "team-1", "x"), "is dead and takes no"),
@@ -48,7 +48,7 @@ def test_who_acts_on_a_dead_one_by_its_name_is_told_that_it_is_dead(durable: str
     ):
         done = run("--database", durable, *arguments)
         assert (done.stdout, done.returncode) == ("", 1)
-        assert told in done.stderr
+        assert reason in done.stderr
     done = run("--database", durable, "log", "team-1")
     assert "hello" in done.stdout
 
@@ -59,6 +59,6 @@ def test_a_model_is_told_that_whom_it_names_is_dead(database: str) -> None:
     with ActorSystem.open(database, script) as system:
         system.root.fork(name="b").kill()
         system.root.prompt("go").get(timeout=60)
-        told = [str(result) for result in results(requests_of(script, None)[1])]
-        for text, expected in zip(told, ("it is dead already", "is dead and takes no mail", "dead"), strict=True):
+        texts = [str(result) for result in results(requests_of(script, None)[1])]
+        for text, expected in zip(texts, ("it is dead already", "is dead and takes no mail", "dead"), strict=True):
             assert expected in text

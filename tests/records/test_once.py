@@ -45,8 +45,8 @@ def keys(store: Store) -> list[str]:
 
 def test_a_call_is_done_once_and_has_one_answer_however_often_it_comes(store: Store) -> None:
     plant(store, a="root")
-    given = [gave(store, keyed("a", "tea", key)) for key in ("k1", "k2", "k1", "k2", "k1")]
-    assert given == [{"mail": mail} for mail in (1, 2, 1, 2, 1)]
+    answers = [gave(store, keyed("a", "tea", key)) for key in ("k1", "k2", "k1", "k2", "k1")]
+    assert answers == [{"mail": mail} for mail in (1, 2, 1, 2, 1)]
     assert prompts(store) == ["tea", "tea"]
 
 
@@ -61,8 +61,8 @@ def test_a_key_of_another_call_is_refused_and_nothing_is_done(store: Store) -> N
 
 def test_a_key_is_one_within_its_scope(store: Store) -> None:
     plant(store, a="root", b="root")
-    given = [gave(store, keyed(agent, agent, "k1", scope=agent)) for agent in ("a", "b", "a")]
-    assert given == [{"mail": 1}, {"mail": 1}, {"mail": 1}]
+    answers = [gave(store, keyed(agent, agent, "k1", scope=agent)) for agent in ("a", "b", "a")]
+    assert answers == [{"mail": 1}, {"mail": 1}, {"mail": 1}]
     assert prompts(store) == ["a", "b"]
 
 
@@ -97,11 +97,11 @@ def test_of_several_who_ask_at_once_one_does_it_and_all_have_its_answer(store: S
         for number in range(5):
             key = f"k{number}"
             asked = [pool.submit(gave, store, keyed("a", key, key)) for _ in range(4)]
-            given = {one.result()["mail"] for one in asked}
-            assert given == {number + 1}
+            mails = {future.result()["mail"] for future in asked}
+            assert mails == {number + 1}
         rivals = [pool.submit(gave, store, keyed(agent, "x", "rival")) for agent in ("a", "b") * 2]
-        refused = [one.exception() for one in rivals if one.exception() is not None]
-    assert (prompts(store).count("x"), [type(one) for one in refused]) == (1, [KeyTaken] * 2)
+        refused = [rival.exception() for rival in rivals if rival.exception() is not None]
+    assert (prompts(store).count("x"), [type(error) for error in refused]) == (1, [KeyTaken] * 2)
 
 
 class Alone(Unit):
@@ -116,10 +116,10 @@ class Alone(Unit):
 def test_an_act_that_must_be_run_alone_is_so_with_its_key(store: Store) -> None:
     plant(store, a="root")
 
-    def told(mail: Mail) -> Mapping[str, Any]:
+    def fields(mail: Mail) -> Mapping[str, Any]:
         return left_as(mail.id)
 
-    unit = Once(Alone(), KeyedCall("k1", "odd", {}), 5, told)
+    unit = Once(Alone(), KeyedCall("k1", "odd", {}), 5, fields)
     assert [gave(store, unit) for _ in range(2)] == [{"mail": 1}] * 2
     assert (prompts(store), keys(store)) == (["tea"], ["k1"])
 

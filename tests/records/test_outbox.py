@@ -130,7 +130,7 @@ def test_what_the_operator_allows_is_reached_also_without_tls() -> None:
 def test_the_library_of_standard_webhooks_takes_the_signature_of_each_secret(body: bytes, secrets: list[bytes]) -> None:
     import base64
 
-    texts = [f"whsec_{base64.b64encode(one).decode()}" for one in secrets]
+    texts = [f"whsec_{base64.b64encode(secret).decode()}" for secret in secrets]
     now = int(datetime.now(UTC).timestamp())
     headers = signed_headers("msg_1", now, b'"' + body.hex().encode() + b'"', texts)
     for text in texts:

@@ -96,8 +96,8 @@ def test_each_error_of_a_value_is_named_with_its_place(output: Any, value: objec
 def test_all_errors_are_named_and_of_many_the_first_ones() -> None:
     bad = {"items": [{"price": "x", "name": 1}], "count": "2"}
     assert len(wrong(Order, bad)) == 3
-    told = wrong(list[int], ["x"] * 1_000)
-    assert (len(told), told[-1]) == (MOST_SHOWN + 1, "and 980 more")
+    problems = wrong(list[int], ["x"] * 1_000)
+    assert (len(problems), problems[-1]) == (MOST_SHOWN + 1, "and 980 more")
 
 
 def test_an_unknown_key_is_an_error_unless_the_type_allows_it() -> None:
@@ -141,9 +141,9 @@ def test_what_is_no_type_is_refused_at_the_call(output: object) -> None:
      '{"result": 1, "more": 2}', "[" * 100_000],
 )  # fmt: skip
 def test_an_answer_in_words_is_no_value(text: str) -> None:
-    value, found = given_as_text(text, expected(int))
+    value, is_value = given_as_text(text, expected(int))
     assert value is None
-    assert found
+    assert is_value
 
 
 def test_an_answer_in_the_form_of_the_tool_is_the_value() -> None:

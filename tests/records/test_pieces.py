@@ -27,7 +27,7 @@ def new(agent: str, reply: int, *texts: str, at: int = 1, over: bool = False) ->
     return NewPieces(agent, reply, at, [("text", text) for text in texts], lambda: over)
 
 
-def told(store: Store, after: int = 0) -> list[tuple[int, str, str]]:
+def texts_of(store: Store, after: int = 0) -> list[tuple[int, str, str]]:
     """What a reader finds behind a place: the rows' numbers, agents and texts."""
     rows = store.read(lambda tx: pieces_behind(tx, HOST, after))
     return [(row.id, row.agent, "".join(text for _, text in row.pieces)) for row in rows]
@@ -45,15 +45,15 @@ def asking(store: Store) -> Store:
 def test_what_was_received_is_read_in_order_behind_a_place(asking: Store) -> None:
     write_alone(asking, AppendPieces(HOST, 1, [new("a", 1, "tea ", "for "), new("b", 2, 'half "\0\ud800')]))
     write_alone(asking, AppendPieces(HOST, 3, [new("a", 1, "two")]))
-    assert told(asking) == [(1, "a", "tea for "), (2, "b", 'half "\0\ud800'), (3, "a", "two")]
-    assert told(asking, 2) == [(3, "a", "two")]
+    assert texts_of(asking) == [(1, "a", "tea for "), (2, "b", 'half "\0\ud800'), (3, "a", "two")]
+    assert texts_of(asking, 2) == [(3, "a", "two")]
     assert asking.read(lambda tx: pieces_behind(tx, "another", 0)) == []
 
 
 def test_a_reply_that_is_over_when_its_row_is_to_be_written_has_none(asking: Store) -> None:
     unit = AppendPieces(HOST, 1, [new("a", 1, "too late", over=True), new("b", 2, "in time")])
     assert write_alone(asking, unit) == WrittenPieces([2], frozenset())
-    assert told(asking) == [(1, "b", "in time")]
+    assert texts_of(asking) == [(1, "b", "in time")]
 
 
 def lost(store: Store) -> None:
@@ -79,14 +79,14 @@ def test_rows_are_void_from_the_end_of_their_reply_on_and_deleted_later(asking: 
     asking.write(lambda tx: sql(tx, "UPDATE agents SET shard = 1 WHERE uuid = 'a'"))
     write_alone(asking, AppendPieces(HOST, 1, [new("a", 1, "gone"), new("b", 2, "here")]))
     ENDS[end](asking)
-    assert told(asking) == [(2, "b", "here")]
+    assert texts_of(asking) == [(2, "b", "here")]
     assert write_alone(asking, AppendPieces(HOST, 3, (), ("a", "b"))) == WrittenPieces([], frozenset({2}))
 
 
 def test_a_message_beside_an_open_reply_does_not_end_it(asking: Store) -> None:
     write_alone(asking, AppendPieces(HOST, 1, [new("a", 1, "here")]))
     write_alone(asking, reply("a", 2, "mark"))
-    assert told(asking) == [(1, "a", "here")]
+    assert texts_of(asking) == [(1, "a", "here")]
 
 
 def test_what_ended_hosts_have_left_is_deleted_and_a_host_clears_its_own(asking: Store) -> None:

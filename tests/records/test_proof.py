@@ -51,7 +51,7 @@ def database(durable: str) -> str:
 def problems(database: str, what: str | None = None, since: Path | None = None) -> list[str]:
     """What a verification finds."""
     with ActorSystem.attach(database) as system:
-        return [one.what for one in system.verify(what, since=since).problems]
+        return [problem.what for problem in system.verify(what, since=since).problems]
 
 
 def test_a_session_that_is_sound_is_verified_whole_and_by_agent_and_as_a_file(database: str, tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_session_that_is_sound_is_verified_whole_and_by_agent_and_as_a_file(da
         assert (whole.agents, whole.pruned, whole.problems, whole.omitted) == (4, 0, (), 0)
         assert whole.messages == sum(
             len(agent.history(all=True)) - agent.record.fork_message_id
-            for agent in (system.agent(one.uuid) for one in system.agents())
+            for agent in (system.agent(record.uuid) for record in system.agents())
         )
         leaf = system.verify(system.agent("leaf"))
         assert (leaf.agents, leaf.messages, leaf.problems) == (1, len(system.agent("leaf").history(all=True)), ())
@@ -78,9 +78,9 @@ def test_a_checkpoint_names_each_log_and_a_later_one_what_has_gone_on(durable: s
         assert (header["checkpoint"], header["root"], header["agents"], header["previous"]) == (
             1, system.root.uuid, 4, None,
         )  # fmt: skip
-        assert [one["agent"] for one in heads] == sorted(one.uuid for one in system.agents())
-        assert {one["agent"]: one["head"] for one in heads} == {
-            one.uuid: system.agent(one.uuid).history(all=True)[-1].id for one in system.agents()
+        assert [head["agent"] for head in heads] == sorted(record.uuid for record in system.agents())
+        assert {head["agent"]: head["head"] for head in heads} == {
+            record.uuid: system.agent(record.uuid).history(all=True)[-1].id for record in system.agents()
         }
         assert end == {"end": 5, "sha256": sha256(b"".join(lines[:-1])).hexdigest()}
         assert first == (4, sha256(b"".join(lines)).hexdigest())
@@ -144,8 +144,8 @@ def test_a_pruned_agent_has_its_last_hash_and_another_one_is_a_problem(durable: 
         system.checkpoint(tmp_path / "after")
         now = system._clock.now_ms()
         assert prune_logs(system._store, now + 1_000_000, now).agents == 1
-        found = system.verify(since=tmp_path / "after")
-        assert (found.agents, found.pruned, found.problems) == (3, 1, ())
+        verified = system.verify(since=tmp_path / "after")
+        assert (verified.agents, verified.pruned, verified.problems) == (3, 1, ())
         [problem] = system.verify(since=tmp_path / "before").problems
         assert (problem.what, problem.agent) == (
             "pruned, and the checkpoint has another last message", early.uuid,
@@ -159,7 +159,7 @@ def test_a_pruned_agent_has_its_last_hash_and_another_one_is_a_problem(durable: 
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("spoil", "message"),
     [
         (lambda text: text.replace('"head":', '"head": '), "was changed, or was cut off"),
         (lambda text: "\n".join(text.splitlines()[:-1]), "was changed, or was cut off"),
@@ -170,12 +170,12 @@ def test_a_pruned_agent_has_its_last_hash_and_another_one_is_a_problem(durable: 
     ],
 )
 def test_a_checkpoint_that_was_changed_or_is_none_is_named(
-    tmp_path: Path, spoil: Callable[[str], str], told: str
+    tmp_path: Path, spoil: Callable[[str], str], message: str
 ) -> None:
     with session("sqlite:///:memory:") as system:
         system.checkpoint(tmp_path / "1")
         (tmp_path / "1").write_text(spoil((tmp_path / "1").read_text()))
-        with pytest.raises(BadInput, match=told):
+        with pytest.raises(BadInput, match=message):
             system.verify(since=tmp_path / "1")
 
 
@@ -199,8 +199,12 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def messages(records: Records, origin: bool = False) -> Records:
     """The messages of a file: those of the first agent, or what it inherits."""
-    first = next(one for one in records if one["record"] == "agent")["uuid"]
-    return [one for one in records if one.get("agent") == (f"origin:{first}" if origin else first) and "content" in one]
+    first = next(record for record in records if record["record"] == "agent")["uuid"]
+    return [
+        record
+        for record in records
+        if record.get("agent") == (f"origin:{first}" if origin else first) and "content" in record
+    ]
 
 
 def put(number: int, origin: bool = False, **fields: Any) -> Callable[[Records], None]:
@@ -215,8 +219,8 @@ def drop(number: int) -> Callable[[Records], None]:
 
 def exchange(records: Records) -> None:
     """Let two messages change places, and take each other's number."""
-    one, other = messages(records)[1:3]
-    one["content"], other["content"] = other["content"], one["content"]
+    earlier, other = messages(records)[1:3]
+    earlier["content"], other["content"] = other["content"], earlier["content"]
 
 
 def repeat(records: Records) -> None:
@@ -271,14 +275,14 @@ def test_each_change_of_a_file_is_found_by_ours_and_by_a_verifier_without_our_co
     spoil(records)
     file.write_bytes(signed(records, hashes=False))
     with ActorSystem.open("sqlite:///:memory:", "offline") as system:
-        for path, found in ((sound, False), (file, True)):
+        for path, is_wrong in ((sound, False), (file, True)):
             alone = system.verify(path)
             against = system.verify(path, since=checkpoint)
-            assert bool(alone.problems) is (found and not needs_checkpoint), alone
-            assert bool(against.problems) is found
+            assert bool(alone.problems) is (is_wrong and not needs_checkpoint), alone
+            assert bool(against.problems) is is_wrong
             assert verify_log.main(str(path)) == bool(alone.problems)
             assert capsys.readouterr().out.splitlines() == ([*map(str, alone.problems)] or ["every hash fits"])
-            assert verify_log.main(str(path), str(checkpoint)) == found
+            assert verify_log.main(str(path), str(checkpoint)) == is_wrong
             assert capsys.readouterr().out.splitlines() == ([*map(str, against.problems)] or ["every hash fits"])
 
 
@@ -297,12 +301,12 @@ def test_a_value_of_another_type_is_found_where_it_is(new_sqlite: NewDatabase, t
             assert not (tmp_path / "1").exists()
 
 
-@pytest.mark.parametrize("given", ["", "00" * 16, "zz" * 32])
+@pytest.mark.parametrize("digest", ["", "00" * 16, "zz" * 32])
 def test_what_is_no_hash_is_found_by_ours_and_by_a_verifier_without_our_code(
-    exported: tuple[Path, Path], tmp_path: Path, given: str
+    exported: tuple[Path, Path], tmp_path: Path, digest: str
 ) -> None:
     records = [json.loads(line) for line in exported[0].read_bytes().splitlines()]
-    put(1, hash=given)(records)
+    put(1, hash=digest)(records)
     (tmp_path / "file").write_bytes(signed(records, hashes=False))
     with ActorSystem.open("sqlite:///:memory:", "offline") as system:
         assert system.verify(tmp_path / "file").problems
@@ -314,7 +318,7 @@ def test_a_picture_that_was_exchanged_or_is_gone_is_found_where_it_was_sent(data
     damage(database, change, hashes=False)
     with ActorSystem.attach(database) as system:
         kid = system.agent("kid")
-        [position] = [one.id for one in kid.history(all=True) if one.content == "look"]
+        [position] = [message.id for message in kid.history(all=True) if message.content == "look"]
         for what in (None, kid):
             assert system.verify(what).problems == (Problem("attachment", kid.uuid, position),)
         assert system.verify("early").problems == ()

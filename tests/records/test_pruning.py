@@ -81,7 +81,7 @@ def test_whole_logs_of_those_who_are_needed_by_nobody_go_and_nothing_else(durabl
         assert prune_logs(store, CUT, 7) == foretold
         gone = dict.fromkeys(("old", "older", "leaf"), "pruned at 7")
         with AttachedSystem.open(durable) as reader:  # nothing is in its memory
-            assert histories({name: reader.handle(one.uuid) for name, one in agents.items()}) == before | gone
+            assert histories({name: reader.handle(agent.uuid) for name, agent in agents.items()}) == before | gone
             assert reader.handle(agents["kid"].uuid).mails()[0].body == "I am."
             assert reader.handle(agents["old"].uuid).mails() == []
         assert check(store) == []
@@ -107,9 +107,9 @@ def test_reading_a_pruned_history_in_any_way_is_one_error_that_tells_the_date(ne
         for read in reads[4:]:
             with pytest.raises(Exception, match=r"dead|pruned"):
                 read()
-    told = run("--database", database, "log", "old")
-    assert (told.returncode, told.stdout) == (1, "")
-    assert told.stderr.startswith("ikigai: The history of agent ")
+    outcome = run("--database", database, "log", "old")
+    assert (outcome.returncode, outcome.stdout) == (1, "")
+    assert outcome.stderr.startswith("ikigai: The history of agent ")
 
 
 @given(agent_trees(), st.lists(st.sampled_from(["lives", "old", "late"]), min_size=8, max_size=8))
@@ -124,7 +124,7 @@ def test_what_is_pruned_is_what_no_walk_from_the_living_reaches(tree: Tree, fate
                 at = OLD if fate[uuid] == "old" else LATE
                 change(store, f"n{uuid}", f"status = 'dead', ended_at = {at}, exit_cause = 'killed', exit_reason = ''")
         prune_logs(store, CUT, 9)
-        pruned = {one.uuid[1:] for one in store.read(registry.every) if one.pruned_at}
+        pruned = {record.uuid[1:] for record in store.read(registry.every) if record.pruned_at}
     needed: set[str] = set()
     for uuid in fate:
         above: str | None = uuid
@@ -157,7 +157,9 @@ def test_what_a_crash_has_left_of_a_prune_the_next_one_finishes(step: int, commi
             assert check(store) == []
             at = 8 if commit == 0 and not committed else 7
             kept = {name: said for name, said in before.items() if name not in ("old", "older", "leaf")}
-            after = store.read(lambda tx: {one.name: one.pruned_at for one in registry.every(tx) if one.pruned_at})
+            after = store.read(
+                lambda tx: {record.name: record.pruned_at for record in registry.every(tx) if record.pruned_at}
+            )
             assert after == dict.fromkeys(("old", "older", "leaf"), at)
             assert {name: said for name, said in histories(agents).items() if name in kept} == kept
             for table in ("messages", "signals"):
@@ -229,6 +231,6 @@ def test_a_file_of_an_earlier_program_shrinks_by_writing_it_anew_when_nobody_run
 
 @pytest.mark.parametrize("span", ["", "30", "d", "-1d", "1 month", "１d"])
 def test_a_length_of_time_that_is_none_is_refused_before_anything_is_done(span: str) -> None:
-    told = run("--database", "nowhere.db", "prune", "--dead-before", span)
-    assert (told.returncode, told.stdout) == (1, "")
-    assert "Expected a length of time such as 30d, 12h or 90m" in told.stderr
+    outcome = run("--database", "nowhere.db", "prune", "--dead-before", span)
+    assert (outcome.returncode, outcome.stdout) == (1, "")
+    assert "Expected a length of time such as 30d, 12h or 90m" in outcome.stderr

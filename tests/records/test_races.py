@@ -264,7 +264,7 @@ def test_a_signal_that_waits_behind_the_opening_of_a_turn_hits_that_turn(arena: 
     arena.start()
     signal = SendSignal("a", name, 5, host=OTHER)
     done = meet(arena.one, append("a", 1, turn=1), arena.other, signal, arena.waits)
-    assert all(isinstance(one, Committed) for one in done)
+    assert all(isinstance(verdict, Committed) for verdict in done)
     [hit] = arena.store.read(lambda tx: sql(tx, "SELECT turn FROM signals WHERE agent_uuid = 'a'"))
     assert hit == (1,)
     [interrupted] = arena.store.read(lambda tx: sql(tx, "SELECT interrupted FROM agents WHERE uuid = 'a'"))

@@ -29,7 +29,7 @@ ODD = "a_b-cdefghijklmnopqrst"
 UNODD = "aXb-cdefghijklmnopqrst"
 
 
-def found(store: Store, text: str) -> str:
+def uuid_of(store: Store, text: str) -> str:
     return store.read(lambda tx: registry.find(tx, text)).uuid
 
 
@@ -65,7 +65,7 @@ def zoo(store: Store) -> Store:
 @pytest.mark.parametrize(
     ("query", "names"),
     [
-        ("root", [one.name for one in fields(AgentRecord)]),
+        ("root", [field.name for field in fields(AgentRecord)]),
         ("agent_0", Relative._fields),
         ("lock_agents", Locked._fields),
         ("lock_dying", Locked._fields[:-1]),
@@ -75,8 +75,8 @@ def zoo(store: Store) -> Store:
 def test_the_columns_of_a_query_are_the_fields_of_its_record_in_their_order(query: str, names: Sequence[str]) -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(schema_script())
-        found = connection.execute(for_sqlite(query).sql, {"uuids": "[]", "kept": "[]", "writers": "[]", "uuid": ""})
-        assert [name for name, *_ in found.description] == [*names]
+        cursor = connection.execute(for_sqlite(query).sql, {"uuids": "[]", "kept": "[]", "writers": "[]", "uuid": ""})
+        assert [name for name, *_ in cursor.description] == [*names]
 
 
 def test_an_agent_is_found_by_its_uuid_its_name_or_a_unique_prefix(zoo: Store) -> None:
@@ -93,26 +93,26 @@ def test_an_agent_is_found_by_its_uuid_its_name_or_a_unique_prefix(zoo: Store) -
         "aXb-": UNODD,
         UNODD: UNODD,
     }
-    assert {text: found(zoo, text) for text in wanted} == wanted
+    assert {text: uuid_of(zoo, text) for text in wanted} == wanted
 
 
 def test_whom_nobody_knows_is_not_found_and_the_answer_is_short(zoo: Store) -> None:
     near = ["", "abc", "a_b", "zzzz", "z" * 22, "ABCE", "abcd1%", "____", "-abc", "a b", "%", "z" * 5000]
     for text in [*near, "a\0bc", "ab\ud800c"]:  # the last two are texts that no database takes
         with pytest.raises(AgentNotFound) as caught:
-            found(zoo, text)
+            uuid_of(zoo, text)
         assert len(str(caught.value)) < 200
 
 
 def test_a_prefix_that_is_too_short_says_how_long_it_must_be(zoo: Store) -> None:
     with pytest.raises(AgentNotFound, match=f"first {PREFIX_LENGTH} or more characters"):
-        found(zoo, "abc")
+        uuid_of(zoo, "abc")
 
 
 def test_a_prefix_of_several_agents_is_ambiguous_and_names_them(zoo: Store) -> None:
     change(zoo, ODD, "name = NULL")
     with pytest.raises(AmbiguousAgent) as caught:
-        found(zoo, "abcd")
+        uuid_of(zoo, "abcd")
     assert caught.value.agent == "abcd"
     assert caught.value.candidates == (ABCD1, ABCD2)
     assert words_of(ABCD1) in str(caught.value)
@@ -123,14 +123,14 @@ def test_a_prefix_of_very_many_agents_names_only_some(store: Store) -> None:
     uuids = [f"same{number:018}" for number in range(50)]
     add_all(store, uuids)
     with pytest.raises(AmbiguousAgent) as caught:
-        found(store, "same")
+        uuid_of(store, "same")
     assert len(caught.value.candidates) == 10
 
 
 def test_a_name_goes_to_the_living_and_a_dead_one_is_found_by_uuid(zoo: Store) -> None:
-    assert found(zoo, "ghost") == UNODD
+    assert uuid_of(zoo, "ghost") == UNODD
     change(zoo, ABCE, "name = 'ghost'")
-    assert found(zoo, "ghost") == ABCE
+    assert uuid_of(zoo, "ghost") == ABCE
 
 
 def test_getting_an_unknown_agent_names_it(zoo: Store) -> None:
@@ -235,20 +235,20 @@ def test_a_damaged_circle_of_supervisors_ends(store: Store) -> None:
 
 def test_all_agents_are_read_some_at_a_time_each_once(store: Store) -> None:
     plant(store, **{f"agent{number}": "root" for number in range(7)})
-    everybody = {one.uuid for one in store.read(registry.every)}
+    everybody = {record.uuid for record in store.read(registry.every)}
 
     def some_at_a_time(query: str, status: str | None) -> list[str]:
         def page_after(tx: Transaction, latest: str) -> list[Row]:
             return tx.run(query, after=latest, status=status, most=3)
 
-        found = [""]
-        while page := store.read(partial(page_after, latest=found[-1])):
+        uuids = [""]
+        while page := store.read(partial(page_after, latest=uuids[-1])):
             assert len(page) <= 3
-            found += [row[0] for row in page]
-        return found[1:]
+            uuids += [row[0] for row in page]
+        return uuids[1:]
 
-    found = some_at_a_time("agents_after", None)
-    assert (set(found), len(found)) == (everybody, 8)
+    uuids = some_at_a_time("agents_after", None)
+    assert (set(uuids), len(uuids)) == (everybody, 8)
     stopped = [f"agent{number}" for number in range(1, 6)]
     store.write(lambda tx: tx.run("set_status", uuids=stopped, status="stopped", deadline=None, reason=None))
     assert some_at_a_time("paused_after", "stopped") == some_at_a_time("agents_after", "stopped") == stopped

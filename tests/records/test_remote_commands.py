@@ -40,8 +40,8 @@ def ask(store: Store, agent: str, kind: str = "clear") -> RemoteCommandKey:
 
 def answer(store: Store, key: RemoteCommandKey) -> object:
     """What a remote command was answered with; an error is given back."""
-    found = store.read(lambda tx: answer_of(tx, key))
-    return None if found is None else found.value
+    outcome = store.read(lambda tx: answer_of(tx, key))
+    return None if outcome is None else outcome.value
 
 
 def test_requests_are_numbered_for_each_agent_and_given_until_they_are_answered(store: Store) -> None:
@@ -129,10 +129,10 @@ def test_an_error_comes_back_as_it_was_stored(error: IkigaiError) -> None:
 
 
 def test_every_error_of_ours_can_be_an_answer() -> None:
-    kinds = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, IkigaiError)]
+    kinds = [var for var in vars(errors).values() if isinstance(var, type) and issubclass(var, IkigaiError)]
     for kind in kinds:
-        given = kind("why", "plan.md") if issubclass(kind, errors.DocumentError) else kind("why")
-        assert type(decode_answer(encode_answer(given)).value) is kind
+        error = kind("why", "plan.md") if issubclass(kind, errors.DocumentError) else kind("why")
+        assert type(decode_answer(encode_answer(error)).value) is kind
 
 
 def test_an_error_that_is_known_here_alone_comes_back_as_the_nearest_that_all_know() -> None:

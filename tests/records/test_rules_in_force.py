@@ -46,9 +46,9 @@ class Copies:
         """Copy the rules from each agent to those below it, agents above first."""
         self.copied = {}
         while left := self.own.keys() - self.copied.keys():
-            for one in [one for one in left if self.above[one] not in left]:
-                inherited = {rule for rule in self.copied.get(self.above[one], ()) if rule.scope is Scope.BELOW}
-                self.copied[one] = inherited | {*self.own[one].values()}
+            for agent in [agent for agent in left if self.above[agent] not in left]:
+                inherited = {rule for rule in self.copied.get(self.above[agent], ()) if rule.scope is Scope.BELOW}
+                self.copied[agent] = inherited | {*self.own[agent].values()}
 
     def is_above(self, agent: str, other: str) -> bool:
         while other in self.above:
@@ -59,17 +59,17 @@ class Copies:
 
     def decision(self, agent: str, tool: str, command: str) -> Policy | None:
         """The strictest decision of those copied to an agent."""
-        found = {
+        decisions = {
             rule.decision for rule in self.copied[agent] if tool in NAMES[rule.tool] and _fits(rule, tool, command)
         }
-        return next((one for one in (Policy.DENY, Policy.ASK, Policy.ALLOW) if one in found), None)
+        return next((decision for decision in (Policy.DENY, Policy.ASK, Policy.ALLOW) if decision in decisions), None)
 
 
 def _fits(rule: NewRule, tool: str, command: str) -> bool:
     if tool == "work":  # it has no patterns
         return not rule.pattern or rule.decision is not Policy.ALLOW
-    found = ALLOWED[rule.pattern]
-    return command in (found if rule.decision is Policy.ALLOW else found | CHAINED.get(rule.pattern, set()))
+    allowed = ALLOWED[rule.pattern]
+    return command in (allowed if rule.decision is Policy.ALLOW else allowed | CHAINED.get(rule.pattern, set()))
 
 
 def born(store: Store, child: str, parent: str, heads: dict[str, int]) -> None:
@@ -119,9 +119,9 @@ def take_steps(store: Store, chance: Random, name: str, heads: dict[str, int]) -
     for agent in agents:
         rules, _ = store.read(partial(_rules_and_version, agent))
         for tool, command in [("work", ""), *(("bash", command) for command in COMMANDS)]:
-            found = deciding(rules, tool, Asked(Compared.COMMAND, command) if tool == "bash" else None)
+            decisive = deciding(rules, tool, Asked(Compared.COMMAND, command) if tool == "bash" else None)
             expected = model.decision(agent, tool, command)
-            assert (None if found is None else found.decision) == expected, (agent, tool, command, rules)
+            assert (None if decisive is None else decisive.decision) == expected, (agent, tool, command, rules)
 
 
 def _rules_and_version(agent: str, tx: Transaction) -> tuple[Rules, RulesVersion]:

@@ -34,13 +34,13 @@ def at(year: int, month: int, day: int, hour: int = 0, minute: int = 0, zone: st
 
 def shown(schedule: str, start: int, count: int, zone: str = BERLIN) -> list[str]:
     """The next times of a schedule, by the clocks and the offset of the zone."""
-    found = []
+    times = []
     for _ in range(count):
         following = next_time(schedule, zone, start)
         assert following is not None
         start = following
-        found.append(f"{datetime.fromtimestamp(start / 1000, ZoneInfo(zone)):%d %H:%M %z}")
-    return found
+        times.append(f"{datetime.fromtimestamp(start / 1000, ZoneInfo(zone)):%d %H:%M %z}")
+    return times
 
 
 @pytest.mark.parametrize(
@@ -197,6 +197,6 @@ def test_what_was_missed_or_late_is_said_below_the_text() -> None:
 
 def test_the_zone_of_the_machine_is_one_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     assert clock_time(0, local_zone())
-    for told, zone in (("Asia/Tokyo", "Asia/Tokyo"), (":Asia/Tokyo", "Asia/Tokyo"), ("EST5EDT4,M3", "UTC")):
-        monkeypatch.setenv("TZ", told)
+    for variable, zone in (("Asia/Tokyo", "Asia/Tokyo"), (":Asia/Tokyo", "Asia/Tokyo"), ("EST5EDT4,M3", "UTC")):
+        monkeypatch.setenv("TZ", variable)
         assert local_zone() == zone

@@ -63,25 +63,25 @@ def defaults() -> dict[str, object]:
     with sqlite3.connect(":memory:") as connection:
         connection.executescript(SCRIPT)
         rows = connection.execute("SELECT name, dflt_value FROM pragma_table_info('agents')").fetchall()
-        found = {name: connection.execute(f"SELECT {text or 'NULL'}").fetchone()[0] for name, text in rows}
+        values = {name: connection.execute(f"SELECT {text or 'NULL'}").fetchone()[0] for name, text in rows}
     connection.close()
-    return found
+    return values
 
 
 @pytest.mark.parametrize("table", COLUMNS)
 def test_rows_that_come_in_bulk_have_the_columns_of_their_table(table: str) -> None:
     with sqlite3.connect(":memory:") as connection:
         connection.executescript(SCRIPT)
-        found = connection.execute(f"SELECT name, type FROM pragma_table_info('{table}') ORDER BY cid").fetchall()
+        columns = connection.execute(f"SELECT name, type FROM pragma_table_info('{table}') ORDER BY cid").fetchall()
     connection.close()
     types = {"TEXT": "text", "BIGINT": "int8", "BYTEA": "bytea"}
-    assert [*COLUMNS[table].items()] == [(name, types[kind]) for name, kind in found]
+    assert [*COLUMNS[table].items()] == [(name, types[kind]) for name, kind in columns]
 
 
 def test_a_new_row_of_an_agent_has_the_defaults_of_its_record() -> None:
-    given = {one.name: one.default for one in fields(AgentRecord) if one.default is not MISSING}
+    values = {field.name: field.default for field in fields(AgentRecord) if field.default is not MISSING}
     known = {
-        name: value for name, value in given.items() if name not in ("waits_for", "awaits", "asks")
+        name: value for name, value in values.items() if name not in ("waits_for", "awaits", "asks")
     }  # of other tables
     assert known == {name: value for name, value in defaults().items() if name in known}
 

@@ -112,8 +112,8 @@ def test_what_a_process_gives_reaches_models_and_no_log(database: str) -> None:
         asked.append(request)
         return Reply("ok")
 
-    given = {"max_tokens": 300, "temperature": 0.2, "system": "Be brief.", "top_p": None}
-    with ActorSystem.open(database, ScriptedProvider(note), settings=given) as system:
+    settings = {"max_tokens": 300, "temperature": 0.2, "system": "Be brief.", "top_p": None}
+    with ActorSystem.open(database, ScriptedProvider(note), settings=settings) as system:
         system.root.prompt("one").get(timeout=DEADLINE)
         system.root.configure(max_tokens=400)
         system.root.prompt("two").get(timeout=DEADLINE)
@@ -124,10 +124,10 @@ def test_what_a_process_gives_reaches_models_and_no_log(database: str) -> None:
         assert system.root.context().settings == {"max_tokens": 400}
 
 
-@pytest.mark.parametrize("given", [{"max_tokens": 0}, {"colour": 1}, {"tools": ["read"]}, {"model": "offline"}])
-def test_what_a_process_cannot_give_is_refused_at_open(given: dict[str, Any]) -> None:
+@pytest.mark.parametrize("settings", [{"max_tokens": 0}, {"colour": 1}, {"tools": ["read"]}, {"model": "offline"}])
+def test_what_a_process_cannot_give_is_refused_at_open(settings: dict[str, Any]) -> None:
     with pytest.raises(BadInput):
-        ActorSystem.open(":memory:", OfflineProvider(), settings=given)
+        ActorSystem.open(":memory:", OfflineProvider(), settings=settings)
 
 
 @pytest.mark.slow("takes half a second")
@@ -137,10 +137,10 @@ def test_the_program_takes_defaults_and_tells_of_them(tmp_path: Path, open_sessi
     assert done.stdout.splitlines() == [
         "max_tokens: 900   (as ikigai was started)", "temperature: 0.1   (as ikigai was started)",
     ]  # fmt: skip
-    for wrong, told in (("max_tokens=0", "1 or more"), ("max_tokens", "NAME=VALUE"), ("notify=on", "/set notify")):
+    for wrong, message in (("max_tokens=0", "1 or more"), ("max_tokens", "NAME=VALUE"), ("notify=on", "/set notify")):
         done = run(*place, "--set", wrong, lines="/settings\n")
         assert (done.stdout, done.returncode) == ("", 1)
-        assert told in done.stderr
+        assert message in done.stderr
 
 
 def test_quit_leaves(session: Session) -> None:

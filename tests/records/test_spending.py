@@ -74,10 +74,10 @@ def test_a_message_counts_once_however_it_is_learnt(database: str, heard: str) -
         system.root.prompt("one").get(timeout=DEADLINE)
         child = system.root.fork("two")
         child.reply(timeout=DEADLINE)
-        spent, told = Expenses(), [*system.root.history(), *child.history()]
+        spent, messages = Expenses(), [*system.root.history(), *child.history()]
         assert spent.sums(child.uuid) is None
         for time in ("before", "between", "after"):
-            for message in told if time == heard else ():
+            for message in messages if time == heard else ():
                 spent.hear(message)
             if time != "after":
                 spent.read(system._store)
@@ -90,7 +90,7 @@ def test_a_message_counts_once_however_it_is_learnt(database: str, heard: str) -
         sums = spent.sums(child.uuid)
         assert sums is not None
         assert (in_all(sums.own), in_all(sums.everybody)) == (Usage(57, 2), Usage(457, 3))
-        assert {message.kind for message in told} >= {Kind.USER, Kind.ASSISTANT}
+        assert {message.kind for message in messages} >= {Kind.USER, Kind.ASSISTANT}
 
 
 def test_what_a_reply_that_broke_off_has_cost_is_counted_with_the_one_that_followed(database: str) -> None:

@@ -94,8 +94,8 @@ def test_while_the_latest_one_is_unread_no_other_one_is_added(desk: Desk, fires_
 def test_a_delayed_mail_that_meets_a_full_mailbox_is_tried_again_and_its_sender_is_told_once(desk: Desk) -> None:
     put(desk, fires_as=MAIL, sender="a")
     fill(desk.store, "b", MAILBOX_CAPACITY)
-    [told] = fire(desk, HOUR)
-    assert "notice A delayed mail waits" in told
+    [event] = fire(desk, HOUR)
+    assert "notice A delayed mail waits" in event
     assert [(mail.sender, mail.kind) for mail in every(desk.store, "a")] == [("b", "notice")]
     assert fire(desk, HOUR + 60_000) == []
     read(desk, "b")
@@ -107,7 +107,7 @@ def test_a_delayed_mail_that_meets_a_full_mailbox_is_tried_again_and_its_sender_
 def test_what_a_dead_agent_has_sent_is_delivered_and_its_own_timers_end_with_it(desk: Desk) -> None:
     put(desk, fires_as=MAIL, sender="d")
     put(desk, "d", HOURLY, sender="d")
-    seen = [one for one in desk.store.read(lambda tx: next_timers(tx, HOST, 9)) if one.agent == "d"]
+    seen = [timer for timer in desk.store.read(lambda tx: next_timers(tx, HOST, 9)) if timer.agent == "d"]
     desk.accepts(WriteDeath("d", HOST, "old age", 6))
     assert [(timer.agent_uuid, timer.id) for timer in desk.store.read(every_timer)] == [("b", 1)]
     assert fire(desk, HOUR, seen[0]) == []
@@ -148,6 +148,6 @@ def test_an_agent_has_a_hundred_timers_at_most(desk: Desk) -> None:
 def test_a_host_sees_what_fires_next_among_the_agents_that_it_runs(desk: Desk) -> None:
     put(desk, "b", Appointment(9, None, "UTC"), sender=None)
     put(desk, "c", Appointment(7, None, "UTC"), sender=None)
-    assert [one.agent for one in desk.store.read(lambda tx: next_timers(tx, HOST, 9))] == ["c", "b"]
+    assert [timer.agent for timer in desk.store.read(lambda tx: next_timers(tx, HOST, 9))] == ["c", "b"]
     assert len(desk.store.read(lambda tx: next_timers(tx, HOST, 1))) == 1
     assert desk.store.read(lambda tx: next_timers(tx, "another", 9)) == []

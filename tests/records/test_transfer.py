@@ -116,28 +116,28 @@ def lines(file: Path) -> list[dict[str, Any]]:
 
 def contents(file: Path) -> list[dict[str, Any]]:
     """What must be the same when a file was imported and exported again: all but who is outside, and so the hashes."""
-    kept = [one for one in lines(file) if one["record"] not in ("header", "origin", "end")]
-    for one in kept:
-        one.pop("outside", None)
-        one.pop("hash", None)
-        if one["record"] == "message" and one["kind"] == "fork":
-            one["data"].pop("parent", None)
-        if one["record"] == "agent" and one["parent"].startswith("origin:"):
-            one["born"] = one["fork_message_id"] + 1
+    kept = [line for line in lines(file) if line["record"] not in ("header", "origin", "end")]
+    for record in kept:
+        record.pop("outside", None)
+        record.pop("hash", None)
+        if record["record"] == "message" and record["kind"] == "fork":
+            record["data"].pop("parent", None)
+        if record["record"] == "agent" and record["parent"].startswith("origin:"):
+            record["born"] = record["fork_message_id"] + 1
     return kept
 
 
 def meaning(agent: AgentRef) -> Mapping[str, Any]:
     """What an agent remembers, and how."""
 
-    def told(message: Message) -> tuple[Any, ...]:
+    def facts(message: Message) -> tuple[Any, ...]:
         data = {key: value for key, value in message.data.items() if key not in ("child", "parent", "agents", "from")}
         return (message.id, message.kind, message.content, data, message.created_at)
 
     context = agent.context()
     return {
-        "history": [told(message) for message in agent.history()],
-        "all": [told(message) for message in agent.history(all=True)],
+        "history": [facts(message) for message in agent.history()],
+        "all": [facts(message) for message in agent.history(all=True)],
         "settings": context.settings,
         "marks": context.marks,
         "mail": [(mail.id, mail.kind, mail.body, mail.read_at) for mail in agent.mails()],
@@ -147,10 +147,10 @@ def meaning(agent: AgentRef) -> Mapping[str, Any]:
 
 def below(agent: AgentRef) -> list[AgentRef]:
     """An agent and those that it supervises, in order of birth."""
-    found = [agent]
+    agents = [agent]
     for child in agent.children():
-        found += below(child)
-    return found
+        agents += below(child)
+    return agents
 
 
 @pytest.mark.sample(2, "four databases")
@@ -162,7 +162,7 @@ def test_a_branch_is_the_same_on_another_database_and_back_again(
     with ActorSystem.open(durable, provider()) as system:
         top = family(system)
         exported = top.system.export(top, tmp_path / "1")
-        before = {one.name: meaning(one) for one in below(top)}
+        before = {agent.name: meaning(agent) for agent in below(top)}
     assert (exported.agents, exported.mails, exported.documents, exported.blobs) == (5, 4, 2, 1)
     assert lines(tmp_path / "1")[0]["counts"]["merge"] == 3
     there = elsewhere()
@@ -170,7 +170,7 @@ def test_a_branch_is_the_same_on_another_database_and_back_again(
     assert (len(done.agents), done.renewed) == (5, {})
     with ActorSystem.open(there, provider()) as system:
         assert check(system._store) == []
-        assert {one.name: meaning(one) for one in below(system.agent("buyer"))} == before
+        assert {agent.name: meaning(agent) for agent in below(system.agent("buyer"))} == before
         system.agent("early").signal(Signal.CONT)
         assert system.agent("early").reply(timeout=DEADLINE).text == "well"  # the prompt that waited
         assert system.agent("late").prompt("And now?").get(timeout=DEADLINE).text == "well"
@@ -197,7 +197,7 @@ def test_what_was_done_under_a_key_is_known_where_an_agent_comes_to_live_and_no_
         return [
             kid.prompt("tea", key="k1").get(timeout=DEADLINE).text,
             kid.fork("mast", key="k2").uuid,
-            [one.uuid for one in kid.fork(prompts=["sail", "keel"], key="k3")],
+            [child.uuid for child in kid.fork(prompts=["sail", "keel"], key="k3")],
             kid.send(kid, "done", key="k4"),
             kid.merge(kid.children()[0].uuid, key="k5"),
             kid.system.documents.write("plan.md", "tea", author=kid, key="k6"),
@@ -227,35 +227,35 @@ def test_importing_twice_makes_a_copy_whose_uuids_are_its_own(tmp_path: Path) ->
     with ActorSystem.open(MEMORY, provider()) as system:
         top = family(system)
         mine = below(top)
-        before = [meaning(one) for one in mine]
+        before = [meaning(agent) for agent in mine]
         system.export(top, tmp_path / "1")
         first, second = system.import_(tmp_path / "1"), system.import_(tmp_path / "1", under="late")
         assert check(system._store) == []
-        assert [meaning(one) for one in below(first)] == [meaning(one) for one in below(second)] == before
+        assert [meaning(agent) for agent in below(first)] == [meaning(agent) for agent in below(second)] == before
         assert (first.name, second.name) == ("buyer-2", "buyer-3")
-        assert len({one.uuid for one in (*below(top), *below(first))}) == 12
+        assert len({agent.uuid for agent in (*below(top), *below(first))}) == 12
         assert second.supervisor == system.agent("late")
         texts = [
             message.data
-            for one in below(first)
-            for message in one.history(all=True)
+            for agent in below(first)
+            for message in agent.history(all=True)
             if message.kind in ("fork", "merge")
         ]
         named = {data[name] for data in texts for name in ("child", "parent", "from") if name in data}
-        assert not named & {one.uuid for one in below(top)}
+        assert not named & {agent.uuid for agent in below(top)}
         ask(first, "You are another one.")
-        assert [meaning(one) for one in mine] == before
+        assert [meaning(agent) for agent in mine] == before
         system.export(system.root, tmp_path / "all")  # with what came from files
         whole = system.import_(tmp_path / "all")
         assert check(system._store) == []
         assert len(whole.history(all=True)) == len(system.root.history(all=True))
         assert whole.parent == system.root
         second.adopt(whole)  # it was agent 0, and inherits nothing
-        for number, one in enumerate((whole, second)):
-            system.export(one, tmp_path / f"again {number}")
+        for number, agent in enumerate((whole, second)):
+            system.export(agent, tmp_path / f"again {number}")
             again = system.import_(tmp_path / f"again {number}")
             assert check(system._store) == []
-            assert [meaning(child) for child in below(again)] == [meaning(child) for child in below(one)]
+            assert [meaning(child) for child in below(again)] == [meaning(child) for child in below(agent)]
 
 
 def test_what_was_open_is_interrupted_and_who_was_terminating_is_dead(tmp_path: Path) -> None:
@@ -272,8 +272,8 @@ def test_what_was_open_is_interrupted_and_who_was_terminating_is_dead(tmp_path: 
         system.export(waits, tmp_path / "1")
         copy = system.import_(tmp_path / "1", go=True)
         assert copy.state == "interrupted"
-        [started] = [one for one in copy.history() if one.kind == "tool_call"]
-        [died] = [one for one in system.agents() if one.name == "kid" and one.imported_at]
+        [started] = [message for message in copy.history() if message.kind == "tool_call"]
+        [died] = [record for record in system.agents() if record.name == "kid" and record.imported_at]
         assert started.data["agents"] == [["kid", died.uuid]]
         assert (died.status, died.exit_cause, died.exit_reason, died.turn) == ("dead", "terminated", "enough", 0)
         [orphan] = copy.children()
@@ -296,7 +296,7 @@ def test_who_comes_stopped_begins_nothing_before_it_is_continued(tmp_path: Path)
         change(system._store, system.agent("given-up").uuid, f"status = 'stopped', exit_reason = '{GAVE_UP}'")
         system.export(top, tmp_path / "1")
         copy = system.import_(tmp_path / "1", stopped=True)
-        statuses = {one.name: one.status for one in system.agents() if one.imported_at and one.name}
+        statuses = {record.name: record.status for record in system.agents() if record.imported_at and record.name}
         assert statuses == {"top-2": "stopped", "stopped-2": "stopped", "given-up-2": "stopped", "dead": "dead"}
         woken = system.agent("stopped-2")
         assert system.root.wait([woken], timeout=DEADLINE) == {woken: WaitResult.STOPPED}
@@ -316,16 +316,16 @@ def test_what_was_cleared_goes_along_with_a_notice_or_is_left_out(tmp_path: Path
         ask(system.root, "Harmless.")
         after = system.root.fork("Go.", name="after")
         after.reply(timeout=DEADLINE)
-        told: list[str] = []
-        assert system.export(after, tmp_path / "1", notice=told.append).hidden == 3
-        assert told[0].startswith("3 messages that were cleared before the fork go along")
+        notices: list[str] = []
+        assert system.export(after, tmp_path / "1", notice=notices.append).hidden == 3
+        assert notices[0].startswith("3 messages that were cleared before the fork go along")
         assert b"The secret." in (tmp_path / "1").read_bytes()
-        told.clear()
-        assert system.export(after, tmp_path / "2", from_clear=True, notice=told.append).hidden == 0
-        assert not told
+        notices.clear()
+        assert system.export(after, tmp_path / "2", from_clear=True, notice=notices.append).hidden == 0
+        assert not notices
         assert b"The secret." not in (tmp_path / "2").read_bytes()
         copy = system.import_(tmp_path / "2")
-        assert [one.content for one in copy.history()] == [one.content for one in after.history()]
+        assert [message.content for message in copy.history()] == [message.content for message in after.history()]
         assert copy.history(all=True)[0].kind == "omitted"
         after.adopt(before)
         system.export(after, tmp_path / "3", from_clear=True)
@@ -354,8 +354,8 @@ def heirs(outside: AgentRef, acts: str) -> list[AgentRef]:
             made += [outside.system.agent(name) for name in ("called", "calls")]
         else:
             made.append(outside.fork(f"Heir {number}.", at=None if act == "f" else int(act)))
-    for one in made:
-        one.reply(timeout=DEADLINE)
+    for heir in made:
+        heir.reply(timeout=DEADLINE)
     return made
 
 
@@ -372,7 +372,7 @@ SHARED: dict[str, tuple[str, int, int]] = {
 @pytest.mark.sample(1, "five files for each")
 @pytest.mark.parametrize("case", SHARED)
 def test_what_many_inherit_from_one_outside_stands_once_in_the_file(tmp_path: Path, case: str) -> None:
-    acts, told, hidden = SHARED[case]
+    acts, written, hidden = SHARED[case]
     with ActorSystem.open(MEMORY, ScriptedProvider(forking)) as system:
         ask(system.root, "We sell tea.")
         outside = system.root.fork("From here.", name="outside")  # whose history is stored in two logs
@@ -381,23 +381,25 @@ def test_what_many_inherit_from_one_outside_stands_once_in_the_file(tmp_path: Pa
         made = heirs(outside, acts)
         made.append(made[0].fork("Below."))
         made[-1].reply(timeout=DEADLINE)
-        for one in made[:-1]:
-            top.adopt(one)
-        before = [meaning(one) for one in made]
+        for heir in made[:-1]:
+            top.adopt(heir)
+        before = [meaning(heir) for heir in made]
         done = system.export(top, tmp_path / "1")
         assert system.export(top, tmp_path / "2", from_clear=True).hidden == 0
         records = lines(tmp_path / "1")
-        assert [one["outside"] for one in records if one["record"] == "origin"] == [
+        assert [record["outside"] for record in records if record["record"] == "origin"] == [
             system.root.record.short,
             "outside",
         ]
         assert done.hidden == hidden
-        shared = next(one["parent"] for one in records if one["record"] == "agent" and one["uuid"] == made[0].uuid)
-        furthest = max(one.record.fork_message_id for one in made[:-1])
-        log = [one for one in records if one["record"] == "message" and one["agent"] == shared]
-        assert len(log) == furthest + told
-        assert [one["kind"] for one in log[furthest:]] == ["fork"] * told
-        omitted = [one for one in lines(tmp_path / "2") if one.get("kind") == "omitted"]
+        shared = next(
+            record["parent"] for record in records if record["record"] == "agent" and record["uuid"] == made[0].uuid
+        )
+        furthest = max(heir.record.fork_message_id for heir in made[:-1])
+        log = [record for record in records if record["record"] == "message" and record["agent"] == shared]
+        assert len(log) == furthest + written
+        assert [message["kind"] for message in log[furthest:]] == ["fork"] * written
+        omitted = [line for line in lines(tmp_path / "2") if line.get("kind") == "omitted"]
         assert len(omitted) == hidden
         with ActorSystem.open(MEMORY, provider()) as elsewhere:
             elsewhere.root.fork(name="below")
@@ -406,12 +408,12 @@ def test_what_many_inherit_from_one_outside_stands_once_in_the_file(tmp_path: Pa
                 copies = copy.children()
                 copies.append(copies[0].children()[0])
                 assert check(there._store) == []
-                for was, one in zip(before, copies, strict=True):
-                    now = meaning(one)
+                for was, copied in zip(before, copies, strict=True):
+                    now = meaning(copied)
                     assert {**now, "all": 0} == {**was, "all": 0}
                     assert file == "2" or now["all"] == was["all"]
-                    assert one.prompt("Go on.").get(timeout=DEADLINE).text == "well"
-                    assert one.fork("Deeper.").reply(timeout=DEADLINE).text == "well"
+                    assert copied.prompt("Go on.").get(timeout=DEADLINE).text == "well"
+                    assert copied.fork("Deeper.").reply(timeout=DEADLINE).text == "well"
                 assert check(there._store) == []
             elsewhere.import_(tmp_path / "1")
         with ActorSystem.open(MEMORY, provider()) as elsewhere:
@@ -431,7 +433,7 @@ def test_a_file_of_format_1_where_each_agent_has_an_origin_of_its_own_is_importe
             experiment = system.import_(file)
             assert check(system._store) == []
             heard = [
-                [one.content for one in child.history() if one.kind in ("user", "assistant")]
+                [message.content for message in child.history() if message.kind in ("user", "assistant")]
                 for child in experiment.children()
             ]
             assert heard == list(wanted.values())
@@ -500,10 +502,10 @@ def test_who_is_dead_elsewhere_or_nobody_takes_no_import(tmp_path: Path, new_sql
         for wrong in ("nowhere", "", "a\0b"):
             with pytest.raises(BadInput):
                 system.import_(tmp_path / wrong if wrong == "nowhere" else wrong)
-        assert [one.name for one in system.agents()] == [None, "kid"]
-        told = run("--database", database, "import", str(tmp_path / "1"))
-        assert told.returncode == 1
-        assert f"Import there: /import {tmp_path / '1'}" in told.stderr
+        assert [record.name for record in system.agents()] == [None, "kid"]
+        outcome = run("--database", database, "import", str(tmp_path / "1"))
+        assert outcome.returncode == 1
+        assert f"Import there: /import {tmp_path / '1'}" in outcome.stderr
 
 
 def test_a_pruned_agent_within_goes_along_as_it_is_and_one_on_top_is_refused(tmp_path: Path) -> None:
@@ -511,16 +513,16 @@ def test_a_pruned_agent_within_goes_along_as_it_is_and_one_on_top_is_refused(tmp
         top = system.root.fork("Go.", name="top")
         old = top.fork("Go.", name="old")
         stray = system.root.fork("Go.", name="stray")
-        for one in (top, old, stray):
-            one.reply(timeout=DEADLINE)
+        for agent in (top, old, stray):
+            agent.reply(timeout=DEADLINE)
         top.adopt(stray)
-        for one in (old, stray):
-            one.kill()
+        for agent in (old, stray):
+            agent.kill()
         prune_logs(system._store, 10**15, 7)
         system.export(top, tmp_path / "1")
         copy = system.import_(tmp_path / "1")
         assert check(system._store) == []
-        assert [one.pruned_at for one in system.agents() if one.supervisor_uuid == copy.uuid] == [7, 7]
+        assert [record.pruned_at for record in system.agents() if record.supervisor_uuid == copy.uuid] == [7, 7]
         with pytest.raises(HistoryPruned):
             system.export(old, tmp_path / "2")
         assert not (tmp_path / "2").exists()
@@ -540,20 +542,20 @@ def host_of(system: ActorSystem) -> str:
 
 def act(system: ActorSystem, agents: list[AgentRef], number: int, what: str) -> None:
     """One agent does something; what it may not do at the moment is left out."""
-    one, other = agents[number % len(agents)], agents[number * 7 % len(agents)]
+    acting, other = agents[number % len(agents)], agents[number * 7 % len(agents)]
     works: dict[str, Callable[[], object]] = {
-        "prompt": lambda: ask(one, f"prompt {number}"),
-        "mark": lambda: one.mark(f"m{number % 3}"),
-        "rewind": lambda: one.rewind(f"m{number % 3}"),
-        "clear": one.clear,
-        "configure": lambda: one.configure(temperature=number / 100),
-        "fork": lambda: agents.append(one.fork()),
-        "fork at": lambda: agents.append(one.fork(at=number % (len(one.history(all=True)) + 1))),
-        "send": lambda: one.send(other, f"mail {number}"),
-        "read": one.read_mail,
-        "write": lambda: system.documents.write(f"d{number % 2}", f"text {number}", author=one.uuid),
-        "kill": one.kill,
-        "adopt": lambda: one.adopt(other),
+        "prompt": lambda: ask(acting, f"prompt {number}"),
+        "mark": lambda: acting.mark(f"m{number % 3}"),
+        "rewind": lambda: acting.rewind(f"m{number % 3}"),
+        "clear": acting.clear,
+        "configure": lambda: acting.configure(temperature=number / 100),
+        "fork": lambda: agents.append(acting.fork()),
+        "fork at": lambda: agents.append(acting.fork(at=number % (len(acting.history(all=True)) + 1))),
+        "send": lambda: acting.send(other, f"mail {number}"),
+        "read": acting.read_mail,
+        "write": lambda: system.documents.write(f"d{number % 2}", f"text {number}", author=acting.uuid),
+        "kill": acting.kill,
+        "adopt": lambda: acting.adopt(other),
     }
     with suppress(IkigaiError):
         works[what]()
@@ -575,14 +577,14 @@ def test_random_branches_mean_the_same_when_they_were_exported_and_imported(
         unit = Import(ImportFile.of(file, "keep"), None, host_of(system), 1, system._random_bytes)
         done: Imported = system._writer.perform(unit)
         assert check(system._store) == []
-        branch = [system.handle(one["uuid"]) for one in lines(file) if one["record"] == "agent"]
-        for one, other in zip(branch, done.agents, strict=True):
-            assert meaning(system.handle(other.uuid)) == meaning(one)
+        branch = [system.handle(line["uuid"]) for line in lines(file) if line["record"] == "agent"]
+        for agent, other in zip(branch, done.agents, strict=True):
+            assert meaning(system.handle(other.uuid)) == meaning(agent)
         with ActorSystem.open(MEMORY, provider()) as elsewhere:
             elsewhere.import_(file)
             assert check(elsewhere._store) == []
-            for one in branch:
-                assert meaning(elsewhere.handle(one.uuid)) == meaning(one)
+            for agent in branch:
+                assert meaning(elsewhere.handle(agent.uuid)) == meaning(agent)
 
 
 @pytest.fixture(scope="module")
@@ -650,8 +652,8 @@ def twice(kind: str) -> Callable[[Records], object]:
     """A record that comes twice, and is counted so."""
 
     def work(records: Records) -> None:
-        one = of(records, kind)
-        records.insert(records.index(one) + 1, dict(one))
+        record = of(records, kind)
+        records.insert(records.index(record) + 1, dict(record))
         records[0]["counts"][kind] += 1
 
     return work
@@ -661,9 +663,9 @@ def cut(number: int) -> Callable[[Records], object]:
     """Leave out the latest messages of the first origin."""
 
     def work(records: Records) -> None:
-        log = [one for one in records if one["record"] == "message" and one["agent"].startswith("origin:")]
-        for one in log[-number:]:
-            records.remove(one)
+        log = [record for record in records if record["record"] == "message" and record["agent"].startswith("origin:")]
+        for message in log[-number:]:
+            records.remove(message)
         records[0]["counts"]["message"] -= number
 
     return work
@@ -675,9 +677,9 @@ def prune(name: str) -> Callable[[Records], object]:
     def work(records: Records) -> None:
         agent = of(records, "agent", name=name)
         agent.update(pruned_at=9)
-        own = [one for one in records if one["record"] == "message" and one["agent"] == agent["uuid"]]
-        for one in own:
-            records.remove(one)
+        own = [record for record in records if record["record"] == "message" and record["agent"] == agent["uuid"]]
+        for message in own:
+            records.remove(message)
         records[0]["counts"]["message"] -= len(own)
 
     return work
@@ -800,10 +802,10 @@ def test_a_file_whose_records_were_signed_again_is_read(sound: bytes, tmp_path: 
 def test_a_file_with_right_sums_and_wrong_records_is_refused_for_one_clear_reason(
     sound: bytes, tmp_path: Path, case: str
 ) -> None:
-    spoil, told = CRAFTED[case]
+    spoil, message = CRAFTED[case]
     records = [json.loads(line) for line in sound.splitlines()]
     spoil(records)
-    with pytest.raises(ImportRefused, match=told):
+    with pytest.raises(ImportRefused, match=message):
         looked_at(tmp_path / "1", signed(records))
 
 
@@ -846,12 +848,12 @@ JUDGED: dict[str, tuple[Callable[[Records], object], str]] = {
 def test_histories_that_fsck_would_call_damaged_are_undone_before_the_commit(
     sound: bytes, tmp_path: Path, case: str
 ) -> None:
-    spoil, told = JUDGED[case]
+    spoil, message = JUDGED[case]
     records = [json.loads(line) for line in sound.splitlines()]
     spoil(records)
     (tmp_path / "1").write_bytes(signed(records))
     with ActorSystem.open(MEMORY, provider()) as system:
-        with pytest.raises(ImportRefused, match=told):
+        with pytest.raises(ImportRefused, match=message):
             system.import_(tmp_path / "1")
         assert len(system.agents()) == 1
         assert check(system._store) == []
@@ -932,4 +934,4 @@ def test_slash_commands_export_the_current_agent_and_import_beside_it(
     exported, _, imported = session(f"/export {tmp_path / '1'}", f"/import --stopped {tmp_path / '1'}")[-3:]
     assert exported.endswith(f": 1 agent, 0 messages to {tmp_path / '1'}")
     assert imported.startswith("imported ")
-    assert [one.status for one in session.system.agents() if one.imported_at] == ["stopped"]
+    assert [record.status for record in session.system.agents() if record.imported_at] == ["stopped"]

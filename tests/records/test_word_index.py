@@ -62,7 +62,9 @@ class Talk:
     def expected(self, word: str) -> list[FoundMessage]:
         """The messages with this word, found without any database."""
         wanted = word.lower()
-        having = [one for one in self.said if any(each.startswith(wanted) for each in indexed_words(one.content))]
+        having = [
+            message for message in self.said if any(each.startswith(wanted) for each in indexed_words(message.content))
+        ]
         return list(ranked_by_words([wanted], having))
 
 

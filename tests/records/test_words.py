@@ -32,7 +32,7 @@ def bury(store: Store, *uuids: str) -> None:
     store.write(lambda tx: tx.run("bury", uuids=list(uuids), cause="killed", sender=None, reason="test", now=2))
 
 
-def found(store: Store, text: str) -> str:
+def called(store: Store, text: str) -> str:
     return store.read(lambda tx: registry.find(tx, text)).uuid
 
 
@@ -90,37 +90,37 @@ def test_what_a_damaged_row_has_for_a_uuid_is_shown_as_it_is(store: Store) -> No
 def test_the_words_find_an_agent_dead_or_alive(store: Store) -> None:
     grow(store, (BRAVE, None))
     assert labels(store)[BRAVE] == "brave-otter"
-    assert found(store, "brave-otter") == found(store, "brave-otter-9x5") == BRAVE
+    assert called(store, "brave-otter") == called(store, "brave-otter-9x5") == BRAVE
     bury(store, BRAVE)
     assert labels(store)[BRAVE] == "brave-otter"
-    assert found(store, "brave-otter") == BRAVE
+    assert called(store, "brave-otter") == BRAVE
     for text in ("brave-otter-8x5", "brave-badger", "brave-otter-9x6"):
         with pytest.raises(AgentNotFound, match="no agent has these two words"):
-            found(store, text)
+            called(store, text)
 
 
 def test_words_that_agents_share_are_ambiguous_and_shown_with_more_letters(store: Store) -> None:
     twins = [BRAVE[:3] + tail + BRAVE[len(tail) + 3 :] for tail in ("8", "9-Q8", "9-Q9")]
     grow(store, *((twin, None) for twin in twins))
     with pytest.raises(AmbiguousAgent) as caught:
-        found(store, "brave-otter")
+        called(store, "brave-otter")
     assert caught.value.candidates == tuple(sorted(twins))
     shown = ["brave-otter-8", "brave-otter-9-Q8", "brave-otter-9-Q9"]
-    assert all(one in str(caught.value) for one in shown)
-    told = labels(store)
-    assert [told[twin] for twin in twins] == shown
-    assert [found(store, told[twin]) for twin in twins] == twins
+    assert all(label in str(caught.value) for label in shown)
+    shown_names = labels(store)
+    assert [shown_names[twin] for twin in twins] == shown
+    assert [called(store, shown_names[twin]) for twin in twins] == twins
     with pytest.raises(AmbiguousAgent):
-        found(store, "brave-otter-9")
+        called(store, "brave-otter-9")
 
 
 def test_a_name_wins_over_the_words_of_another_agent_which_show_more_letters(store: Store) -> None:
     named, cunning, buyer = "M" * 22, "N" * 22, "P" * 22
     grow(store, (BRAVE, None), (named, "brave-otter"), (cunning, "brave-otter-9"), (buyer, "buyer"))
-    told = labels(store)
-    assert (told[named], told[BRAVE], told[buyer]) == ("brave-otter", "brave-otter-9x", "buyer")
-    for uuid, text in told.items():
-        assert text == "root" or found(store, text) == uuid
+    shown_names = labels(store)
+    assert (shown_names[named], shown_names[BRAVE], shown_names[buyer]) == ("brave-otter", "brave-otter-9x", "buyer")
+    for uuid, text in shown_names.items():
+        assert text == "root" or called(store, text) == uuid
 
 
 def test_a_dead_agent_whose_name_another_one_has_is_shown_by_its_words(store: Store) -> None:
@@ -132,9 +132,9 @@ def test_a_dead_agent_whose_name_another_one_has_is_shown_by_its_words(store: St
     assert (labels(store)[first], labels(store)[second]) == (words_of(first), "buyer")
     bury(store, second)
     store.write(lambda tx: add(tx, third, "root", name="buyer"))
-    told = labels(store)
-    assert [told[one] for one in (first, second, third)] == [words_of(first), words_of(second), "buyer"]
-    assert [found(store, told[one]) for one in (first, second, third)] == [first, second, third]
+    shown_names = labels(store)
+    assert [shown_names[agent] for agent in (first, second, third)] == [words_of(first), words_of(second), "buyer"]
+    assert [called(store, shown_names[agent]) for agent in (first, second, third)] == [first, second, third]
 
 
 def test_every_label_finds_its_agent_however_much_they_share(store: Store) -> None:
@@ -143,4 +143,4 @@ def test_every_label_finds_its_agent_however_much_they_share(store: Store) -> No
     uuids = sorted({uuid + source.choice("ABZa_") + source.choice("-_ab") + "A" * (20 - len(uuid)) for uuid in uuids})
     grow(store, *((uuid, None) for uuid in uuids))
     for uuid, text in labels(store).items():
-        assert uuid == "root" or found(store, text) == uuid
+        assert uuid == "root" or called(store, text) == uuid

@@ -55,9 +55,8 @@ def end(stage: Stage) -> None:
     """An orderly end after some equal rounds; whether all that it used was given back."""
 
     def enough(_: object) -> bool:
-        return (
-            sum(isinstance(entry, Figures) for entry in stage.worker.ledger.entries) > stage.plan.rounds
-        )  # and the start
+        # and the start
+        return sum(isinstance(entry, Figures) for entry in stage.worker.ledger.entries) > stage.plan.rounds
 
     if stage.until(enough, END):
         stage.worker.tell_to_end()

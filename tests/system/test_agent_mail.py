@@ -95,12 +95,12 @@ def test_one_mail_is_opened_and_deleted(database: str) -> None:
 def test_subscribers_hear_of_a_mail_when_it_is_committed(database: str) -> None:
     with open_system(database) as system:
         heard: list[Event] = []
-        found: list[bool] = []
+        known: list[bool] = []
 
         def hear(event: Event) -> None:
             heard.append(event)
             if isinstance(event, Mailed):
-                found.append(event.mail in system.root.mails())
+                known.append(event.mail in system.root.mails())
 
         subscription = system.subscribe(hear)
         system.root.send(system.root, "one")
@@ -111,7 +111,7 @@ def test_subscribers_hear_of_a_mail_when_it_is_committed(database: str) -> None:
             system.root.send("A" * 22, "text")
         subscription.close()
         assert [event.mail.body for event in heard if isinstance(event, Mailed)] == ["one", "two"]
-        assert found == [True, True]
+        assert known == [True, True]
 
 
 async def _send(system: ActorSystem) -> None:

@@ -151,8 +151,8 @@ def test_figures_of_an_agent_are_those_of_its_life_and_of_all_those_seen_since_i
         host.root.prompt("before").get(timeout=DEADLINE)
         with AttachedSystem.open(durable) as system:
             system.root.prompt("after").get(timeout=DEADLINE)
-            told = system.root.statistics()
-            assert (told.state, told.turns, told.steps) == ("idle", 2, 2)
+            figures = system.root.statistics()
+            assert (figures.state, figures.turns, figures.steps) == ("idle", 2, 2)
             assert (system.statistics().turns, system.statistics().steps) == (1, 1)
             assert system._statistics_of(system.root.uuid, system.root.record).turns == 1
 
@@ -308,9 +308,9 @@ class Told(Watch):
 class OwnWatch(ForwardingStore):
     """A database with the watch of a test."""
 
-    def __init__(self, store: SQLiteStore, told: Told) -> None:
+    def __init__(self, store: SQLiteStore, receiver: Told) -> None:
         super().__init__(store)
-        self._told = told
+        self._told = receiver
 
     def watch(self, *, hosts: bool = False) -> Watch:
         return self._told
@@ -336,13 +336,13 @@ def test_whom_a_hint_concerns_while_very_many_agents_are_looked_at_does_not_wait
             if isinstance(event, Message):
                 heard.append(event.agent_uuid)
 
-        told = Told(lambda: None, commit)  # the latter when the first ones of all have been looked at
-        with closing(AttachedSystem(OwnWatch(store, told))) as system:
+        receiver = Told(lambda: None, commit)  # the latter when the first ones of all have been looked at
+        with closing(AttachedSystem(OwnWatch(store, receiver))) as system:
             store.write(lambda tx: tx.run("register_host", id="host", hostname="h", pid=1, lease=0))
             system._others.refresh(lambda: system._others.follower.begin(0))
             if not names:
                 system._others.await_turn(RemoteTurn(last, prompt=1), 0, Future())
             system.subscribe(hear)
-            told.end = lambda: setattr(system._following, "_stopped", True)
+            receiver.end = lambda: setattr(system._following, "_stopped", True)
             system._following.run()
     assert heard == [last, middle]

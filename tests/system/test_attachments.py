@@ -123,9 +123,11 @@ def test_the_result_of_a_tool_may_have_pictures() -> None:
     provider = ScriptedProvider([calls, "nice"])
     with ActorSystem.open(provider=provider, tools=[chart, charts]) as system:
         ask(system.root, "Draw.")
-        one, two = sorted(provider.requests[1].messages[-1]["content"], key=lambda block: str(block["tool_use_id"]))
-        assert [part["type"] for part in one["content"]] == ["image", "text"]
-        assert one["content"][1]["text"] == f"chart.png, image/png, {len(PNG)} bytes"
+        first_result, two = sorted(
+            provider.requests[1].messages[-1]["content"], key=lambda block: str(block["tool_use_id"])
+        )
+        assert [part["type"] for part in first_result["content"]] == ["image", "text"]
+        assert first_result["content"][1]["text"] == f"chart.png, image/png, {len(PNG)} bytes"
         assert [part["type"] for part in two["content"]] == ["image", "image", "text"]
         assert [media for media, _ in blobs(system)] == ["image/gif", "image/png"]
         assert check(system._store) == []
@@ -142,7 +144,7 @@ def test_wrong_attachments_of_a_tool_are_an_error_of_that_call(attached: Any) ->
         provider=ScriptedProvider([Reply(tool_calls=(ToolCall("chart", {}, "a"),)), "so"]), tools=[chart]
     ) as system:
         assert ask(system.root, "Draw.").text == "so"
-        [result] = [one for one in system.root.history() if one.kind == "tool_result"]
+        [result] = [message for message in system.root.history() if message.kind == "tool_result"]
         assert result.data["is_error"]
 
 
@@ -171,10 +173,10 @@ def test_blobs_are_copied_and_fsck_finds_one_that_is_missing_or_changed(tmp_path
     assert check(target) == []
     target.write(lambda tx: tx.schema.execute("UPDATE blobs SET bytes = x'00' WHERE media = 'image/gif'"))
     target.write(lambda tx: tx.schema.execute("DELETE FROM blobs WHERE media = 'image/png'"))
-    found = " ".join(one.text for one in check(target))
+    text = " ".join(violation.text for violation in check(target))
     assert len(check(target)) == 2
-    assert "to which message 1 refers; there is none" in found
-    assert "they were changed" in found
+    assert "to which message 1 refers; there is none" in text
+    assert "they were changed" in text
     for store in (source, target):
         store.close()
     with ActorSystem.open(str(tmp_path / "b.db"), provider := ScriptedProvider(["well"])) as system:
@@ -209,7 +211,7 @@ def test_after_a_crash_a_message_and_its_picture_are_both_there_or_neither(commi
             except ProcessCrashed:
                 world.recover()
             system = world.system
-            prompts = [one for one in system.root.history() if one.kind == "user"]
+            prompts = [message for message in system.root.history() if message.kind == "user"]
             assert len(blobs(system)) == len(prompts)
             assert check(system._store) == []
             if prompts:

@@ -48,15 +48,15 @@ def ask(world: Simulation, count: int) -> None:
 
 
 def answered(world: Simulation) -> list[str]:
-    agents = [one for one in world.system.agents() if (one.name or "").startswith("agent-")]
-    return [world.system.agent(one.uuid).history()[-1].content for one in agents]
+    agents = [record for record in world.system.agents() if (record.name or "").startswith("agent-")]
+    return [world.system.agent(agent.uuid).history()[-1].content for agent in agents]
 
 
 def test_requests_of_many_agents_are_one_batch(world: Simulation, provider: ScriptedBatches) -> None:
     ask(world, 7)
     world.sleep(300)
     assert answered(world) == ["reply 1"] * 7
-    assert [one.size for one in provider.orders] == [7]
+    assert [order.size for order in provider.orders] == [7]
     assert len(provider.paid) == 7
 
 
@@ -142,7 +142,7 @@ def test_an_interrupted_request_is_not_sent_and_one_that_was_sealed_is_charged(
     world.sleep(70)
     late.signal(Signal.INT)
     world.sleep(600)
-    assert [one.size for one in provider.orders] == [1]
+    assert [order.size for order in provider.orders] == [1]
     assert early.history()[-1].data.get("usage") is None
     assert late.history()[-1].data["usage"]["input_tokens"] > 0
     assert check(world.system._store) == []

@@ -39,11 +39,11 @@ def last(world: Simulation, uuids: list[str]) -> list[str]:
 
 def test_the_requests_of_both_hosts_are_one_batch(world: Simulation, provider: ScriptedBatches) -> None:
     uuids = asked(world, 8)
-    owners = {one.owner for one in world.system.agents() if one.uuid in uuids}
+    owners = {record.owner for record in world.system.agents() if record.uuid in uuids}
     world.sleep(300)
     assert len(owners) == 2
     assert last(world, uuids) == ["reply 1"] * 8
-    assert [one.size for one in provider.orders] == [8]
+    assert [order.size for order in provider.orders] == [8]
 
 
 @pytest.mark.slow("an hour of two simulated hosts")

@@ -143,12 +143,12 @@ def test_children_that_cannot_be_are_refused_all_together(system: ActorSystem) -
     worker = system.root.fork("the price, please", name="worker")
     worker.reply(timeout=DEADLINE)
     before = system.root.history(all=True)
-    for children, error, told in IMPOSSIBLE:
+    for children, error, message in IMPOSSIBLE:
         good = [Child(worker, prompt="x")] if isinstance(children, list) and children else []
-        with pytest.raises(error, match=told):
+        with pytest.raises(error, match=message):
             system.root.fork_many([*good, *children] if good else children)
-        assert system.root.history(all=True) == before, told
-        assert len(system.agents("running")) == 2, told
+        assert system.root.history(all=True) == before, message
+        assert len(system.agents("running")) == 2, message
 
 
 def test_a_history_that_was_pruned_has_no_children(system: ActorSystem) -> None:

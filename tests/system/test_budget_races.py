@@ -67,16 +67,16 @@ def agents(hosts: list[ActorSystem]) -> list[AgentRef]:
     """Three of each host, by its own handles."""
     first = hosts[0]
     first.root.configure(max_tokens=COST)
-    eventually(lambda: {one.shards for one in first.hosts()} == {16}, "the same share of the shards for each")
-    found: list[tuple[ActorSystem, AgentRef]] = []
+    eventually(lambda: {each.shards for each in first.hosts()} == {16}, "the same share of the shards for each")
+    runners: list[tuple[ActorSystem, AgentRef]] = []
     for name, host in zip(NAMES, hosts, strict=True):
         team = first.root.fork(name=f"team-{name}")
         kids = team.fork(prompts=[None] * 3)
         if host is not first:
             first.move(team, name, timeout=DEADLINE)
-        found += [(host, host.handle(kid.uuid)) for kid in kids]
-    eventually(lambda: all(runs(host, agent) for host, agent in found), "the agents at their hosts")
-    return [agent for _, agent in found]
+        runners += [(host, host.handle(kid.uuid)) for kid in kids]
+    eventually(lambda: all(runs(host, agent) for host, agent in runners), "the agents at their hosts")
+    return [agent for _, agent in runners]
 
 
 def runs(host: ActorSystem, agent: AgentRef) -> bool:

@@ -147,8 +147,8 @@ def test_a_grant_lets_those_go_on_who_wait_in_order_each_once(database: str) -> 
             assert settled(kids[-1]) == "budget"
         assert provider.requests == []
         assert len(notices(system.root)) == 1
-        found = kids[2].grant(tokens=60)
-        assert (found.owner, found.granted) == (system.root.uuid, {"tokens": 60})
+        status = kids[2].grant(tokens=60)
+        assert (status.owner, status.granted) == (system.root.uuid, {"tokens": 60})
         assert [kid.reply(timeout=DEADLINE).text for kid in kids[:2]] == ["ann", "ben"]
         assert settled(kids[2]) == "budget"
         system.root.grant(tokens=1)
@@ -172,7 +172,7 @@ def test_a_child_is_held_by_its_own_budget_and_by_every_one_above_it(database: s
         assert [notice[:4] for notice in notices(leaf)] == ["80 %", "Too "]
         assert notices(branch) == notices(system.root) == []
         assert answered(branch)
-        spent = [one.budget.spent["tokens"] for one in (leaf, branch, system.root) if one.budget is not None]
+        spent = [agent.budget.spent["tokens"] for agent in (leaf, branch, system.root) if agent.budget is not None]
         assert spent == [60, 90, 90]
         assert answered(branch.fork(name="other"))
         assert branch.budget is not None
@@ -282,7 +282,7 @@ def test_what_a_reply_leaves_of_its_hold_lets_the_next_one_go_on(database: str) 
         gated.let_go()
         gated.wait_for(1)
         gated.let_go()
-        assert [one.reply(timeout=DEADLINE).text for one in (first, second)] == ["ok", "ok"]
+        assert [agent.reply(timeout=DEADLINE).text for agent in (first, second)] == ["ok", "ok"]
 
 
 def test_interrupting_what_waits_ends_its_turn_free_of_charge(database: str) -> None:
@@ -319,18 +319,18 @@ def test_a_waiting_agent_forks_and_takes_mail(database: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "tokens"),
     [
         (Stream(("abc", Delta(spent=Spent(Usage(7, 3), "tea-1"))), then=ProviderError("cut")), 10),
         (ProviderError("refused"), 0),
     ],
 )
-def test_a_script_that_fails_costs_what_it_has_told(database: str, script: Stream, told: int) -> None:
+def test_a_script_that_fails_costs_what_it_has_told(database: str, script: Stream, tokens: int) -> None:
     with ActorSystem.open(database, ScriptedProvider([script]), budget={"tokens": 1_000}) as system:
         buyer = system.root.fork("go")
         assert settled(buyer) == "idle"
         assert buyer.budget is not None
-        assert (buyer.budget.spent, buyer.budget.held) == ({"tokens": told}, {"tokens": 0})
+        assert (buyer.budget.spent, buyer.budget.held) == ({"tokens": tokens}, {"tokens": 0})
 
 
 class Service:
@@ -339,8 +339,8 @@ class Service:
     name = "service"
     counts = True
 
-    def __init__(self, *told: Delta, free: bool = False) -> None:
-        self._told, self._free = told, free
+    def __init__(self, *delta: Delta, free: bool = False) -> None:
+        self._told, self._free = delta, free
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
         for delta in self._told:
@@ -363,15 +363,15 @@ def test_a_model_that_bills_and_has_no_price_is_told_of_once(caplog: pytest.LogC
 def test_of_a_strict_budget_a_stream_that_breaks_off_costs_what_was_held_or_what_it_has_told_if_that_is_more(
     database: str,
 ) -> None:
-    for told, beyond in ((5, False), (2_000_000, True)):
-        service = Service(Delta(spent=Spent(Usage(told, 3))))
+    for tokens, beyond in ((5, False), (2_000_000, True)):
+        service = Service(Delta(spent=Spent(Usage(tokens, 3))))
         with ActorSystem.open(database, service, budget=Budget(tokens=1_000_000, strict=True)) as system:
-            buyer = system.root.fork(name=f"buyer{told}", budget=Budget(tokens=500_000, strict=True))
+            buyer = system.root.fork(name=f"buyer{tokens}", budget=Budget(tokens=500_000, strict=True))
             buyer.prompt("go")
             assert settled(buyer) == "idle"
             assert buyer.budget is not None
             assert buyer.budget.held == {"tokens": 0}
-            assert (buyer.budget.spent["tokens"] == told + 3) is beyond
+            assert (buyer.budget.spent["tokens"] == tokens + 3) is beyond
             assert (buyer.budget.beyond["tokens"] > 0) is beyond
             assert check(system._store) == []
 
@@ -419,10 +419,10 @@ def test_dollars_are_counted_by_the_price_of_the_model_that_answered(database: s
 
 def test_a_budget_limits_how_many_agents_live_and_are_born(database: str) -> None:
     with ActorSystem.open(database, ScriptedProvider(thirty), budget={"agents": 2, "agents_ever": 3}) as system:
-        one, _ = system.root.fork(), system.root.fork()
+        kid, _ = system.root.fork(), system.root.fork()
         with pytest.raises(BudgetExceeded, match="allows 2 agents below it, 2 live"):
             system.root.fork()
-        one.kill()
+        kid.kill()
         two = system.root.fork()
         two.kill()
         with pytest.raises(BudgetExceeded, match="3 births below it, and 3 were"):
@@ -503,7 +503,7 @@ def test_a_budget_that_is_made_for_a_living_agent_counts_from_then_for_its_whole
             buyer = system.root.fork(name="buyer")
             kids = [buyer.fork(name=name) for name in ("ann", "ben")]
             other = system.root.fork(name="other")
-            assert all(answered(one) for one in (buyer, *kids, other))
+            assert all(answered(kid) for kid in (buyer, *kids, other))
             kids[1].kill()
             kids[0].configure(model="gated:m")
             kids[0].prompt("go")
@@ -511,11 +511,11 @@ def test_a_budget_that_is_made_for_a_living_agent_counts_from_then_for_its_whole
             status = system.root.budget
             assert status is not None
             held, risk = int(status.held["tokens"]), int(status.risk["tokens"])
-            found = buyer.set_budget(Budget(tokens=held + 20, agents=2, strict=strict))
-            assert (found.owner, found.strict, found.granted["agents"]) == (buyer.uuid, strict, 2)
-            assert found.spent == {"tokens": 0, "agents": 1}
-            assert found.held["tokens"] == (held + risk if strict else held)
-            assert found.granted["tokens"] == (held + risk if strict else held + 20)
+            limited = buyer.set_budget(Budget(tokens=held + 20, agents=2, strict=strict))
+            assert (limited.owner, limited.strict, limited.granted["agents"]) == (buyer.uuid, strict, 2)
+            assert limited.spent == {"tokens": 0, "agents": 1}
+            assert limited.held["tokens"] == (held + risk if strict else held)
+            assert limited.granted["tokens"] == (held + risk if strict else held + 20)
             assert check(system._store) == []
             gated.let_go()
             assert kids[0].reply(timeout=DEADLINE).text == "ok"
@@ -636,15 +636,15 @@ def test_an_answer_that_is_no_summary_is_charged_also_where_no_other_one_fits(da
 
 
 def test_a_summary_that_is_cut_off_between_turns_counts_as_any_request_does(durable: str) -> None:
-    one, two = Hanging("notes"), Hanging("notes")
+    former, two = Hanging("notes"), Hanging("notes")
     with ActorSystem.open(
-        durable, ScriptedProvider(notes_or_words), providers={"one": one, "two": two}, budget={"tokens": 100_000}
+        durable, ScriptedProvider(notes_or_words), providers={"one": former, "two": two}, budget={"tokens": 100_000}
     ) as system:
         buyer = system.root.fork(name="buyer")
         assert all(answered(buyer) for _ in range(6))
         buyer.configure(compact_model="one:m")
         asked = buyer.aio.compact()
-        one.wait_until_asked()
+        former.wait_until_asked()
         assert buyer.budget is not None
         first = buyer.budget.held["tokens"]
         assert check(system._store) == []
@@ -693,7 +693,7 @@ def test_a_summary_that_nobody_asked_for_is_held_at_the_price_of_its_own_model(
         said: list[str] = []
         while not said:
             assert answered(system.root)
-            said = [one.data["how"] for one in system.root.history(all=True) if one.kind == "summary"]
+            said = [message.data["how"] for message in system.root.history(all=True) if message.kind == "summary"]
         assert set(said) == {how}
         assert [request.once for request in dear.requests] == [True] * said.count("model")
         assert system.root.budget is not None
@@ -717,10 +717,10 @@ def test_a_summary_after_a_reply_that_was_cut_by_a_full_window_is_held_as_any_re
         assert [answered(system.root) for _ in range(4)] == [True, True, True, how == "model"]
         system.root.grant(tokens=5_000)
         assert system.root.reply(timeout=DEADLINE).text.startswith("so many")
-        kinds = [one.kind for one in system.root.history(all=True)]
+        kinds = [message.kind for message in system.root.history(all=True)]
         assert kinds[-4:] == ["user", "retry", "summary", "assistant"]
-        assert [one.data["how"] for one in system.root.history(all=True) if one.kind == "summary"] == [how]
-        asked = [one.once for one in provider.requests if SUMMARISE in str(one.messages[-1])]
+        assert [message.data["how"] for message in system.root.history(all=True) if message.kind == "summary"] == [how]
+        asked = [request.once for request in provider.requests if SUMMARISE in str(request.messages[-1])]
         assert asked == [True] * (how == "model")
         assert system.root.budget is not None
         assert system.root.budget.spent["tokens"] <= granted + 5_000
@@ -797,9 +797,9 @@ def test_what_a_strict_budget_holds_counts_tools_and_instructions_that_are_new_s
 def test_who_may_make_no_requests_at_all_is_told_that_only_a_grant_helps() -> None:
     with ActorSystem.open(":memory:", ScriptedProvider(thirty), budget={"requests_per_minute": 0}) as system:
         assert not answered(system.root.fork(name="buyer"))
-        [told] = notices(system.root)
-        assert "may make no requests. /budget" in told
-        assert "by itself" not in told
+        [notice] = notices(system.root)
+        assert "may make no requests. /budget" in notice
+        assert "by itself" not in notice
         system.root.grant(requests_per_minute=1)
         assert system.agent("buyer").reply(timeout=DEADLINE).text == "ok"
 
@@ -898,9 +898,9 @@ def test_the_notice_of_a_pause_says_what_is_spent_held_and_needed_and_what_to_do
         lead = system.root.fork(name="lead", budget={"tokens": 1_000_000, "strict": True})
         lead.charge(tokens=100)
         assert not answered(lead)
-        [told] = [notice for notice in notices(system.root) if "80 %" not in notice]
+        [notice] = [notice for notice in notices(system.root) if "80 %" not in notice]
         short = words_of(system.root.uuid)
-        assert told == (
+        assert notice == (
             "Too little is left of the 100 tokens of everybody (100 tokens spent, 0 tokens held; this request needs up "
             f"to 16,000 tokens). /budget {short} +100000tokens, or grant(), lets it go on. INT (Ctrl-C) ends the turn "
             "free of charge."

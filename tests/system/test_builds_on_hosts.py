@@ -69,7 +69,7 @@ def test_two_builds_share_a_team_are_told_apart_and_no_approval_goes_from_one_to
     assert figures_of(attached, 60).differences == differ.tools
 
     a.drain(timeout=DEADLINE)
-    eventually(lambda: [one.build for one in attached.approvals.pending()] == ["build-b"], "a question of the other")
+    eventually(lambda: [call.build for call in attached.approvals.pending()] == ["build-b"], "a question of the other")
     [again] = attached.approvals.pending()
     assert (again.former_build, again.full_name.startswith(first.full_name)) == ("build-a", True)
     assert again.change.split("\n")[:2] == ["-In euros.", "+In dollars."]

@@ -25,7 +25,7 @@ def test_it_outlives_the_process_and_is_answered_once_after_the_turn_before_it(d
     with ActorSystem.open(durable, ScriptedProvider(prompted), resume=False) as system:
         kid = system.agent("kid")
         assert kid.resume(timeout=DEADLINE)
-        eventually(lambda: [one.content for one in kid.history()][-1:] == ["heard three"], "the last answer")
+        eventually(lambda: [message.content for message in kid.history()][-1:] == ["heard three"], "the last answer")
         assert (said(kid), kept(kid)) == (["one", "two", "three"], [])
 
 
@@ -39,7 +39,13 @@ def test_it_is_answered_where_it_was_asked_and_keeps_its_place_among_commands(da
         gate.open()
         assert [first.get(timeout=DEADLINE).text, second.get(timeout=DEADLINE).text] == ["done", "done"]
         assert mark.get(timeout=DEADLINE) == 3
-        assert [one.kind for one in system.root.history(all=True)] == ["user", "assistant", "mark", "user", "assistant"]
+        assert [message.kind for message in system.root.history(all=True)] == [
+            "user",
+            "assistant",
+            "mark",
+            "user",
+            "assistant",
+        ]
 
 
 def test_it_is_said_to_wait_for_cont_when_its_agent_is_stopped_meanwhile(database: str) -> None:

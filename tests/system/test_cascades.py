@@ -113,12 +113,15 @@ def test_no_descendant_escapes_a_cascade_while_all_of_them_fork(
             kill_all(top)
             left = system._store.read(lambda tx: (every(tx), tx.run("counts")))
             assert [agent.uuid for agent in left[0] if agent.living] == [system.root.uuid]
-            eventually(lambda: (one := system.statistics()).agents == 1 and one.working == 0, "the end of all actors")
+            eventually(
+                lambda: (statistics := system.statistics()).agents == 1 and statistics.working == 0,
+                "the end of all actors",
+            )
             assert system._store.read(lambda tx: (every(tx), tx.run("counts"))) == left
         mails = system.root.read_mail()
         assert [mail.sender for mail in mails] == tops
-        told = [int(mail.body.partition("\n\n")[2].split()[0].replace(",", "")) for mail in mails]
-        assert sum(told) == len(system.agents("dead"))
+        counts = [int(mail.body.partition("\n\n")[2].split()[0].replace(",", "")) for mail in mails]
+        assert sum(counts) == len(system.agents("dead"))
         assert system.root.fork(name="later").record.living  # nobody holds a lock
         assert fsck.check(system._store) == []
 
@@ -138,7 +141,10 @@ def test_no_descendant_escapes_a_cascade_of_a_host_that_took_over_while_the_one_
             second.handle(top.uuid).kill(cascade=True)
             left = second._store.read(lambda tx: (every(tx), tx.run("counts")))
             assert [agent.uuid for agent in left[0] if agent.living] == [second.root.uuid]
-            eventually(lambda: (one := second.statistics()).agents == 1 and one.working == 0, "the end of all actors")
+            eventually(
+                lambda: (statistics := second.statistics()).agents == 1 and statistics.working == 0,
+                "the end of all actors",
+            )
             assert second._store.read(lambda tx: (every(tx), tx.run("counts"))) == left
             assert fsck.check(second._store) == []
 
@@ -195,9 +201,11 @@ def test_no_descendant_escapes_a_cascade_while_those_of_two_hosts_fork(arena: Ar
                 verdict = (arena.one, arena.other)[number % 3].submit(kill)()
                 assert isinstance(verdict, Committed)
                 dead = verdict.value.dead
-            births = sum(one.result(DEADLINE) for one in breeding)
-        family = [one for one in arena.store.read(every) if one.uuid.startswith(top)]
-        assert {one.uuid for one in family if not one.living} == set(dead) == {one.uuid for one in family}
+            births = sum(future.result(DEADLINE) for future in breeding)
+        family = [record for record in arena.store.read(every) if record.uuid.startswith(top)]
+        assert (
+            {record.uuid for record in family if not record.living} == set(dead) == {record.uuid for record in family}
+        )
         assert len(family) == 5 + births
     for writer in (arena.one, arena.other):
         assert writer.store.runs == writer.journal.statistics().batches  # nothing had to run again: no deadlock
@@ -222,7 +230,7 @@ def test_no_child_escapes_a_cascade_from_another_writer(arena: Arena) -> None:  
         outcomes.add(isinstance(born, Committed))
         family = {middle, top, leaf} if isinstance(born, Committed) else {middle, top}
         assert set(killed.value.dead) == family
-        assert {one.uuid for one in arena.store.read(every) if one.uuid.endswith(f" {number}")} == family
+        assert {record.uuid for record in arena.store.read(every) if record.uuid.endswith(f" {number}")} == family
         assert all(record(arena.store, uuid).status == "dead" for uuid in family)
     assert outcomes == {True, False}
     assert arena.one.store.runs == arena.one.journal.statistics().batches  # nothing had to run again: no deadlock

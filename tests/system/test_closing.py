@@ -173,10 +173,10 @@ def test_a_subscriber_that_never_returns_is_left_alone() -> None:
 
     publisher.subscribe(hear)
     publisher.subscribe(heard.append)
-    publisher.publish(told := ToolTrouble("t", "told"))
+    publisher.publish(trouble := ToolTrouble("t", "told"))
     with pytest.raises(TimedOut, match="Let it return"):
         publisher.close()
-    assert heard == [told]
+    assert heard == [trouble]
     leave.set()
     while True:
         with suppress(TimedOut):

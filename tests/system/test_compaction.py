@@ -61,13 +61,15 @@ class Model:
 
     def answer(self, request: Request) -> Reply:
         self.requests.append(request)
-        texts = [block["text"] for one in request.messages for block in one["content"] if block["type"] == "text"]
+        texts = [
+            block["text"] for message in request.messages for block in message["content"] if block["type"] == "text"
+        ]
         if any(text.startswith(SUMMARISE) for text in texts):
-            given = self.summaries.pop(0) if self.summaries else ""
-            if isinstance(given, Exception):
-                raise given
+            summary = self.summaries.pop(0) if self.summaries else ""
+            if isinstance(summary, Exception):
+                raise summary
             facts = sorted({fact for text in texts for fact in re.findall(r"FACT-\d+", text)})
-            return given if isinstance(given, Reply) else Reply(given or " ".join(facts), usage=NOTES)
+            return summary if isinstance(summary, Reply) else Reply(summary or " ".join(facts), usage=NOTES)
         return Reply(f"heard: {texts[-1][:20]} {LONG}", usage=Usage(1000, 10))
 
     @property
@@ -85,7 +87,9 @@ def sound(system: ActorSystem) -> None:
     """Every history is the same when it is read anew, and nothing is wrong with the database."""
     assert check(system._store) == []
     fresh = LogCache(system._store)
-    assert all(list(fresh.load(one.uuid).visible()) == system.handle(one.uuid).history() for one in system.agents())
+    assert all(
+        list(fresh.load(record.uuid).visible()) == system.handle(record.uuid).history() for record in system.agents()
+    )
 
 
 FACTS = tuple(f"remember FACT-{number}" for number in range(6))
@@ -203,8 +207,12 @@ def test_in_a_turn_the_open_prompt_and_the_latest_step_stay_verbatim_and_no_call
         return f"step {step}: {LONG}"
 
     def answer(request: Request) -> Reply:
-        texts = [block["text"] for one in request.messages for block in one["content"] if block["type"] == "text"]
-        results = [block for one in request.messages for block in one["content"] if block["type"] == "tool_result"]
+        texts = [
+            block["text"] for message in request.messages for block in message["content"] if block["type"] == "text"
+        ]
+        results = [
+            block for message in request.messages for block in message["content"] if block["type"] == "tool_result"
+        ]
         if texts[-1].startswith(SUMMARISE):
             return Reply("looked three times")
         model.requests.append(request)
@@ -233,7 +241,9 @@ def test_a_question_to_a_person_is_never_summarised_and_the_summary_waits_for_it
         return f"changed {what}"
 
     def answer(request: Request) -> Reply:
-        texts = [block["text"] for one in request.messages for block in one["content"] if block["type"] == "text"]
+        texts = [
+            block["text"] for message in request.messages for block in message["content"] if block["type"] == "text"
+        ]
         if texts[-1] == "change it" and calls:
             return Reply("", (calls.pop(),), "tool_use")
         return model.answer(request)
@@ -244,7 +254,7 @@ def test_a_question_to_a_person_is_never_summarised_and_the_summary_waits_for_it
         eventually(system.approvals.pending, "the question")
         done = system.root.aio.compact()
         eventually(lambda: len(system._actor(system.root.uuid).backlog), "the command")
-        assert [one.kind for one in system.root.history(all=True)].count("summary") == 0
+        assert [message.kind for message in system.root.history(all=True)].count("summary") == 0
         assert system.approvals.approve(*system.approvals.pending())
         assert done.get(timeout=DEADLINE).position
         future.get(timeout=DEADLINE)
@@ -263,10 +273,10 @@ def test_a_turn_that_failed_can_be_resumed_behind_a_summary_with_its_prompt() ->
 
     def answer(request: Request) -> str:
         model.requests.append(request)
-        given = answers.pop(0)
-        if isinstance(given, Exception):
-            raise given
-        return given
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     with ActorSystem.open(":memory:", ScriptedProvider(answer)) as system:
         talk(system.root, "one", "two", "three")
@@ -289,15 +299,17 @@ FAILS: list[tuple[str, list[str | Reply | Exception], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "error", "told"), [one[1:] for one in FAILS], ids=[one[0] for one in FAILS])
+@pytest.mark.parametrize(
+    ("answers", "error", "message"), [failure[1:] for failure in FAILS], ids=[failure[0] for failure in FAILS]
+)
 def test_where_the_model_gives_no_summary_nothing_is_changed_and_the_reason_is_told(
-    given: list[str | Reply | Exception], error: type[Exception], told: str
+    answers: list[str | Reply | Exception], error: type[Exception], message: str
 ) -> None:
-    model = Model(*given)
+    model = Model(*answers)
     with ActorSystem.open(":memory:", model.provider) as system:
         talk(system.root, *FACTS)
         before = system.root.history(all=True)
-        with pytest.raises(error, match=told):
+        with pytest.raises(error, match=message):
             system.root.compact()
         assert system.root.history(all=True) == before
         talk(system.root, "go on")
@@ -310,9 +322,9 @@ def test_calls_of_the_summariser_are_denied_and_leave_no_trace() -> None:
         talk(system.root, *FACTS)
         system.root.compact()
         results = model.requests[-1].messages[-1]["content"]
-        assert [(one["tool_use_id"], one["is_error"]) for one in results] == [("c1", True), ("c2", True)]
+        assert [(result["tool_use_id"], result["is_error"]) for result in results] == [("c1", True), ("c2", True)]
         assert system.root.history()[0].content == "the notes"
-        assert {one.kind for one in system.root.history(all=True)} == {"user", "assistant", "summary"}
+        assert {message.kind for message in system.root.history(all=True)} == {"user", "assistant", "summary"}
 
 
 def test_calls_of_the_summariser_with_one_id_have_two_ids_in_its_next_request() -> None:
@@ -376,7 +388,7 @@ def test_a_summary_that_is_interrupted_or_killed_leaves_nothing_behind(
             future.get(timeout=DEADLINE)
         if end is _interrupt:
             assert waits.get(timeout=DEADLINE) == len(before) + 2
-        assert [one.kind for one in child.history(all=True)[len(before) :]][:1] == ["fork"]
+        assert [message.kind for message in child.history(all=True)[len(before) :]][:1] == ["fork"]
         assert check(system._store) == []
 
 
@@ -406,12 +418,12 @@ def test_a_summary_is_there_after_a_restart_and_a_second_one_lies_over_it(durabl
         second = system.root.compact().position
         talk(system.root, "now")
         assert all(f"FACT-{number}" in model.sent for number in range(9))
-        assert [one.id for one in system.root.history() if one.kind == "summary"] == [second]
+        assert [message.id for message in system.root.history() if message.kind == "summary"] == [second]
         system.root.uncompact()
-        assert [one.id for one in system.root.history() if one.kind == "summary"] == [first]
+        assert [message.id for message in system.root.history() if message.kind == "summary"] == [first]
         system.root.undo()
         system.root.undo()
-        assert [one.id for one in system.root.history() if one.kind == "summary"] == [first]
+        assert [message.id for message in system.root.history() if message.kind == "summary"] == [first]
         sound(system)
 
 
@@ -436,10 +448,10 @@ def test_a_request_that_is_refused_because_of_its_length_is_sent_again_behind_a_
             assert system.root.prompt(f"remember FACT-{number:02}").get(timeout=DEADLINE).text.startswith("heard")
         assert refusals
         assert all(f"FACT-{number:02}" in model.sent for number in range(20))
-        kinds = [one.kind for one in system.root.history(all=True)]
+        kinds = [message.kind for message in system.root.history(all=True)]
         assert "error" not in kinds
-        summaries = [one for one in system.root.history(all=True) if one.kind == "summary"]
-        assert {one.data["by"] for one in summaries} == {"refusal"}
+        summaries = [message for message in system.root.history(all=True) if message.kind == "summary"]
+        assert {summary.data["by"] for summary in summaries} == {"refusal"}
         sound(system)
 
 
@@ -458,7 +470,7 @@ def size_of(request: Request) -> int:
 
 def summaries_of(agent: AgentRef) -> list[Message]:
     """All that it ever had."""
-    return [one for one in agent.history(all=True) if one.kind == "summary"]
+    return [message for message in agent.history(all=True) if message.kind == "summary"]
 
 
 def shrunk(system: ActorSystem, window: list[int], prompts: int = 40, **settings: Any) -> AgentRef:
@@ -496,11 +508,11 @@ def test_a_history_that_is_past_the_window_is_summarised_in_parts_when_that_is_a
         done = agent.compact()
         parts = summaries_of(agent)
         assert len(parts) > 1
-        assert {(one.data["how"], one.data["by"]) for one in parts} == {("model", "person")}
+        assert {(part.data["how"], part.data["by"]) for part in parts} == {("model", "person")}
         assert (done.position, done.after) == (parts[-1].id, parts[-1].data["after"])
         assert done.before == parts[0].data["before"]
         assert done.usage is not None
-        assert done.usage.input_tokens == sum(one.data["usage"]["input_tokens"] for one in parts)
+        assert done.usage.input_tokens == sum(part.data["usage"]["input_tokens"] for part in parts)
         assert len(model.requests) - asked == len(parts)
         assert done.after < done.before / 5
         assert len(refusals) <= (0 if "context_window" in settings else len(parts))
@@ -535,10 +547,13 @@ def test_a_summary_is_mended_in_place_and_taken_off_again(database: str) -> None
     with ActorSystem.open(database, model.provider) as system:
         talk(system.root, *FACTS)
         system.root.compact()
-        kept = [one.id for one in system.root.history()[1:]]
+        kept = [message.id for message in system.root.history()[1:]]
         system.root.compact(text="As before, and the shop is called Nilgiri.")
         mended, *rest = system.root.history()
-        assert (mended.content, [one.id for one in rest]) == ("As before, and the shop is called Nilgiri.", kept)
+        assert (mended.content, [message.id for message in rest]) == (
+            "As before, and the shop is called Nilgiri.",
+            kept,
+        )
         system.root.uncompact()
         assert "FACT-0" in system.root.history()[0].content
         sound(system)
@@ -574,7 +589,7 @@ def test_a_model_that_asks_for_a_summary_of_what_is_past_its_window_gets_it_in_p
         system.root.configure(compact="off", tools=["compact"])
         talk(system.root, *(f"remember FACT-{number:02}" for number in range(40)), "full now")
         assert len(summaries_of(system.root)) > 1
-        assert {one.data["by"] for one in summaries_of(system.root)} == {"model"}
+        assert {summary.data["by"] for summary in summaries_of(system.root)} == {"model"}
         assert all(f"FACT-{number:02}" in model.sent for number in range(40))
         sound(system)
 
@@ -602,7 +617,7 @@ def test_a_step_that_no_model_can_read_is_stood_for_by_its_prompt_and_the_rest_i
         window[0] = 3_000
         agent.compact()
         first, *others = summaries_of(agent)
-        assert (first.data["how"], {one.data["how"] for one in others}) == ("digest", {"model"})
+        assert (first.data["how"], {other.data["how"] for other in others}) == ("digest", {"model"})
         assert "Prompt at 3: a long one xxx" in first.content
         talk(agent, "and now?")
         sound(system)
@@ -616,7 +631,7 @@ def test_where_no_model_can_summarise_what_is_too_long_its_prompts_stand_for_it(
 
     with ActorSystem.open(":memory:", ScriptedProvider(answer)) as system:
         talk(system.root, *(f"remember FACT-{number:02}" for number in range(10)))
-        summary = next(one for one in system.root.history() if one.kind == "summary")
+        summary = next(message for message in system.root.history() if message.kind == "summary")
         assert summary.data["how"] == "digest"
         assert "Prompt at 1: remember FACT-00" in summary.content
         sound(system)
@@ -627,7 +642,7 @@ def test_with_compact_off_a_request_that_is_too_long_ends_its_turn_with_the_erro
         system.root.configure(compact="off")
         with pytest.raises(ProviderError, match="too long"):
             talk(system.root, *FACTS)
-        assert [one.kind for one in system.root.history(all=True)][-1] == "error"
+        assert [message.kind for message in system.root.history(all=True)][-1] == "error"
 
 
 def test_near_its_window_a_model_summarises_before_the_next_request(database: str) -> None:
@@ -636,17 +651,17 @@ def test_near_its_window_a_model_summarises_before_the_next_request(database: st
         system.root.configure(context_window=3_000, compact_at=0.5, tools=[])  # the model counts messages alone
         talk(system.root, *(f"remember FACT-{number:02}" for number in range(20)))
         assert all(f"FACT-{number:02}" in model.sent for number in range(20))
-        summaries = [one for one in system.root.history(all=True) if one.kind == "summary"]
+        summaries = [message for message in system.root.history(all=True) if message.kind == "summary"]
         assert summaries
-        assert {one.data["by"] for one in summaries} == {"auto"}
+        assert {summary.data["by"] for summary in summaries} == {"auto"}
         sound(system)
         system.root.configure(context_window=9_000)
         system.root.uncompact()
         talk(system.root, "one more")
-        assert [one.kind for one in system.root.history(all=True)][-3:] == ["uncompact", "user", "assistant"]
+        assert [message.kind for message in system.root.history(all=True)][-3:] == ["uncompact", "user", "assistant"]
         system.root.configure(context_window=1_500)
         talk(system.root, "and one more")
-        assert [one.kind for one in system.root.history(all=True)][-2:] == ["summary", "assistant"]
+        assert [message.kind for message in system.root.history(all=True)][-2:] == ["summary", "assistant"]
         assert size_of(model.requests[-1]) < 1_500
         sound(system)
 
@@ -656,10 +671,12 @@ def test_what_would_fill_its_window_does_not_leave_even_if_no_model_summarises_i
     with ActorSystem.open(":memory:", model.provider) as system:
         system.root.configure(context_window=2_000, compact_at=1.0)
         talk(system.root, *(f"remember FACT-{number:02}" for number in range(30)))
-        answered = [one for one in model.requests if SUMMARISE not in str(one.messages[-1])]
+        answered = [request for request in model.requests if SUMMARISE not in str(request.messages[-1])]
         assert len(answered) == 30
         assert max(map(size_of, answered)) <= 2_000
-        assert {(one.data["how"], one.data["by"]) for one in summaries_of(system.root)} == {("digest", "auto")}
+        assert {(summary.data["how"], summary.data["by"]) for summary in summaries_of(system.root)} == {
+            ("digest", "auto")
+        }
         assert "Prompt at 2: remember FACT-00" in summaries_of(system.root)[0].content
         sound(system)
 
@@ -694,8 +711,8 @@ def test_a_reply_that_fills_the_window_is_asked_for_again_behind_a_summary_and_i
     with ActorSystem.open(":memory:", ScriptedProvider(answer)) as system:
         talk(system.root, *FACTS)
         assert len(summaries_of(system.root)) == 1
-        assert not any("half of" in one.content for one in system.root.history(all=True))
-        [retried] = [one for one in system.root.history(all=True) if one.kind == "retry"]
+        assert not any("half of" in message.content for message in system.root.history(all=True))
+        [retried] = [message for message in system.root.history(all=True) if message.kind == "retry"]
         assert retried.data["usage"]["output_tokens"] == 70
         sound(system)
         system.root.configure(compact="off")
@@ -747,10 +764,10 @@ def test_who_watches_is_told_once_in_a_turn_that_a_window_is_nearly_full() -> No
         subscription = system.subscribe(heard.append, only=(WindowNearlyFull,))
         talk(system.root, "go", "and go")
         subscription.close()
-        told = [one for one in heard if isinstance(one, WindowNearlyFull)]
-        assert [(one.agent_uuid, one.window) for one in told] == [(system.root.uuid, 10_000)] * 2
-        assert all(one.tokens > 8_500 for one in told[1:])
-        assert "of the 10,000 tokens that its model takes; /compact" in explained(told[0])
+        warnings = [event for event in heard if isinstance(event, WindowNearlyFull)]
+        assert [(warning.agent_uuid, warning.window) for warning in warnings] == [(system.root.uuid, 10_000)] * 2
+        assert all(warning.tokens > 8_500 for warning in warnings[1:])
+        assert "of the 10,000 tokens that its model takes; /compact" in explained(warnings[0])
 
 
 @pytest.mark.sample(1, "dozens of turns each")
@@ -772,10 +789,10 @@ def test_in_a_window_that_the_tools_fill_summaries_do_not_come_with_each_prompt_
         talk(system.root, *["word " * 100] * 60)
         subscription.close()
         assert 0 < len(summaries_of(system.root)) <= most
-        assert {one.data["how"] for one in summaries_of(system.root)} == {"model"}
-    [told] = [one for one in heard if isinstance(one, WindowNearlyFull)]
-    assert "its system prompt and tools alone have about" in explained(told)
-    assert told.tokens < window
+        assert {summary.data["how"] for summary in summaries_of(system.root)} == {"model"}
+    [warning] = [event for event in heard if isinstance(event, WindowNearlyFull)]
+    assert "its system prompt and tools alone have about" in explained(warning)
+    assert warning.tokens < window
 
 
 def test_a_window_that_its_tools_fill_is_told_of_and_the_stand_in_answers_whatever_was_cut() -> None:
@@ -786,8 +803,8 @@ def test_a_window_that_its_tools_fill_is_told_of_and_the_stand_in_answers_whatev
         talk(system.root, *(f"{number}: {LONG[:150]}" for number in range(40)))
         subscription.close()
         assert {message.kind for message in system.root.history()} >= {"summary", "assistant"}
-    told = [one for one in heard if isinstance(one, WindowNearlyFull)]
-    assert "its system prompt and tools alone have about" in explained(told[-1])
+    warnings = [event for event in heard if isinstance(event, WindowNearlyFull)]
+    assert "its system prompt and tools alone have about" in explained(warnings[-1])
 
 
 class Cold(NamedTuple):
@@ -840,7 +857,7 @@ def test_what_comes_while_all_of_a_log_is_read_waits_and_nothing_is_lost(durable
         assert interrupted.get(timeout=DEADLINE)  # the prompt had not begun
         assert isinstance(said.exception(timeout=DEADLINE), TurnInterrupted)
         assert undone.get(timeout=DEADLINE) < marked.get(timeout=DEADLINE)
-        assert [one.content for one in it.agent.history() if one.kind == "user"] == [*FACTS[:4], "and now?"]
+        assert [message.content for message in it.agent.history() if message.kind == "user"] == [*FACTS[:4], "and now?"]
         sound(it.system)
 
 
@@ -910,5 +927,5 @@ def test_a_turn_that_cannot_read_all_of_its_log_says_so_once_and_is_resumed_with
         store.unreadable = None
         child.resume()
         child.reply(timeout=DEADLINE)
-        assert [one.kind for one in child.history()[-4:]] == ["user", "assistant", "tool_result", "assistant"]
+        assert [message.kind for message in child.history()[-4:]] == ["user", "assistant", "tool_result", "assistant"]
         sound(system)

@@ -28,7 +28,9 @@ def test_the_context_tells_how_many_tokens_each_part_has() -> None:
         assert root.context().parts["kept"] == 0
         root.prompt("p" * 60).get(timeout=DEADLINE)
         before = root.context()
-        calls = [len(json.dumps(one.data["tool_calls"])) for one in root.history() if "tool_calls" in one.data]
+        calls = [
+            len(json.dumps(message.data["tool_calls"])) for message in root.history() if "tool_calls" in message.data
+        ]
         assert before.parts == {
             "system": 30,
             "tools": int(len(json.dumps(root.tools())) * UNTOLD),

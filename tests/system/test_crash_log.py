@@ -35,7 +35,7 @@ def shop(*failing: str) -> FunctionProvider:
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING]
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 def functions(record: logging.LogRecord) -> list[str]:
@@ -56,8 +56,8 @@ def test_a_restart_is_one_line_with_the_frames_of_the_users_code_and_whole_at_de
         f"buyer restarted by lead: {REASON} (1 of 3 in 10 min)",
         f"buyer restarted by lead: {REASON} (2 of 3 in 10 min)",
     ]
-    [line, *_] = [one for one in caplog.records if one.levelno == logging.WARNING]
-    [whole, *_] = [one for one in caplog.records if one.levelno == logging.DEBUG and one.exc_info]
+    [line, *_] = [record for record in caplog.records if record.levelno == logging.WARNING]
+    [whole, *_] = [record for record in caplog.records if record.levelno == logging.DEBUG and record.exc_info]
     assert functions(line) == ["work", "buy"]
     assert functions(whole)[-2:] == ["work", "buy"]
     assert len(functions(whole)) > 2

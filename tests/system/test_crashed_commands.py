@@ -87,11 +87,11 @@ def test_a_command_that_crashes_its_agent_is_answered_and_the_agent_goes_on(what
         agent.mark("start")
         assert agent.prompt("Go.").get(timeout=DEADLINE).text == "well"
         clock.error = error
-        with pytest.raises(AgentError, match="crashed as it was to do this, and has not done it: ") as told:
+        with pytest.raises(AgentError, match="crashed as it was to do this, and has not done it: ") as raised:
             COMMANDS[what](agent).get(timeout=DEADLINE)
-        assert (told.value.agent, told.value.__cause__) == (agent.uuid, error)
+        assert (raised.value.agent, raised.value.__cause__) == (agent.uuid, error)
         assert agent.prompt("Go on.").get(timeout=DEADLINE).text == "well"
-        assert [one.content for one in agent.history() if one.kind == "user"] == ["Go.", "Go on."]
+        assert [message.content for message in agent.history() if message.kind == "user"] == ["Go.", "Go on."]
         assert check(system._store) == []
 
 

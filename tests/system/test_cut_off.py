@@ -39,7 +39,7 @@ def prompted(request: Request) -> str:
 
 def said(agent: AgentRef) -> list[str]:
     """The prompts in the view of an agent."""
-    return [one.content for one in agent.history() if one.kind == "user"]
+    return [message.content for message in agent.history() if message.kind == "user"]
 
 
 def cut_off(database: str, text: str = "review") -> str:
@@ -78,18 +78,20 @@ def test_a_turn_that_is_left_is_interrupted_for_every_process_and_shows_no_sign_
         AttachedSystem.open(durable) as attached,
         closing(open_store(durable)) as store,
     ):
-        assert [one.agent(kid).state for one in (system, attached)] == ["interrupted", "interrupted"]
+        assert [side.agent(kid).state for side in (system, attached)] == ["interrupted", "interrupted"]
         assert store.read(latest_signs) == {}
-        found = read_list(Client(store))
-        [line] = [one.text for one in list_lines(found, found.state, "ikigai agents") if "kid" in one.text]
+        overview = read_list(Client(store))
+        [line] = [row.text for row in list_lines(overview, overview.state, "ikigai agents") if "kid" in row.text]
         assert "interrupted" in line
         assert "heartbeat" not in line
-        assert [one.cut_off for one in store.read(glances) if one.uuid == kid] == [system.agent(kid).record.turn]
+        assert [glance.cut_off for glance in store.read(glances) if glance.uuid == kid] == [
+            system.agent(kid).record.turn
+        ]
         assert store.read(gauges).cut_off == 1
         for agent in (system.agent(kid), attached.agent(kid)):
             with pytest.raises(TurnInterrupted, match=r"kid's turn was cut off; resume\(\) goes on with it"):
                 agent.reply(timeout=DEADLINE)
-        listed = {one["uuid"]: one for one in json.loads(run("--database", durable, "agents", "--json").stdout)}
+        listed = {row["uuid"]: row for row in json.loads(run("--database", durable, "agents", "--json").stdout)}
         assert listed[kid]["state"] == "interrupted"
         assert attached.agent(kid).resume(timeout=DEADLINE)
         assert system.agent(kid).reply(timeout=DEADLINE).text == "heard review"
@@ -153,9 +155,9 @@ def test_agents_are_left_or_go_on_or_are_closed_by_their_kind(durable: str) -> N
     with ActorSystem.open(durable, hanging) as system:
         for kind in ("permanent", "transient", "temporary"):
             system.root.fork("go", name=kind, restart=kind)
-        eventually(lambda: all(one.record.turn for one in system.root.children()), "the turns")
+        eventually(lambda: all(child.record.turn for child in system.root.children()), "the turns")
     with ActorSystem.open(durable, ScriptedProvider(prompted), resume=False) as system:
-        assert [one.state for one in system.root.children()] == ["interrupted"] * 3
+        assert [child.state for child in system.root.children()] == ["interrupted"] * 3
     with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
         for kind in ("permanent", "transient"):
             assert system.agent(kind).reply(timeout=DEADLINE).text == "heard go"

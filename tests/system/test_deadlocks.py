@@ -44,7 +44,7 @@ def following(agents: str) -> Callable[[str], str]:
 def test_who_closes_a_circle_of_waits_is_told_the_circle_and_the_turns_end(
     way: Callable[[AgentRef, AgentRef], Any],
 ) -> None:
-    told = list[WouldDeadlock]()
+    errors = list[WouldDeadlock]()
 
     def act(request: Request) -> str:
         me = after(request.name or "")
@@ -54,7 +54,7 @@ def test_who_closes_a_circle_of_waits_is_told_the_circle_and_the_turns_end(
         try:
             return str(way(me, after("a")))
         except WouldDeadlock as error:
-            told.append(error)
+            errors.append(error)
             return "refused"
 
     with simulated() as world:
@@ -62,7 +62,7 @@ def test_who_closes_a_circle_of_waits_is_told_the_circle_and_the_turns_end(
         a, b = system.root.fork(name="a"), system.root.fork(name="b")
         assert "refused" in a.prompt("go").get().text
         assert b.reply().text == "refused"
-        [error] = told
+        [error] = errors
         assert "b waits for a waits for b" in str(error)
         assert error.circle == (b.uuid, a.uuid)
         assert system.root.wait([a, b]) == {a: WaitResult.IDLE, b: WaitResult.IDLE}
@@ -107,9 +107,9 @@ def test_two_coroutines_that_await_each_other_in_tools_are_told_so() -> None:
     with simulated() as world:
         system = world.open(ScriptedProvider(model), tools=[ask])
         a, b = system.root.fork(name="a"), system.root.fork(name="b")
-        told = a.prompt("go").get().text
-        assert "WouldDeadlock: " in told
-        assert "b waits for a waits for b" in told or "a waits for b waits for a" in told
+        text = a.prompt("go").get().text
+        assert "WouldDeadlock: " in text
+        assert "b waits for a waits for b" in text or "a waits for b waits for a" in text
         assert system.root.wait([a, b]) == {a: WaitResult.IDLE, b: WaitResult.IDLE}
 
 
@@ -125,9 +125,9 @@ def test_models_that_wait_for_each_other_by_call_are_told_so(seed: int) -> None:
         system = world.open(ScriptedProvider(model))
         a, b = system.root.fork(name="a"), system.root.fork(name="b")
         turns = [a.prompt("go"), b.prompt("go")]
-        told = [turn.get().text for turn in turns]
-        assert sum("waits for" in text for text in told) == 1
-        assert sum('"idle"' in text for text in told) == 1
+        texts = [turn.get().text for turn in turns]
+        assert sum("waits for" in text for text in texts) == 1
+        assert sum('"idle"' in text for text in texts) == 1
 
 
 def test_a_call_of_wait_lets_its_agent_fork_and_so_is_no_circle_with_a_fork() -> None:

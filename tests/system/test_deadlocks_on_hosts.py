@@ -23,7 +23,9 @@ def placed(world: Simulation, names: str) -> dict[str, AgentRef]:
     agents = {}
     for host, name in zip(world.hosts, names, strict=True):
         agent = world.system.root.fork(name=name)
-        if agent.uuid not in [one.uuid for one in host.system.agents() if one.owner == host.system._runtime.host.id]:
+        if agent.uuid not in [
+            record.uuid for record in host.system.agents() if record.owner == host.system._runtime.host.id
+        ]:
             world.system.move(agent, host.name)
         agents[name] = host.system.agent(name)
     return agents
@@ -51,8 +53,8 @@ def play(way: str, schedule: Schedule | int) -> str:
         agents = placed(world, "abc")
         with pytest.raises(ProviderError, match=CIRCLE):
             agents["a"].prompt("go").get(timeout=60)
-        found = world.system.root.wait(["a", "b", "c"], timeout=60)
-        assert set(found.values()) == {WaitResult.IDLE}
+        answers = world.system.root.wait(["a", "b", "c"], timeout=60)
+        assert set(answers.values()) == {WaitResult.IDLE}
         assert {prompt.content for prompt in agents["a"].history() if prompt.kind == "user"} <= {"go", "hi"}
         return str(world.trace)
 
@@ -99,7 +101,7 @@ def test_a_wait_that_lasts_is_told_to_other_hosts_and_processes_and_a_short_one_
         world.sleep(10)
         assert elsewhere.state == elsewhere.statistics().state == "waits for b"
         overview = read_list(Client(world.hosts[1].process.looked_at))
-        assert [overview.state(one) for one in overview.agents.records if one.name == "a"] == ["waits for b"]
+        assert [overview.state(record) for record in overview.agents.records if record.name == "a"] == ["waits for b"]
         assert reply.get(timeout=60).text == "early"
         world.sleep(10)
         assert elsewhere.state == "idle"
@@ -135,6 +137,6 @@ def test_a_column_that_nobody_can_read_tells_nothing(text: str) -> None:
 
 def test_what_a_host_tells_is_read_as_it_was_written() -> None:
     edge = WaitEdge("a", "b", WaitedBy.CODE, Until.STEP, WaitKey(5, 7, "host"))
-    told = HostWaits(3, frozenset({edge}), {"a": "waits for b"})
-    assert decode_waits(encode_waits(told)) == told
+    waits = HostWaits(3, frozenset({edge}), {"a": "waits for b"})
+    assert decode_waits(encode_waits(waits)) == waits
     assert encode_waits(HostWaits()) == ""

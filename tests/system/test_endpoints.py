@@ -131,10 +131,10 @@ def test_what_is_not_wanted_is_filtered_and_what_cannot_be_taken_is_dead(host: A
         host.endpoints.add("shop", kid, "github", [secret])
     heir = host.root.fork(name="heir")
     host.endpoints.add("shop", heir, "github", [secret], template="{id}", where={"kind": ["order"]})
-    assert [one.status for one in host.endpoints.replay_dead("shop")] == ["dead", "taken"]
+    assert [arrival.status for arrival in host.endpoints.replay_dead("shop")] == ["dead", "taken"]
     assert host.endpoints.replay_dead("shop") == []  # safe to repeat
     eventually(lambda: said(heir) == ["7"], "it is carried out")
-    assert [one.id for one in host.endpoints.arrivals("shop")] == ["d3~2", "d2~2", "d3", "d2", "d1"]
+    assert [arrival.id for arrival in host.endpoints.arrivals("shop")] == ["d3~2", "d2~2", "d3", "d2", "d1"]
 
 
 def test_a_paused_endpoint_holds_what_comes_and_takes_it_in_order(
@@ -145,7 +145,7 @@ def test_a_paused_endpoint_holds_what_comes_and_takes_it_in_order(
     system.endpoints.pause("shop")
     assert [send(system, "shop", {"n": n}, f"d{n}").status for n in range(3)] == ["held"] * 3
     assert kid.mails() == []
-    assert [one.id for one in system.endpoints.resume("shop")] == ["d0", "d1", "d2"]
+    assert [arrival.id for arrival in system.endpoints.resume("shop")] == ["d0", "d1", "d2"]
     assert [mail.body for mail in sorted(kid.mails(), key=lambda mail: mail.id)] == ["0", "1", "2"]
     assert send(system, "shop", {"n": 0}, "d0").repeated
     system.endpoints.remove("shop")
@@ -160,7 +160,7 @@ def test_no_more_children_live_at_once_than_an_endpoint_may_have(host: ActorSyst
     eventually(lambda: len(kid.children()) == 2, "it is carried out")
     first = host.handle(child_of(kid.uuid, "issues", "d0"))
     first.kill()
-    assert [(one.id, one.status) for one in host.endpoints.take_held("issues")] == [("d2", "taken")]
+    assert [(arrival.id, arrival.status) for arrival in host.endpoints.take_held("issues")] == [("d2", "taken")]
     third = child_of(kid.uuid, "issues", "d2")
     eventually(lambda: third in [child.uuid for child in kid.children()], "it is carried out")
 
@@ -179,7 +179,7 @@ def test_every_dead_delivery_is_repeated_however_many_there_are(host: ActorSyste
     host.endpoints.add("shop", host.root.fork(name="kid"), "github", [secret], way="mail", template="{n}")
     for n in range(120):  # more than are read at once
         send(host, "shop", f"no json {n}".encode(), f"d{n}")
-    assert [one.id for one in host.endpoints.replay_dead("shop")] == [f"d{n}~2" for n in range(120)]
+    assert [arrival.id for arrival in host.endpoints.replay_dead("shop")] == [f"d{n}~2" for n in range(120)]
     assert host.endpoints.replay_dead("shop") == []
 
 
@@ -229,8 +229,8 @@ def test_a_prune_deletes_bodies_after_a_week_and_arrivals_after_a_month(host: Ac
     ],
 )
 def test_terms_that_cannot_be_are_refused(host: ActorSystem, terms: dict[str, Any]) -> None:
-    given = {"name": "shop", "scheme": "github", "secrets": ["env:S"], **terms}
-    name, scheme, secrets = given.pop("name"), given.pop("scheme"), given.pop("secrets")
+    arguments = {"name": "shop", "scheme": "github", "secrets": ["env:S"], **terms}
+    name, scheme, secrets = arguments.pop("name"), arguments.pop("scheme"), arguments.pop("secrets")
     with pytest.raises(BadInput):
-        host.endpoints.add(name, host.root, scheme, secrets, **given)
+        host.endpoints.add(name, host.root, scheme, secrets, **arguments)
     assert host.endpoints.list() == []

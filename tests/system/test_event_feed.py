@@ -25,7 +25,7 @@ def taken(feed: EventFeed, most: int) -> list[tuple[str, int]]:
 
 
 def own(agent: AgentRef) -> list[tuple[str, int]]:
-    return [(one.agent, one.position) for one in agent.history() if one.agent == agent.uuid]
+    return [(message.agent, message.position) for message in agent.history() if message.agent == agent.uuid]
 
 
 def test_a_feed_goes_on_where_another_one_ended_though_the_system_was_closed_meanwhile(durable: str) -> None:
@@ -56,8 +56,8 @@ def test_whoever_was_born_and_died_meanwhile_is_told_of(new_sqlite: Callable[[],
         old.kill()
         with system.events([old, young], only=(Message, Died), since=position) as feed:
             missed: list[Event] = [*islice(feed, 5)]
-        assert [one.position for one in missed if isinstance(one, Message)] == [at for _, at in own(young)]
-        assert {one.agent for one in missed if isinstance(one, Died)} == {old.uuid, young.uuid}
+        assert [event.position for event in missed if isinstance(event, Message)] == [at for _, at in own(young)]
+        assert {event.agent for event in missed if isinstance(event, Died)} == {old.uuid, young.uuid}
         with system.events([old, young], since=feed.position) as later:
             system.close()
             assert [*later] == []
@@ -125,7 +125,9 @@ def test_an_asyncio_program_awaits_events_and_a_cancelled_wait_loses_none(durabl
                 waiting.cancel()
                 await kid.prompt("tea")
                 heard = [await anext(feed), await anext(feed)]
-                assert [(one.agent, one.position) for one in heard if isinstance(one, Message)] == own(kid.sync)[1:]
+                assert [(event.agent, event.position) for event in heard if isinstance(event, Message)] == own(
+                    kid.sync
+                )[1:]
             with pytest.raises(StopAsyncIteration):
                 await anext(feed)
 

@@ -76,8 +76,8 @@ def test_what_is_told_of_some_at_a_time_is_what_is_told_of_all_at_once(durable: 
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system, closing(open_store(durable)) as store:
         kids = [system.root.fork() for _ in range(6)]
         follower, whole = Follower(store), Follower(store)
-        for one in (follower, whole):
-            one.begin(NOW)
+        for view in (follower, whole):
+            view.begin(NOW)
         for number, kid in enumerate(kids):
             kid.prompt(f"tea {number}").get(timeout=DEADLINE)
         kids[0].rename("anna")
@@ -95,15 +95,15 @@ def test_what_is_told_of_some_at_a_time_is_what_is_told_of_all_at_once(durable: 
 
 def test_only_those_who_are_named_are_followed_into_their_death(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system, closing(open_store(durable)) as store:
-        one, other = system.root.fork(), system.root.fork()
-        follower = begun(store, [one.uuid])
-        one.prompt("mine").get(timeout=DEADLINE)
+        followed, other = system.root.fork(), system.root.fork()
+        follower = begun(store, [followed.uuid])
+        followed.prompt("mine").get(timeout=DEADLINE)
         other.prompt("its").get(timeout=DEADLINE)
         other.kill()
-        one.kill()
+        followed.kill()
         seen = follower.news()
         assert spoken(seen) == ["mine", "mine / 1"]
-        assert [death.agent_uuid for death in seen.died] == [one.uuid]
+        assert [death.agent_uuid for death in seen.died] == [followed.uuid]
 
 
 def test_a_log_whose_rows_are_wrong_hides_nobody_else(durable: str) -> None:
@@ -122,7 +122,7 @@ def test_the_host_is_told_while_there_is_one(durable: str) -> None:
         with ActorSystem.open(durable, ScriptedProvider(echo)):
             follower = Follower(store)
             [host] = follower.begin(NOW).hosts
-            assert [one.id for one in follower.news().hosts] == [host.id]
+            assert [owner.id for owner in follower.news().hosts] == [host.id]
         assert not follower.news().hosts
 
 

@@ -24,16 +24,18 @@ def texts(agent: AgentRef) -> list[str]:
     return [message.content for message in agent.history() if message.kind in ("user", "assistant")]
 
 
-def told(agent: AgentRef) -> dict[str, Any]:
+def origin_of(agent: AgentRef) -> dict[str, Any]:
     """What the first message of a child says."""
-    return dict(next(one for one in agent.history(all=True) if one.agent_uuid == agent.uuid).data)
+    return dict(next(message for message in agent.history(all=True) if message.agent_uuid == agent.uuid).data)
 
 
 def sound(system: ActorSystem) -> bool:
     """Whether every history is the same when it is read anew, and nothing is wrong with the database."""
     assert check(system._store) == []
     fresh = LogCache(system._store)
-    return all(list(fresh.load(one.uuid).visible()) == system.handle(one.uuid).history() for one in system.agents())
+    return all(
+        list(fresh.load(record.uuid).visible()) == system.handle(record.uuid).history() for record in system.agents()
+    )
 
 
 def test_a_child_inherits_what_was_said_up_to_the_position_and_nothing_later(database: str) -> None:
@@ -44,7 +46,7 @@ def test_a_child_inherits_what_was_said_up_to_the_position_and_nothing_later(dat
         child.reply(timeout=DEADLINE)
         assert texts(child) == ["one", "echo: one", "four", "echo: four"]
         assert (child.record.fork_message_id, child.record.born) == (2, 7)
-        assert told(child) == {"parent": system.root.uuid, "at": 2}
+        assert origin_of(child) == {"parent": system.root.uuid, "at": 2}
         assert texts(system.root.fork(at=0)) == []
         assert sound(system)
 
@@ -62,7 +64,7 @@ def test_a_child_may_begin_before_its_parents_own_fork_point_and_before_a_clear(
         assert texts(early) == ["one", "echo: one"]
         assert texts(leaf) == ["one", "echo: one", "five", "echo: five"]
         assert texts(late) == ["one", "echo: one", "two", "echo: two", "three", "echo: three"]
-        assert [one.agent_uuid for one in early.ranges()] == [system.root.uuid, early.uuid]
+        assert [span.agent_uuid for span in early.ranges()] == [system.root.uuid, early.uuid]
         assert len(early.history(all=True)) == 4
         assert sound(system)
     with ActorSystem.open(database, ScriptedProvider(echo)) as system:
@@ -106,7 +108,7 @@ def test_a_child_has_the_settings_of_now_and_those_that_were_asked_for(database:
             "model": "scripted:other",
         }
         same = system.root.fork(at=system.root.history()[-1].id)
-        assert [one.kind for one in same.history() if one.agent_uuid == same.uuid] == ["fork"]
+        assert [message.kind for message in same.history() if message.agent_uuid == same.uuid] == ["fork"]
 
 
 def test_a_busy_agent_forks_at_an_earlier_position_at_once() -> None:
@@ -128,7 +130,7 @@ def test_children_stand_in_order_of_birth_wherever_they_begin(database: str) -> 
     with ActorSystem.open(database, ScriptedProvider(echo)) as system:
         system.root.prompt("one").get(timeout=DEADLINE)
         made = [system.root.fork(at=at) for at in (2, 0, 1)]
-        assert [one.uuid for one in system.root.children()] == [one.uuid for one in made]
+        assert [child.uuid for child in system.root.children()] == [child.uuid for child in made]
 
 
 def test_an_attached_process_has_an_agent_forked_at_an_earlier_position(durable: str) -> None:

@@ -21,17 +21,17 @@ from tests.kit.blocking_provider import DEADLINE, Gate
 
 def at_once(name: str, roots: list[AgentRef]) -> list[AgentRef]:
     """What these give for a child of this name, each on a thread of its own."""
-    given: list[AgentRef] = []
+    agents: list[AgentRef] = []
 
     def ask(root: AgentRef) -> None:
-        given.append(root.fork(name=name, exist_ok=True, timeout=DEADLINE))
+        agents.append(root.fork(name=name, exist_ok=True, timeout=DEADLINE))
 
     threads = [threading.Thread(target=ask, args=(root,)) for root in roots]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(DEADLINE)
-    return given
+    return agents
 
 
 def test_a_child_that_lives_is_returned_as_it_is_and_made_otherwise(durable: str) -> None:
@@ -39,11 +39,11 @@ def test_a_child_that_lives_is_returned_as_it_is_and_made_otherwise(durable: str
         made = system.root.fork("Plan the mast.", name="mast", exist_ok=True)
         assert made.reply(timeout=DEADLINE).text.startswith("You said “Plan the mast.”")
     with ActorSystem.open(durable, OfflineProvider()) as system:
-        found = system.root.fork("Plan it again.", name="mast", model="other:model", exist_ok=True)
-        assert (found.uuid, len(system.agents())) == (made.uuid, 2)
-        assert [message.content for message in found.history() if message.kind == "user"] == ["Plan the mast."]
-        assert "model" not in found.context().settings
-        found.kill()
+        mast = system.root.fork("Plan it again.", name="mast", model="other:model", exist_ok=True)
+        assert (mast.uuid, len(system.agents())) == (made.uuid, 2)
+        assert [message.content for message in mast.history() if message.kind == "user"] == ["Plan the mast."]
+        assert "model" not in mast.context().settings
+        mast.kill()
         again = system.root.fork(name="mast", exist_ok=True)
         assert again.uuid != made.uuid
         assert again.record.living
@@ -67,9 +67,9 @@ def test_a_child_that_is_stopped_or_adopted_is_one_too_and_any_other_agent_is_no
 def test_of_programs_that_ask_at_once_one_makes_the_child_and_all_get_it(durable: str) -> None:
     with ActorSystem.open(durable, OfflineProvider()) as system, AttachedSystem.open(durable) as attached:
         for number in range(5):
-            given = at_once(f"mast-{number}", [system.root, attached.root] * 3)
-            assert len(given) == 6
-            assert len({agent.uuid for agent in given}) == 1
+            agents = at_once(f"mast-{number}", [system.root, attached.root] * 3)
+            assert len(agents) == 6
+            assert len({agent.uuid for agent in agents}) == 1
         assert len(system.agents()) == 6
 
 
@@ -90,16 +90,16 @@ def test_a_birth_that_another_one_has_overtaken_finds_the_child() -> None:
 def test_an_asyncio_program_gets_it_too() -> None:
     async def program() -> None:
         async with AsyncActorSystem.open(":memory:", ScriptedProvider(lambda request: "ok")) as system:
-            given = await asyncio.gather(*(system.root.fork("go", name="mast", exist_ok=True) for _ in range(4)))
-            assert len({agent.uuid for agent in given}) == 1
-            assert (await given[0].reply()).text == "ok"
+            agents = await asyncio.gather(*(system.root.fork("go", name="mast", exist_ok=True) for _ in range(4)))
+            assert len({agent.uuid for agent in agents}) == 1
+            assert (await agents[0].reply()).text == "ok"
 
     asyncio.run(program())
 
 
-@pytest.mark.parametrize("given", [{}, {"count": 2, "names": ["a", "b"]}, {"prompts": ["a"], "names": ["a"]}])
-def test_it_is_for_the_name_of_one_child(given: dict[str, object]) -> None:
+@pytest.mark.parametrize("options", [{}, {"count": 2, "names": ["a", "b"]}, {"prompts": ["a"], "names": ["a"]}])
+def test_it_is_for_the_name_of_one_child(options: dict[str, object]) -> None:
     with ActorSystem.open(":memory:", OfflineProvider()) as system:
         with pytest.raises(BadInput, match="the name of one child"):
-            system.root.fork(exist_ok=True, **given)  # type: ignore[call-overload]
+            system.root.fork(exist_ok=True, **options)  # type: ignore[call-overload]
         assert len(system.agents()) == 1

@@ -26,7 +26,7 @@ def test_a_mail_to_a_group_ends_the_waits_of_its_members(durable: str) -> None:
         ann, ben = root.fork(name="ann"), root.fork(name="ben")
         assert (ann.join("team"), attached.agent("ben").join("team"), ben.join("team")) == (True, True, False)
         [(name, members)] = system.groups().items()
-        assert (name, {one.name for one in members}) == ("team", {"ann", "ben"})
+        assert (name, {member.name for member in members}) == ("team", {"ann", "ben"})
         waiting = ben.aio.wait(timeout=DEADLINE)
         assert ann.send("group:team", "tea") == 1
         assert waiting.get(timeout=DEADLINE) == {ann: "mail"}
@@ -97,7 +97,7 @@ def test_members_and_watchers_on_other_hosts_are_reached() -> None:
         assert c.system.handle(ben.uuid).send("group:team", "tea") == 1
         a.system.handle(ben.uuid).kill(reason="enough")
         assert [(mail.kind, mail.body) for mail in ann.read_mail()] == [("mail", "tea"), ("exit", "killed: enough")]
-        assert [one.uuid for one in a.system.groups()["team"]] == [ann.uuid]
+        assert [member.uuid for member in a.system.groups()["team"]] == [ann.uuid]
 
 
 def test_a_model_joins_sends_and_monitors_and_is_told_what_it_may_not() -> None:
@@ -142,8 +142,8 @@ def test_a_person_uses_groups_and_monitors_at_a_terminal(open_session: OpenSessi
     assert session("/group leave team", "/group leave team") == [f"{root} has left team", f"{root} was not in team"]
     assert session("/monitor ann")[0].startswith(f"{root} will hear of the death of ann")
     assert session("/monitor ann --off")[0].startswith(f"{root} hears no more of ann")
-    for wrong, told in (("/group join", "Say which group"), ("/group join a:b", "A name is"), ("/monitor x1", "x1")):
-        assert told in " ".join(session(wrong))
+    for wrong, message in (("/group join", "Say which group"), ("/group join a:b", "A name is"), ("/monitor x1", "x1")):
+        assert message in " ".join(session(wrong))
 
 
 def test_a_command_sends_to_a_group_beside_a_running_system(durable: str) -> None:

@@ -70,12 +70,12 @@ def test_children_in_other_shards_of_a_host_come_to_that_of_their_supervisor_and
     bring(world, sibling, host)
     below = near.fork(name="below")
     root.supervise(strategy="one_for_all")
-    assert {one.record.shard for one in (near, below, sibling)} == {root.record.shard}
+    assert {agent.record.shard for agent in (near, below, sibling)} == {root.record.shard}
     world.sleep(30)
     before = host.system._actor(sibling.uuid)
     assert near.prompt("crash").get(timeout=60).text == "ok"
     assert host.system._actor(sibling.uuid) is not before
-    assert [one.prompt("hello").get(timeout=60).text for one in (near, below, sibling)] == ["ok"] * 3
+    assert [agent.prompt("hello").get(timeout=60).text for agent in (near, below, sibling)] == ["ok"] * 3
 
 
 def test_an_agent_of_another_host_is_not_adopted_into_a_group(world: Simulation, near: AgentRef, far: AgentRef) -> None:

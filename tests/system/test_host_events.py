@@ -17,7 +17,7 @@ ALONE = host(9)
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "told"),
+    ("before", "now", "events"),
     [
         ([], [], []),
         ([A], [A], []),
@@ -37,9 +37,9 @@ ALONE = host(9)
     ],
 )
 def test_each_host_that_goes_is_told_of_with_those_that_stay(
-    before: list[HostRecord], now: list[HostRecord], told: list[HostChanged | HostEnded]
+    before: list[HostRecord], now: list[HostRecord], events: list[HostChanged | HostEnded]
 ) -> None:
-    assert host_events(before, now) == told
+    assert host_events(before, now) == events
 
 
 @pytest.mark.parametrize(

@@ -45,9 +45,9 @@ VERBS: dict[str, Verb] = {
     "a person's mail": lambda kid, text, key: kid.system.send(kid, text, key=key),
     "remind": lambda kid, text, key: kid.remind(text, every="0 9 * * *", key=key),
     "fork": lambda kid, text, key: kid.fork(text, key=key).uuid,
-    "forks": lambda kid, text, key: [one.uuid for one in kid.fork(prompts=[text, "twin"], key=key)],
+    "forks": lambda kid, text, key: [child.uuid for child in kid.fork(prompts=[text, "twin"], key=key)],
     "or the child": lambda kid, text, key: kid.fork(text, name=f"mast-{text}", exist_ok=True, key=key).uuid,
-    "fork_many": lambda kid, text, key: [one.uuid for one in kid.fork_many([Child(kid, prompt=text)], key=key)],
+    "fork_many": lambda kid, text, key: [child.uuid for child in kid.fork_many([Child(kid, prompt=text)], key=key)],
     "a document": lambda kid, text, key: kid.system.documents.write("plan.md", text, author=kid, key=key),
     "a person's document": lambda kid, text, key: kid.system.documents.write("plan.md", text, key=key),
 }
@@ -57,7 +57,7 @@ def traces(kid: AgentRef) -> tuple[Any, ...]:
     """All that verbs leave behind."""
     system = kid.system
     versions = system.documents.log("plan.md") if system.documents.list() else []
-    mails = [len(system.handle(one.uuid).mails(latest=50)) for one in system.agents()]
+    mails = [len(system.handle(record.uuid).mails(latest=50)) for record in system.agents()]
     return said(kid), len(system.agents()), mails, len(kid.timers()), len(system.root.timers()), len(versions)
 
 
@@ -74,7 +74,7 @@ def test_a_second_call_under_a_key_does_nothing_and_gives_the_answer_of_the_firs
         first = call(kid, "tea", "k1")
         system.root.wait([kid, *kid.children()], timeout=DEADLINE)
         left = traces(kid)
-        assert [call(one.agent("kid"), "tea", "k1") for one in (system, attached)] == [first, first]
+        assert [call(side.agent("kid"), "tea", "k1") for side in (system, attached)] == [first, first]
         assert traces(kid) == left
         with pytest.raises(KeyTaken, match=r"Key .k1. names another call: .*Use a new key") as refused:
             call(kid, "coffee", "k1")
@@ -98,7 +98,7 @@ def test_a_merge_under_a_key_is_done_once_and_its_outcome_stays(durable: str) ->
         assert system.root.merge(kid, key="m1") == first
         with pytest.raises(KeyTaken):
             system.root.merge(kid, "pick", [3], key="m1")
-        assert [one.kind for one in system.root.history()].count("merge") == 1
+        assert [message.kind for message in system.root.history()].count("merge") == 1
     with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
         assert system.root.merge(kid.uuid, key="m1") == first
     sound(durable)
@@ -120,11 +120,11 @@ def test_of_merges_at_once_under_a_key_one_is_done_and_all_have_its_outcome(dura
         kid.reply(timeout=DEADLINE)
         boss.prompt("go")
         gate.wait_until_asked()  # so that all look their key up before one is done
-        merges = [pool.submit(one.agent("boss").merge, kid.uuid, key="m1") for one in (system, attached) * 2]
+        merges = [pool.submit(side.agent("boss").merge, kid.uuid, key="m1") for side in (system, attached) * 2]
         eventually(lambda: len(system._store.read(requests)) == 2, "those from elsewhere")
         gate.open()
-        assert len({one.result(DEADLINE) for one in merges}) == 1
-        assert [one.kind for one in boss.history()].count("merge") == 1
+        assert len({merge.result(DEADLINE) for merge in merges}) == 1
+        assert [message.kind for message in boss.history()].count("merge") == 1
     sound(durable)
 
 
@@ -152,13 +152,13 @@ def test_of_ten_processes_that_prompt_at_once_one_does_and_all_have_its_answer(d
     with ActorSystem.open(durable, gate.provider) as system, ExitStack() as started:
         kid = system.root.fork(name="kid")
         programs = [popen(command, stdout=PIPE, stderr=PIPE, env=environment()) for _ in range(10)]
-        for one in programs:
-            started.enter_context(one)
+        for process in programs:
+            started.enter_context(process)
         gate.wait_until_asked()
         gate.open()
-        answers = [(*one.communicate(timeout=DEADLINE), one.returncode) for one in programs]
+        answers = [(*process.communicate(timeout=DEADLINE), process.returncode) for process in programs]
         assert [(status, complained) for _, complained, status in answers] == [(0, b"")] * 10
-        assert {json.loads(told)["text"] for told, *_ in answers} == {"heard tea"}
+        assert {json.loads(output)["text"] for output, *_ in answers} == {"heard tea"}
         assert (said(kid), kid.statistics().turns) == (["tea"], 1)
 
 
@@ -191,9 +191,9 @@ def test_a_prompt_that_is_withdrawn_leaves_its_key_free_and_one_that_is_refused_
         again = kid.prompt("tea", key="k1")
         assert system._writer.perform(WithdrawPrompt(kid.uuid, 1))
         system._waits.look_again()
-        for one in (waiting, again):
+        for prompt in (waiting, again):
             with pytest.raises(Withdrawn):
-                one.get(timeout=DEADLINE)
+                prompt.get(timeout=DEADLINE)
         kid.signal(Signal.CONT)
         with pytest.raises(NameTaken):
             kid.fork(name="kid", key="k2")
@@ -219,7 +219,7 @@ def test_an_asyncio_program_has_the_same_keys(durable: str) -> None:
             kid = await system.root.fork(name="kid", key="kid")
             assert (await system.root.fork(name="kid", key="kid")).uuid == kid.uuid
             replies = await asyncio.gather(*(kid.prompt("tea", key="k1") for _ in range(3)))
-            assert [one.text for one in replies] == ["heard tea"] * 3
+            assert [reply.text for reply in replies] == ["heard tea"] * 3
             assert [await kid.send(system.root, "done", key="k2") for _ in range(2)] == [1, 1]
             with pytest.raises(KeyTaken):
                 await kid.prompt("coffee", key="k1")
@@ -242,7 +242,7 @@ def test_the_commands_of_a_script_have_the_same_keys(tmp_path: Path) -> None:
         kid = system.root.fork(name="kid")
         assert kid.prompt("tea", key="prompt").get(timeout=DEADLINE).text == "heard tea"
         prompts = [ikigai("prompt", "kid", "tea", *more) for more in ((), ("--wait",))]
-        assert [(status, told["mail"], told.get("text")) for status, told in prompts] == [
+        assert [(status, answer["mail"], answer.get("text")) for status, answer in prompts] == [
             (0, 1, None),
             (0, 1, "heard tea"),
         ]

@@ -60,13 +60,13 @@ class Lead:
         last = request.messages[-1]["content"][-1]
         text = str(last.get("text", "")) if last["type"] == "text" else ""
         if text.startswith("fork "):
-            given = json.loads(text.removeprefix("fork "))
-            calls = [ToolCall("fork", one, f"f{n}") for n, one in enumerate(given)]
+            removeprefix = json.loads(text.removeprefix("fork "))
+            calls = [ToolCall("fork", arguments, f"f{n}") for n, arguments in enumerate(removeprefix)]
             return Reply(tool_calls=tuple(calls))
         return Reply("ok")
 
     def asked_by(self, name: str) -> list[Request]:
-        return [one for one in self.requests if one.name == name]
+        return [request for request in self.requests if request.name == name]
 
 
 def say(agent: AgentRef, *prompts: str) -> None:
@@ -75,11 +75,11 @@ def say(agent: AgentRef, *prompts: str) -> None:
 
 
 def tools_of(request: Request) -> list[str]:
-    return [str(one["name"]) for one in request.tools]
+    return [str(tool["name"]) for tool in request.tools]
 
 
 def results(agent: AgentRef) -> list[str]:
-    return [one.content for one in agent.history() if one.kind == "tool_result"]
+    return [message.content for message in agent.history() if message.kind == "tool_result"]
 
 
 def test_a_child_of_a_kind_begins_with_its_text_alone_and_has_no_tool_that_its_parent_lacks(
@@ -102,8 +102,8 @@ def test_a_child_of_a_kind_begins_with_its_text_alone_and_has_no_tool_that_its_p
         assert asked.settings["stop_sequences"] == ["###"]
         assert child.context().settings["max_steps"] == 7
         log = child.history(all=True)
-        [begin] = [place for place, one in enumerate(log) if one.kind == "clear"]
-        assert [one.kind for one in log[begin - 1 : begin + 3]] == ["fork", "clear", "configure", "user"]
+        [begin] = [place for place, message in enumerate(log) if message.kind == "clear"]
+        assert [message.kind for message in log[begin - 1 : begin + 3]] == ["fork", "clear", "configure", "user"]
         assert log[begin].data == {"kind": {"name": "reviewer", "sha256": _pinned(lead)["sha256"]}}
         say(lead, 'fork [{"kind": "reviewer", "name": "second", "prompt": "Look at x."}, {"name": "third"}]')
         system.agent("second").reply(timeout=DEADLINE)
@@ -214,14 +214,14 @@ def test_what_a_file_says_that_means_nothing_is_named_and_what_cannot_be_is_left
     write_kind(tmp_path, "---\ndescription: x\nmaxTurns: many\n---\nx", "many")
     write_kind(tmp_path, "# No front matter", "README")
     with ActorSystem.open(":memory:", Lead().provider) as system:
-        found = system.kinds.find(tmp_path)
-        [kind] = found.kinds
+        find = system.kinds.find(tmp_path)
+        [kind] = find.kinds
         assert kind.says["tools"] == ["read"]
-        told = "\n".join(found.troubles)
-        assert "Kind reviewer: color, Bash(git *), model sonnet means nothing here." in told
+        text = "\n".join(find.troubles)
+        assert "Kind reviewer: color, Bash(git *), model sonnet means nothing here." in text
         for name, why in (("mute", "no description"), ("many", "whole number"), ("README", "begin with a line ---")):
-            assert f"{name}.md is left out: " in told
-            assert why in told
+            assert f"{name}.md is left out: " in text
+            assert why in text
         with pytest.raises(BadInput, match=r"There is no kind writer in .*\. Kinds: reviewer\."):
             system.root.use_kinds(tmp_path, only=["writer"])
         with pytest.raises(BadInput, match="there is no"):
@@ -231,7 +231,7 @@ def test_what_a_file_says_that_means_nothing_is_named_and_what_cannot_be_is_left
 
 
 def _fork_in(request: Request) -> dict[str, dict[str, Any]]:
-    schema: dict[str, dict[str, Any]] = next(one for one in request.tools if one["name"] == "fork")["input_schema"]
+    schema: dict[str, dict[str, Any]] = next(tool for tool in request.tools if tool["name"] == "fork")["input_schema"]
     return schema
 
 

@@ -35,7 +35,7 @@ def opened(database: str, provider: Any = None, **options: Any) -> ActorSystem:
 
 
 def tokens(system: ActorSystem | AttachedSystem, by: str | None, since: Any = None) -> Mapping[str, int]:
-    return {value: one.tokens for value, one in system.spending(by, since).items()}
+    return {value: spending.tokens for value, spending in system.spending(by, since).items()}
 
 
 def test_a_child_works_on_the_account_of_its_parent_and_of_what_its_fork_says(durable: str) -> None:
@@ -47,7 +47,7 @@ def test_a_child_works_on_the_account_of_its_parent_and_of_what_its_fork_says(du
         assert tokens(system, "user") == {"ann": 10, "bob": 20}
         assert tokens(system, "team") == {"sales": 30}
         assert tokens(system, "no such label") == tokens(system, None) == {"": 30}
-        assert [one.labels for one in system.agents()] == [
+        assert [record.labels for record in system.agents()] == [
             {"team": "sales", "user": "ann"},
             {"team": "sales", "user": "bob"},
             {"team": "sales", "user": "bob"},
@@ -88,8 +88,8 @@ def test_a_turn_that_was_cut_off_goes_on_for_whom_it_was_begun(durable: str) -> 
 
 
 def test_a_reply_that_broke_off_counts_too(durable: str) -> None:
-    told = Delta(spent=Spent(Usage(3, 4), "tea-1"))
-    broken = Stream(("par", told), ProviderError("gone", "par", broke_off=True))
+    delta = Delta(spent=Spent(Usage(3, 4), "tea-1"))
+    broken = Stream(("par", delta), ProviderError("gone", "par", broke_off=True))
     with opened(durable, ScriptedProvider([broken, Reply("ok", usage=Usage(0, 10), model="tea-1")])) as system:
         system.root.prompt("go", labels={"user": "ann"}).get(timeout=DEADLINE)
         assert system.spending("user") == {"ann": Spending(17, 0.0, 2)}

@@ -69,22 +69,22 @@ def test_a_program_gets_an_error_of_its_own_for_each(database: str) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_model_reads_of_each_what_is_wrong(target: str) -> None:
-    text, _, told = TARGETS[target]
+    text, _, reason = TARGETS[target]
     with ActorSystem.open(":memory:", provider=ScriptedProvider(kill)) as system:
         called = plant(system).get(text, text)
         agent = system.root.fork()
         assert agent.prompt(called).get(timeout=DEADLINE).text == "done"
-        assert ("above you" if target == "agent 0" else told) in agent.history()[-2].content
+        assert ("above you" if target == "agent 0" else reason) in agent.history()[-2].content
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_person_reads_of_each_what_is_wrong_in_the_shell(open_session: OpenSession, target: str) -> None:
-    text, _, told = TARGETS[target]
+    text, _, reason = TARGETS[target]
     session = open_session(ScriptedProvider([]))
     called = plant(session.system).get(text, text)
     printed = session(f"/kill {called}", f"/kill {called} --cascade", f"/signal term {called}")
     assert len(printed) == 3
-    assert all(told in line for line in printed)
+    assert all(reason in line for line in printed)
 
 
 def test_what_makes_no_sense_is_refused_before_anything_is_sent() -> None:

@@ -79,8 +79,8 @@ def planted(births: list[Birthday]) -> Iterator[tuple[Store, list[str]]]:
                 child, None, parent, at - 1, 0, "transient", number,
                 (Message(child, at, "fork", "", {"parent": parent}, 1),), at, on_orphan=birth.policy.value,
             )  # fmt: skip
-            told = Message(parent, at, "fork", "", {"child": child}, 1)
-            write_alone(store, Append(LogUnit(parent, (*said, told), births=(row,)), fence))
+            message = Message(parent, at, "fork", "", {"child": child}, 1)
+            write_alone(store, Append(LogUnit(parent, (*said, message), births=(row,)), fence))
             heads[parent] = heads[child] = at
         yield store, list(heads)
     finally:
@@ -110,17 +110,19 @@ def everybody(store: Store) -> dict[str, AgentRecord]:
 def histories(store: Store, agents: list[str]) -> dict[str, list[tuple[str, int, str]]]:
     """What each agent remembers, read anew."""
     log_cache = LogCache(store)
-    found = {}
+    history_by_agent = {}
     for uuid in agents:
         log = log_cache.load(uuid)
-        found[uuid] = [(one.agent_uuid, one.id, one.content) for _, _, one in log.conversation(log.head)]
-    return found
+        history_by_agent[uuid] = [
+            (entry.agent_uuid, entry.id, entry.content) for _, _, entry in log.conversation(log.head)
+        ]
+    return history_by_agent
 
 
 def mails(store: Store, agents: list[str]) -> dict[str, list[str]]:
     """For each agent who died, as its mailbox tells it, oldest first."""
     boxes = {uuid: store.read(lambda tx, uuid=uuid: latest(tx, uuid)) for uuid in agents}  # type: ignore[misc]
-    return {uuid: [str(one.sender) for one in box if one.kind == EXIT] for uuid, box in boxes.items()}
+    return {uuid: [str(mail.sender) for mail in box if mail.kind == EXIT] for uuid, box in boxes.items()}
 
 
 def above(records: dict[str, AgentRecord], uuid: str) -> list[str]:
@@ -151,7 +153,7 @@ def check_mail(
     assert {uuid for uuid in before if before[uuid].living and not after[uuid].living} == set(dead)
     heard: dict[str, list[str]] = {uuid: [] for uuid in came}
     for uuid in dead:
-        heard[next(one for one in above(before, uuid) if after[one].living)].append(uuid)
+        heard[next(ancestor for ancestor in above(before, uuid) if after[ancestor].living)].append(uuid)
     for recipient, box in came.items():
         if len(heard[recipient]) <= MOST_SINGLE:
             assert box == heard[recipient]
@@ -170,7 +172,7 @@ def test_after_any_deaths_all_who_live_are_looked_after_and_remember_what_they_d
     births: list[Birthday], blows: list[Blow]
 ) -> None:
     with planted(births) as (store, agents):
-        remembered, told = histories(store, agents), mails(store, agents)
+        remembered, mails_before = histories(store, agents), mails(store, agents)
         for blow in blows:
             before = everybody(store)
             try:
@@ -179,12 +181,12 @@ def test_after_any_deaths_all_who_live_are_looked_after_and_remember_what_they_d
                 done = LifecycleChange()  # refused, so nothing may have changed
             after, now = everybody(store), mails(store, agents)
             check_whole(after)
-            check_mail(before, after, list(done.dead), {uuid: now[uuid][len(told[uuid]) :] for uuid in agents})
+            check_mail(before, after, list(done.dead), {uuid: now[uuid][len(mails_before[uuid]) :] for uuid in agents})
             for uuid, status in done.status.items():
                 assert after[uuid].status == status
             changed = {uuid for uuid in agents if after[uuid].status != before[uuid].status}
             assert changed == {*done.dead, *done.status}
-            told = now
+            mails_before = now
         assert histories(store, agents) == remembered
         assert fsck.check(store) == []
 
@@ -198,7 +200,7 @@ def test_a_cascade_leaves_nobody_below_alive_whatever_the_policies(births: list[
         below = {uuid for uuid in agents if victim in above(everybody(store), uuid)}
         done = write_alone(store, SendSignal(victim, Signal.KILL, NOW, spread=True))
         assert set(done.dead) == {victim, *below}
-        assert [uuid for uuid, one in everybody(store).items() if not one.living] == [
+        assert [uuid for uuid, record in everybody(store).items() if not record.living] == [
             uuid for uuid in agents if uuid in done.dead
         ]
-        assert {one.status for one in everybody(store).values()} == {Status.RUNNING, Status.DEAD}
+        assert {record.status for record in everybody(store).values()} == {Status.RUNNING, Status.DEAD}

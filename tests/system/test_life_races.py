@@ -37,14 +37,14 @@ def test_of_two_crossed_adoptions_one_is_refused(arena: Arena) -> None:  # noqa:
     arena.start()
     for number in range(ROUNDS):
         a, b = f"a {number}", f"b {number}"
-        one, other = AdoptChild(a, b, 9), AdoptChild(b, a, 9)
+        first, other = AdoptChild(a, b, 9), AdoptChild(b, a, 9)
         if number % 2:
-            verdicts = meet(arena.one, one, arena.other, other, arena.waits)
+            verdicts = meet(arena.one, first, arena.other, other, arena.waits)
         else:
-            answers = (arena.one.submit(one), arena.other.submit(other))
+            answers = (arena.one.submit(first), arena.other.submit(other))
             verdicts = [answer() for answer in answers]
         assert sorted(map(str, map(refusal, verdicts))) == sorted([str(None), str(BadInput)])
-    assert climb({one.uuid: one.supervisor_uuid for one in arena.store.read(every)})[0] == []
+    assert climb({record.uuid: record.supervisor_uuid for record in arena.store.read(every)})[0] == []
 
 
 @pytest.mark.parametrize("spread", [False, True])
@@ -114,8 +114,8 @@ def race(first: Callable[[], object], second: Callable[[], object], swap: bool) 
 
     with ThreadPoolExecutor(2) as threads:
         both = [threads.submit(run, what) for what in ((second, first) if swap else (first, second))]
-        for one in both:
-            one.result(DEADLINE)
+        for future in both:
+            future.result(DEADLINE)
 
 
 @pytest.mark.sample(1, "a database each")
@@ -153,7 +153,7 @@ def test_of_an_interrupt_and_a_reply_one_wins_and_both_callers_learn_which(datab
             answer = child.prompt(f"go {number}")
             assert finish.asked.wait(DEADLINE)
             interrupted: list[bool] = []
-            race(finish.go.set, lambda told=interrupted: told.append(child.signal(Signal.INT)), swap=number % 2 == 0)  # type: ignore[misc]
+            race(finish.go.set, lambda ints=interrupted: ints.append(child.signal(Signal.INT)), swap=number % 2 == 0)  # type: ignore[misc]
             last = child.history()[-1]
             cut = "interrupted" in (last.kind, last.data.get("stop_reason"))  # a part that had come stays as a reply
             try:

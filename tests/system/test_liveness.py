@@ -68,8 +68,8 @@ def test_a_supervisor_is_told_once_of_a_turn_in_which_nothing_comes() -> None:
         world.sleep(29)
         assert notices(world.system.root) == []
         world.sleep(150)
-        [told] = notices(world.system.root)
-        assert told.startswith("Agent kid sends no heartbeat: waiting for the model, and nothing has come for 30 s.")
+        [notice] = notices(world.system.root)
+        assert notice.startswith("Agent kid sends no heartbeat: waiting for the model, and nothing has come for 30 s.")
         assert world.system.root.mails()[0].sender == kid.uuid
         world.sleep(130)
         kid.prompt("again")
@@ -140,7 +140,7 @@ def test_others_see_how_fast_a_reply_comes_and_for_how_long_nothing_has() -> Non
         assert (seen().seconds <= 3, seen().tokens) == (True, 96)
         [line] = [line.text for line in reader.lines(client) if "kid" in line.text]
         assert line.endswith(" s ago, 96 tokens in 3 s")
-        assert {one["name"]: one["lately"] for one in json.loads("".join(reader.json_pieces(client)))}["kid"] == 96
+        assert {row["name"]: row["lately"] for row in json.loads("".join(reader.json_pieces(client)))}["kid"] == 96
         world.sleep(20)
         assert (world.hosts[0].system._signs(), read_list(client).facts.signs) == ({}, {})
         kid.prompt("go")
@@ -178,14 +178,14 @@ def test_programs_and_other_processes_see_signs_of_those_that_work(durable: str)
 
     with ActorSystem.open(durable, FunctionProvider(slow)) as system:
         kid = system.root.fork("go", name="kid")
-        eventually(lambda: (one := system._signs().get(kid.uuid)) and one.tokens == 0, "the turn")
+        eventually(lambda: (signs := system._signs().get(kid.uuid)) and signs.tokens == 0, "the turn")
         assert system._signs().keys() == {kid.uuid}
         with Client.open(durable) as client:
             [line] = [line.text for line in reader.lines(client) if "kid" in line.text]
-            told = {one["name"]: one["silent"] for one in json.loads("".join(reader.json_pieces(client)))}
+            silences = {row["name"]: row["silent"] for row in json.loads("".join(reader.json_pieces(client)))}
         assert re.search(r", heartbeat \d+ s ago$", line)
-        assert told[None] is None
-        assert 0 <= told["kid"] < 30
+        assert silences[None] is None
+        assert 0 <= silences["kid"] < 30
         with AttachedSystem.open(durable) as attached:
             assert attached._signs().keys() == {kid.uuid}
         gate.set()

@@ -151,9 +151,9 @@ def test_agent_0_cannot_exit_by_tool_and_its_turn_goes_on() -> None:
     script = scripted([calling("exit"), "I stay"])
     with ActorSystem.open(":memory:", provider=script) as system:
         assert system.root.prompt("go").get(timeout=DEADLINE).text == "I stay"
-        [told] = results(requests_of(script, None)[1])
-        assert told.is_error
-        assert "agent 0" in told.content
+        [result] = results(requests_of(script, None)[1])
+        assert result.is_error
+        assert "agent 0" in result.content
 
 
 def test_a_code_driven_agent_ends_itself_by_raising_exit(database: str) -> None:
@@ -185,7 +185,7 @@ def test_a_model_kills_another_agent_but_neither_itself_nor_one_above(database: 
         a = system.agent("a")
         assert a.reply(timeout=DEADLINE).text == "done"
         seen = results(requests_of(script, "a")[1])
-        assert [one.is_error for one in seen] == [False, True, True, True]
+        assert [result.is_error for result in seen] == [False, True, True, True]
         assert "Use exit" in seen[1].content
         assert (victim.record.exit_cause, victim.record.exit_sender) == ("killed", a.uuid)
 

@@ -22,7 +22,7 @@ class Case(NamedTuple):
     to: str
     body: str
     error: type[IkigaiError]
-    told: str
+    words: str
 
 
 CASES = {
@@ -56,7 +56,7 @@ def test_each_reason_is_a_distinct_error_to_a_program(database: str) -> None:
         prepare(system)
         for case in CASES.values():
             for send in (system.root.send, system.send):
-                with pytest.raises(case.error, match=case.told) as refused:
+                with pytest.raises(case.error, match=case.words) as refused:
                     send(case.to, case.body)
                 assert type(refused.value) is case.error
         assert nothing_is_stored(system)
@@ -67,17 +67,18 @@ def test_each_reason_is_a_result_to_a_model(database: str) -> None:
     with ActorSystem.open(database, script) as system:
         prepare(system)
         system.root.prompt("go").get(timeout=DEADLINE)
-        told = results(requests_of(script, None)[1])
-        assert [(one.is_error, case.told in one.content) for one, case in zip(told, CASES.values(), strict=True)] == [
-            (True, True)
-        ] * len(CASES)
+        all_results = results(requests_of(script, None)[1])
+        assert [
+            (result.is_error, case.words in result.content)
+            for result, case in zip(all_results, CASES.values(), strict=True)
+        ] == [(True, True)] * len(CASES)
         assert nothing_is_stored(system)
 
 
 def test_each_reason_is_a_line_to_a_person(session: Session) -> None:
     prepare(session.system)
-    told = session(*(f"/send {case.to} '{case.body}'" for case in CASES.values()))
-    assert [(line[:7], case.told in line) for line, case in zip(told, CASES.values(), strict=True)] == [
+    lines = session(*(f"/send {case.to} '{case.body}'" for case in CASES.values()))
+    assert [(line[:7], case.words in line) for line, case in zip(lines, CASES.values(), strict=True)] == [
         ("error: ", True)
     ] * len(CASES)
     assert nothing_is_stored(session.system)
@@ -89,5 +90,5 @@ def test_each_reason_is_an_error_to_another_process(durable: str) -> None:
         for case in CASES.values():
             done = CliRunner().invoke(cli, ["--database", durable, "send", case.to, case.body])
             assert (done.stdout, type(done.exception)) == ("", case.error)
-            assert case.told in str(done.exception)
+            assert case.words in str(done.exception)
         assert nothing_is_stored(system)

@@ -58,7 +58,7 @@ def test_a_thousand_mails_in_one_transaction_keep_their_order(desk: Desk) -> Non
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
         ("", "blank"),
         (" \n\t", "blank"),
@@ -68,8 +68,8 @@ def test_a_thousand_mails_in_one_transaction_keep_their_order(desk: Desk) -> Non
         ("\ud800", "surrogate"),
     ],
 )
-def test_a_body_that_cannot_be_sent_says_why(body: str, told: str) -> None:
-    with pytest.raises(BadInput, match=told):
+def test_a_body_that_cannot_be_sent_says_why(body: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
         send("b", "a", body)
 
 

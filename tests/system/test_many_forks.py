@@ -72,10 +72,10 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
 
 def test_what_cannot_be_is_one_clear_error_and_nothing_is_born() -> None:
     with ActorSystem.open(":memory:", ScriptedProvider(echo)) as system:
-        for given, error in IMPOSSIBLE:
+        for arguments, error in IMPOSSIBLE:
             for fork in (system.root.fork, system.root.aio.fork):
                 with pytest.raises(BadInput, match=error):
-                    fork(**given)
+                    fork(**arguments)
             assert len(system.agents()) == 1, error
 
 
@@ -110,9 +110,9 @@ def test_of_several_forks_of_a_reply_the_one_whose_name_is_taken_gets_the_reason
         taken = system.root.fork(name="taken")
         system.root.prompt("go").get(timeout=DEADLINE)
         assert [system.agent(name).reply(timeout=DEADLINE).text for name in "ab"] == ["I am a", "I am b"]
-        told = results(requests_of(script, None)[1])
-        assert [one.is_error for one in told] == [False, True, False]
-        assert ["taken" in one.content for one in told] == [False, True, False]
+        all_results = results(requests_of(script, None)[1])
+        assert [result.is_error for result in all_results] == [False, True, False]
+        assert ["taken" in result.content for result in all_results] == [False, True, False]
         assert system.root.children()[0] == taken
         assert check(system._store) == []
 

@@ -49,15 +49,15 @@ def test_a_diff_tells_what_is_in_common_and_what_each_has_said_since(durable: st
         child = root.fork("coffee", name="kid")
         child.reply(timeout=DEADLINE)
         root.prompt("milk").get(timeout=DEADLINE)
-        found = root.diff("kid")
-        assert (found.common, found.holder) == (3, root.uuid)
-        assert [one.kind for one in found.a.messages] == ["fork", "user", "assistant"]
-        assert [one.content for one in found.b.messages] == ["", "coffee", "coffee / 3"]
-        assert (found.b.agent, found.b.name, found.b.head, found.b.forgets) == (child.uuid, "kid", 6, False)
+        diff = root.diff("kid")
+        assert (diff.common, diff.holder) == (3, root.uuid)
+        assert [message.kind for message in diff.a.messages] == ["fork", "user", "assistant"]
+        assert [message.content for message in diff.b.messages] == ["", "coffee", "coffee / 3"]
+        assert (diff.b.agent, diff.b.name, diff.b.head, diff.b.forgets) == (child.uuid, "kid", 6, False)
         child.rewind()
         back = child.diff(root)
-        assert back.b == found.a
-        assert ([one.kind for one in back.a.messages], back.a.forgets) == (["rewind"], False)
+        assert back.b == diff.a
+        assert ([message.kind for message in back.a.messages], back.a.forgets) == (["rewind"], False)
         child.clear()
         child.kill()
         assert root.diff(child).b.messages == ()
@@ -308,7 +308,7 @@ def test_a_child_that_goes_on_while_it_is_summarised_is_not_merged_as_it_was(dat
         moved.set()
         with pytest.raises(HeadMoved, match="from message 3 to 4"):
             merge.get(timeout=DEADLINE)
-        assert [one.kind for one in root.history()] == ["fork"]
+        assert [message.kind for message in root.history()] == ["fork"]
         assert root.merge(child, how="summary").head == 4
         assert root.record.spent_tokens == 2 * 55
         assert check(system._store) == []
@@ -376,10 +376,10 @@ def test_notes_of_a_history_that_is_longer_than_the_window_are_made_in_parts(
         assert len(reader.asked) == requests
         assert all(faults(request) == [] for request in reader.asked)
         assert (reader.refused > 0) is not bool(window)
-        told = set(re.findall(r"FACT-2\d\d\d", done.text))
-        assert told >= {f"FACT-2{number:03}" for number in range(own)} or "Nobody could summarise this" in done.text
-        assert "FACT-2000" in told
-        assert f"FACT-2{own - 1:03}" in told
+        facts = set(re.findall(r"FACT-2\d\d\d", done.text))
+        assert facts >= {f"FACT-2{number:03}" for number in range(own)} or "Nobody could summarise this" in done.text
+        assert "FACT-2000" in facts
+        assert f"FACT-2{own - 1:03}" in facts
         assert "FACT-1" not in done.text
         assert (done.usage or Usage()).all_tokens == root.record.spent_tokens - spent
         assert check(system._store) == []
@@ -391,10 +391,10 @@ class GoesOn(ForwardingStore):
     meanwhile: Callable[[], object] | None = None
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        found = super().read(work)
-        if self.meanwhile is not None and isinstance(found, MergeSource):
+        source = super().read(work)
+        if self.meanwhile is not None and isinstance(source, MergeSource):
             self.meanwhile()
-        return found
+        return source
 
 
 def test_a_child_that_goes_on_before_its_history_is_read_costs_no_summary() -> None:
@@ -463,7 +463,7 @@ def test_a_model_merges_its_child_within_its_turn(database: str) -> None:
         asked = requests_of(provider, None)[-1]
         first, *refused = results(asked)
         assert (first.content, first.is_error) == ("Merged: what kid has said follows.", False)
-        assert [one.is_error for one in refused] == [True] * 4
+        assert [result.is_error for result in refused] == [True] * 4
         assert ["said nothing since" in refused[0].content, "nobody" in refused[1].content] == [True, True]
         assert prompts(asked) == ['<merge from="kid" messages="1–3">\ndug\n</merge>']
         assert check(system._store) == []
@@ -477,7 +477,12 @@ def test_a_model_has_its_child_summarised_within_its_turn(database: str) -> None
         child.reply(timeout=DEADLINE)
         assert system.root.prompt("merge").get(timeout=DEADLINE).text == "done"
         assert prompts(requests_of(provider, None)[-1]) == ['<merge from="kid" messages="1–4">\nit dug\n</merge>']
-        assert [one.kind for one in system.root.history()][-4:] == ["assistant", "tool_result", "merge", "assistant"]
+        assert [message.kind for message in system.root.history()][-4:] == [
+            "assistant",
+            "tool_result",
+            "merge",
+            "assistant",
+        ]
         assert check(system._store) == []
 
 

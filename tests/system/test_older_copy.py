@@ -18,9 +18,9 @@ LEASE = 2.0
 """Seconds: the copy still believes its host for so long."""
 
 
-def exchange(admin: Admin, one: str, other: str) -> None:
+def exchange(admin: Admin, url: str, other: str) -> None:
     """Let two databases of the tests, each a schema, exchange their names."""
-    names = [re.findall(r"search_path=(\w+)", unquote(url))[0] for url in (one, other)]
+    names = [re.findall(r"search_path=(\w+)", unquote(url))[0] for url in (url, other)]
     with admin.transaction():
         for old, new in ((names[0], "exchanged"), (names[1], names[0]), ("exchanged", names[1])):
             admin.execute(f"ALTER SCHEMA {old} RENAME TO {new}".encode())

@@ -104,7 +104,7 @@ def test_what_takes_the_prompt_back_ends_the_turn_free_of_charge(take_back: Call
         take_back(buyer)
         with pytest.raises(TurnInterrupted, match="taken back while it waited for a budget"):
             asked.get(timeout=DEADLINE)
-        assert (buyer.state, [one.content for one in buyer.history() if one.kind == "user"]) == ("idle", [])
+        assert (buyer.state, [message.content for message in buyer.history() if message.kind == "user"]) == ("idle", [])
         assert buyer.budget is not None
         assert (buyer.budget.waiting, buyer.budget.spent) == (0, {"tokens": 0})
         assert check(system._store) == []

@@ -31,16 +31,18 @@ def errors() -> list[type[Exception]]:
     """Every error that a user's program may get or raise."""
     doors = (ikigai_actors, ikigai_actors.types)
     public = [getattr(door, name) for door in doors for name in door.__all__]
-    kinds = {one for one in public if isinstance(one, type) and issubclass(one, Exception)} | {*below(IkigaiError)}
+    kinds = {member for member in public if isinstance(member, type) and issubclass(member, Exception)} | {
+        *below(IkigaiError)
+    }
     return sorted(
-        (one for one in kinds if not one.__name__.startswith("_")), key=lambda kind: (kind.__module__, kind.__name__)
+        (kind for kind in kinds if not kind.__name__.startswith("_")), key=lambda kind: (kind.__module__, kind.__name__)
     )
 
 
 def below(kind: type[Exception]) -> Iterator[type[Exception]]:
-    for one in kind.__subclasses__():
-        yield one
-        yield from below(one)
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from below(subclass)
 
 
 def value(parameter: inspect.Parameter) -> st.SearchStrategy[Any]:
@@ -58,10 +60,12 @@ def raised(draw: st.DrawFn, kind: type[Exception]) -> Exception:
         error = kind(*draw(st.lists(st.text(), max_size=2)))
     else:
         parameters = list(inspect.signature(kind).parameters.values())
-        given = {
-            one.name: draw(value(one)) for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        arguments = {
+            parameter.name: draw(value(parameter))
+            for parameter in parameters
+            if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         }
-        error = kind(**given)
+        error = kind(**arguments)
     if draw(st.booleans()):
         error.add_note("And more.")
     return error
@@ -74,7 +78,7 @@ def raised(draw: st.DrawFn, kind: type[Exception]) -> Exception:
 def test_an_error_arrives_as_it_was(kind: type[Exception], data: st.DataObject) -> None:
     error = data.draw(raised(kind))
     ways: list[Callable[[Exception], Exception]] = [copy.copy, copy.deepcopy]
-    ways += [lambda one, n=n: pickle.loads(pickle.dumps(one, n)) for n in range(pickle.HIGHEST_PROTOCOL + 1)]  # type: ignore[misc]
+    ways += [lambda error, n=n: pickle.loads(pickle.dumps(error, n)) for n in range(pickle.HIGHEST_PROTOCOL + 1)]  # type: ignore[misc]
     for way in ways:
         arrived = way(error)
         assert type(arrived) is kind

@@ -34,9 +34,9 @@ def abandoned(durable: str) -> str:
     return durable
 
 
-def call(database: str, *arguments: str, given: str = "") -> tuple[str, int]:
+def call(database: str, *arguments: str, stdin: str = "") -> tuple[str, int]:
     """Run a command in this process; gives what it printed, or the error, and the exit status."""
-    done = CliRunner().invoke(cli, ["--database", database, *arguments], input=given)
+    done = CliRunner().invoke(cli, ["--database", database, *arguments], input=stdin)
     return (done.stdout, done.exit_code) if done.exit_code != 1 else (str(done.exception), 1)
 
 
@@ -55,7 +55,7 @@ def test_a_log_is_shown_without_a_host_its_own_part_or_all(abandoned: str) -> No
     ]
     done = run("--database", abandoned, "log", "kid", "--inherited", "--last", "5", "--json")
     messages = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [(one["id"], one["kind"], one["name"]) for one in messages] == [
+    assert [(row["id"], row["kind"], row["name"]) for row in messages] == [
         (1, "user", None),
         (2, "assistant", None),
         (3, "fork", "kid"),
@@ -146,23 +146,23 @@ def test_a_prompt_is_waited_for_and_its_answer_printed(durable: str) -> None:
         done = run("--database", durable, "prompt", "kid", "how", "are you?", "--wait")
         assert (done.stdout, done.stderr, done.returncode) == ("how are you? / 1\n", "", 0)
         done = run("--database", durable, "prompt", "kid", "and now?", "--wait", "--json", "--timeout", "60")
-        told = json.loads(done.stdout)
-        assert told.pop("agent_uuid") == system.agent("kid").uuid
-        assert told == {"name": "kid", "label": "kid", "mail": 2, "text": "and now? / 3", "stop_reason": "end_turn"}
+        reply = json.loads(done.stdout)
+        assert reply.pop("agent_uuid") == system.agent("kid").uuid
+        assert reply == {"name": "kid", "label": "kid", "mail": 2, "text": "and now? / 3", "stop_reason": "end_turn"}
 
 
 def test_an_agent_is_forked_by_the_process_that_runs_it(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
         system.root.prompt("tea").get(timeout=DEADLINE)
         root = system.root.uuid
-        told, status = call(durable, "fork", root, "--name", "kid", "--restart", "permanent", "--system", "Be brief.")
+        output, status = call(durable, "fork", root, "--name", "kid", "--restart", "permanent", "--system", "Be brief.")
         kid = system.agent("kid")
-        assert (told, status) == (f"kid: forked from {words_of(root)}; inherits 2 messages\n", 0)
+        assert (output, status) == (f"kid: forked from {words_of(root)}; inherits 2 messages\n", 0)
         assert (kid.record.parent_uuid, kid.record.restart) == (root, "permanent")
-        assert {"system": "Be brief."} in [one.data for one in kid.history() if one.kind == "configure"]
+        assert {"system": "Be brief."} in [message.data for message in kid.history() if message.kind == "configure"]
         assert call(durable, "fork", "kid", "milk", "and sugar", "--wait") == ("milk and sugar / 3\n", 0)
-        told, status = call(durable, "fork", "kid", "milk", "--json", "--wait")
-        made = json.loads(told)
+        output, status = call(durable, "fork", "kid", "milk", "--json", "--wait")
+        made = json.loads(output)
         assert (made["parent_uuid"], made["text"], status) == (kid.uuid, "milk / 3", 0)
         assert system.agent(made["agent_uuid"]).record.supervisor_uuid == kid.uuid
 
@@ -174,7 +174,7 @@ def test_an_agent_is_forked_on_whichever_host_it_lives(new_postgres: NewDatabase
         ActorSystem.open(url, model, join=True, name="a", balance=None) as a,
         ActorSystem.open(url, model, join=True, name="b", balance=None) as b,
     ):
-        eventually(lambda: {one.shards for one in a.hosts()} == {512}, "half of the shards for each")
+        eventually(lambda: {host.shards for host in a.hosts()} == {512}, "half of the shards for each")
         a.root.fork(name="kid").move("b", timeout=DEADLINE)
         assert call(url, "fork", "kid", "milk", "--name", "young", "--wait") == ("milk / 1\n", 0)
         assert b._actor(b.agent("young").uuid)
@@ -183,13 +183,13 @@ def test_an_agent_is_forked_on_whichever_host_it_lives(new_postgres: NewDatabase
 def test_a_fork_that_cannot_be_is_refused_as_by_a_handle(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
         system.root.fork(name="kid")
-        for told, arguments in (
+        for reason, arguments in (
             ("A living agent is named", ["--name", "kid"]),
             ("Expected restart to be one of", ["--restart", "always"]),
             ("got blank text", [" "]),
             ("--wait is for a PROMPT", ["--wait"]),
         ):
-            with pytest.raises(Exception, match=told):
+            with pytest.raises(Exception, match=reason):
                 CliRunner().invoke(
                     cli, ["--database", durable, "fork", "kid", *arguments], standalone_mode=False,
                     catch_exceptions=False,
@@ -203,7 +203,7 @@ def test_an_answer_that_is_empty_or_was_cut_is_said_to_be(durable: str) -> None:
         root = system.root.uuid
         asked = [["prompt", root, "go", "--wait"]] * 2 + [["fork", root, "go", "--wait"]] * 2
         done = [CliRunner().invoke(cli, ["--database", durable, *arguments]) for arguments in asked]
-    assert [(one.stdout, one.stderr, one.exit_code) for one in done] == [
+    assert [(ended.stdout, ended.stderr, ended.exit_code) for ended in done] == [
         (" \n\n", "ikigai: [an empty answer]\n", 0),
         ("Half\n", "ikigai: [the answer ends here: max_tokens]\n", 0),
         ("\n", "ikigai: [an empty answer]\n", 0),
@@ -223,8 +223,8 @@ def test_a_fork_without_a_host_or_in_time_is_not_made_later_either(durable: str)
         gate.open()
         answer.get(timeout=DEADLINE)
         assert len(system.agents()) == 1
-    told, status = call(durable, "fork", root.uuid)
-    assert ("will not be" in told, status) == (True, 1)
+    output, status = call(durable, "fork", root.uuid)
+    assert ("will not be" in output, status) == (True, 1)
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
         assert len(system.agents()) == 1
 
@@ -239,7 +239,7 @@ def test_a_wait_that_is_over_too_early_has_a_status_of_its_own_and_the_prompt_st
         assert (done.stdout, done.returncode) == ("", 3)
         assert done.stderr == "ikigai: No answer within 0.2 s. Prompt 1 of kid stays. kid is in a turn.\n"
         gate.open()
-        eventually(lambda: [one.content for one in kid.history()][-2:] == ["tea", "done"], "the answer")
+        eventually(lambda: [message.content for message in kid.history()][-2:] == ["tea", "done"], "the answer")
     assert run("--database", durable, "prompt", "kid", "x", "--timeout", "1").returncode == 2
 
 
@@ -290,13 +290,13 @@ def test_a_turn_whose_host_is_killed_is_waited_for_no_more(tmp_path: Path) -> No
 
 
 def test_documents_are_listed_shown_written_and_deleted(abandoned: str) -> None:
-    def doc(*arguments: str, given: str = "") -> tuple[str, int]:
-        return call(abandoned, "doc", *arguments, given=given)
+    def doc(*arguments: str, stdin: str = "") -> tuple[str, int]:
+        return call(abandoned, "doc", *arguments, stdin=stdin)
 
     assert doc("write", "plan/mast.md", "#", "Mast", "--as", "kid") == ("plan/mast.md: version 1\n", 0)
     body = f"# Mast\n{EVIL}\ttaller"
-    told = ("plan/mast.md: version 2\n", 0)
-    assert doc("write", "plan/mast.md", "--file", "-", "--expect", "1", given=body) == told
+    output = ("plan/mast.md: version 2\n", 0)
+    assert doc("write", "plan/mast.md", "--file", "-", "--expect", "1", stdin=body) == output
     assert doc("show", "plan/mast.md") == (body, 0)
     assert doc("show", "plan/mast.md", "--version", "1") == ("# Mast", 0)
     assert json.loads(doc("show", "plan/mast.md", "--json")[0])["body"] == body
@@ -319,11 +319,11 @@ def test_documents_are_listed_shown_written_and_deleted(abandoned: str) -> None:
 def test_figures_are_counted(abandoned: str) -> None:
     call(abandoned, "send", "kid", "hello")
     call(abandoned, "prompt", "kid", "hello")
-    told = json.loads(call(abandoned, "stats", "--json", "--tokens")[0])
-    assert told["agents"] == {"running": 2, "stopped": 0, "terminating": 0, "dead": 0}
-    assert (told["messages"], told["mails"], told["unread"], told["prompts"]) == (6, 1, 1, 1)
-    assert (told["host"], told["hosts"], told["turns"]) == (None, 1, 0)
-    assert told["tokens"] == {}
+    figures = json.loads(call(abandoned, "stats", "--json", "--tokens")[0])
+    assert figures["agents"] == {"running": 2, "stopped": 0, "terminating": 0, "dead": 0}
+    assert (figures["messages"], figures["mails"], figures["unread"], figures["prompts"]) == (6, 1, 1, 1)
+    assert (figures["host"], figures["hosts"], figures["turns"]) == (None, 1, 0)
+    assert figures["tokens"] == {}
     text = call(abandoned, "stats")[0]
     assert "host       none: no process runs these agents\n" in text
     assert "agents     2 running, 0 stopped, 0 terminating, 0 dead\n" in text
@@ -353,8 +353,8 @@ def test_figures_are_counted(abandoned: str) -> None:
 
 def test_agents_as_json_in_the_order_of_the_tree_have_depths(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
-        one, two = system.root.fork(name="one"), system.root.fork(name="two")
-        one.fork(name="below")
+        first, two = system.root.fork(name="one"), system.root.fork(name="two")
+        first.fork(name="below")
         two.kill(reason=EVIL)
         rows = json.loads(call(durable, "agents", "--json", "--tree")[0])
         assert [(row["name"], row["depth"]) for row in rows] == [(None, 0), ("one", 1), ("below", 2), ("two", 1)]

@@ -35,10 +35,14 @@ def test_an_idle_agent_takes_up_prompts_in_order_and_each_once(durable: str) -> 
     with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
         kid = system.root.fork(name="kid")
         leave(durable, kid.uuid, "one", "two")
-        eventually(lambda: [one.content for one in kid.history()][-1:] == ["heard two"], "the second answer")
+        eventually(lambda: [message.content for message in kid.history()][-1:] == ["heard two"], "the second answer")
         leave(durable, kid.uuid, "three")
-        eventually(lambda: [one.content for one in kid.history()][-1:] == ["heard three"], "the third answer")
-        spoken = [(one.kind, one.content, one.data.get("mail")) for one in kid.history() if one.kind == "user"]
+        eventually(lambda: [message.content for message in kid.history()][-1:] == ["heard three"], "the third answer")
+        spoken = [
+            (message.kind, message.content, message.data.get("mail"))
+            for message in kid.history()
+            if message.kind == "user"
+        ]
         assert spoken == [("user", "one", 1), ("user", "two", 2), ("user", "three", 3)]
         assert kid.mails() == []
         assert (kid.check_mail().unread, kid.record.unread, kid.record.mailed) == (0, 0, 3)
@@ -53,8 +57,8 @@ def test_a_prompt_waits_for_the_end_of_the_turn_and_its_agent_is_not_idle_meanwh
         leave(durable, kid.uuid, "next")
         gate.open()
         assert system.root.wait([kid], timeout=DEADLINE) == {kid: "idle"}
-        assert [one.content for one in kid.history() if one.kind == "user"] == ["go", "next"]
-        assert [one.content for one in kid.history() if one.kind == "assistant"] == ["done", "done"]
+        assert [message.content for message in kid.history() if message.kind == "user"] == ["go", "next"]
+        assert [message.content for message in kid.history() if message.kind == "assistant"] == ["done", "done"]
 
 
 def test_a_prompt_without_a_host_is_taken_up_at_the_next_open(durable: str) -> None:
@@ -62,7 +66,9 @@ def test_a_prompt_without_a_host_is_taken_up_at_the_next_open(durable: str) -> N
         kid = system.root.fork(name="kid").uuid
     leave(durable, kid, "one")
     with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
-        eventually(lambda: [one.content for one in system.handle(kid).history()][-1:] == ["heard one"], "the answer")
+        eventually(
+            lambda: [message.content for message in system.handle(kid).history()][-1:] == ["heard one"], "the answer"
+        )
     with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
         assert len(system.handle(kid).history()) == 3
 
@@ -79,8 +85,11 @@ def test_a_turn_that_was_cut_off_is_resumed_before_a_prompt_is_taken_up(durable:
         agent = system.handle(kid)
         assert agent.state == "interrupted"
         assert agent.resume(timeout=DEADLINE)
-        eventually(lambda: [one.content for one in agent.history()][-1:] == ["heard next"], "the answer")
-        assert [one.content for one in agent.history() if one.kind == "assistant"] == ["heard go", "heard next"]
+        eventually(lambda: [message.content for message in agent.history()][-1:] == ["heard next"], "the answer")
+        assert [message.content for message in agent.history() if message.kind == "assistant"] == [
+            "heard go",
+            "heard next",
+        ]
 
 
 def test_an_int_behind_prompts_that_no_host_has_taken_up_ends_the_turn_of_the_first_and_asks_nobody(
@@ -94,7 +103,7 @@ def test_an_int_behind_prompts_that_no_host_has_taken_up_ends_the_turn_of_the_fi
         attached.handle(kid).prompt("two")
     with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
         eventually(lambda: kinds(system.handle(kid).history())[-1:] == ["assistant"], "the answer")
-        assert [one.content for one in system.handle(kid).history()][1:] == ["one", "", "two", "heard two"]
+        assert [message.content for message in system.handle(kid).history()][1:] == ["one", "", "two", "heard two"]
         assert system.statistics().steps == 1
 
 
@@ -124,7 +133,7 @@ def test_an_int_that_comes_while_a_prompt_is_taken_up_ends_its_turn_in_that_comm
 
         store.before = interrupt
         leave(durable, kid.uuid, "one", "two")
-        eventually(lambda: [one.content for one in kid.history()][-1:] == ["heard two"], "the answer")
+        eventually(lambda: [message.content for message in kid.history()][-1:] == ["heard two"], "the answer")
         assert kinds(kid.history())[1:] == ["user", "interrupted", "user", "assistant"]
         assert system.statistics().steps == 1
 
@@ -138,7 +147,7 @@ def test_an_int_from_elsewhere_ends_the_turn_of_a_prompt_that_a_stopped_agent_ke
         eventually(lambda: kinds(stopped.history())[1:] == ["user", "interrupted"], "the end of the first")
         assert stopped.state == "stopped"
         stopped.signal(Signal.CONT)
-        eventually(lambda: [one.content for one in stopped.history()][-1:] == ["heard two"], "the answer")
+        eventually(lambda: [message.content for message in stopped.history()][-1:] == ["heard two"], "the answer")
 
 
 def test_a_stopped_agent_takes_it_up_when_it_goes_on(durable: str) -> None:
@@ -147,10 +156,10 @@ def test_a_stopped_agent_takes_it_up_when_it_goes_on(durable: str) -> None:
         stopped.signal(Signal.STOP)
         leave(durable, stopped.uuid, "one")
         leave(durable, system.root.uuid, "one")
-        eventually(lambda: [one.content for one in system.root.history()][-1:] == ["heard one"], "the answer")
-        assert [one for one in stopped.history() if one.kind == "user"] == []
+        eventually(lambda: [message.content for message in system.root.history()][-1:] == ["heard one"], "the answer")
+        assert [message for message in stopped.history() if message.kind == "user"] == []
         stopped.signal(Signal.CONT)
-        eventually(lambda: [one.content for one in stopped.history()][-1:] == ["heard one"], "the answer")
+        eventually(lambda: [message.content for message in stopped.history()][-1:] == ["heard one"], "the answer")
 
 
 def test_the_program_leaves_a_prompt_and_tells_what_is_wrong_with_one(durable: str) -> None:
@@ -158,7 +167,7 @@ def test_the_program_leaves_a_prompt_and_tells_what_is_wrong_with_one(durable: s
         kid = system.root.fork(name="kid")
         done = run("--database", durable, "prompt", "kid", "how", "are", "you?")
         assert (done.stdout, done.stderr, done.returncode) == ("prompt 1 to kid\n", "", 0)
-        eventually(lambda: [one.content for one in kid.history()][-1:] == ["how are you? / 1"], "the answer")
+        eventually(lambda: [message.content for message in kid.history()][-1:] == ["how are you? / 1"], "the answer")
         for arguments, problem in ((("nobody", "x"), "nobody is called"), (("kid", " "), "Expected a prompt")):
             done = run("--database", durable, "prompt", *arguments)
             assert (done.stdout, done.returncode) == ("", 1)
@@ -172,8 +181,8 @@ def test_prompts_whose_unit_failed_are_taken_up_in_order_when_the_store_takes_th
         kid = system.root.fork()
         store.fails(StoreError("failed, as planned"))
         leave(durable, kid.uuid, "one", "two")
-        eventually(lambda: [one.content for one in kid.history()][-1:] == ["heard two"], "the second answer")
-        assert [one.content for one in kid.history() if one.kind == "user"] == ["one", "two"]
+        eventually(lambda: [message.content for message in kid.history()][-1:] == ["heard two"], "the second answer")
+        assert [message.content for message in kid.history() if message.kind == "user"] == ["one", "two"]
 
 
 @pytest.mark.slow("takes half a second")
@@ -186,7 +195,9 @@ def test_a_prompt_whose_agent_could_not_be_read_is_taken_up_when_the_store_is_ba
         leave(durable, kid, "one")
         eventually(lambda: store.refused, "an attempt to read the log")
         store.unreadable = None
-        eventually(lambda: [one.content for one in system.handle(kid).history()][-1:] == ["heard one"], "the answer")
+        eventually(
+            lambda: [message.content for message in system.handle(kid).history()][-1:] == ["heard one"], "the answer"
+        )
         assert store.refused < 10  # it does not try again and again at once
 
 
@@ -213,6 +224,6 @@ def test_a_defect_of_the_supervision_loop_is_logged_and_it_goes_on(
         eventually(lambda: store.refused, "the defect")
         store.unreadable = None
         leave(durable, kid.uuid, "two")
-        eventually(lambda: [one.content for one in kid.history()][-1:] == ["heard two"], "the second answer")
-        assert [one.content for one in kid.history() if one.kind == "user"] == ["one", "two"]
+        eventually(lambda: [message.content for message in kid.history()][-1:] == ["heard two"], "the second answer")
+        assert [message.content for message in kid.history() if message.kind == "user"] == ["one", "two"]
     assert "ikigai-supervision failed" in caplog.messages

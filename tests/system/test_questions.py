@@ -31,8 +31,8 @@ SEATS = {
 }
 
 
-def asks(**given: Any) -> tuple[str, dict[str, Any]]:
-    return ("ask_person", {"question": "How many seats?", **given})
+def asks(**arguments: Any) -> tuple[str, dict[str, Any]]:
+    return ("ask_person", {"question": "How many seats?", **arguments})
 
 
 def change_tool(changes: list[str]) -> FunctionTool:
@@ -47,8 +47,8 @@ def change_tool(changes: list[str]) -> FunctionTool:
 def waiting(system: Any, count: int = 1) -> list[WaitingQuestion]:
     """The questions that wait, as soon as there are so many."""
     eventually(lambda: len(system.questions.pending()) == count, f"{count} questions that wait")
-    found: list[WaitingQuestion] = system.questions.pending()
-    return found
+    pending: list[WaitingQuestion] = system.questions.pending()
+    return pending
 
 
 def is_sound(system: Any) -> bool:
@@ -72,7 +72,7 @@ def test_a_model_asks_a_person_and_the_answer_is_the_result(durable: str) -> Non
         assert system.questions.get(question.id[:12]).by == "anna"
         after = system.questions.get(question.id)
         assert (after.how, after.by) == ("answered", "anna")
-        [result] = [one for one in host.root.history() if one.kind == "tool_result"]
+        [result] = [message for message in host.root.history() if message.kind == "tool_result"]
         assert result.content == '{"seats": 2, "class": "second"}'
         assert (result.data["answer"], result.data["by"]) == ({"seats": 2, "class": "second"}, "anna")
         assert is_sound(system)
@@ -88,9 +88,9 @@ def test_a_question_without_a_form_takes_a_text_or_is_declined(database: str) ->
         assert system.questions.answer(second.id, False)
         assert system.questions.answer(first.id, None, reason="ask the office")
         reply.get(timeout=DEADLINE)
-        told = [one.content for one in system.root.history() if one.kind == "tool_result"]
-        assert told == ["false", "The question was declined: ask the office"]
-        assert [system.questions.get(one.id).how for one in (first, second)] == ["declined", "answered"]
+        contents = [message.content for message in system.root.history() if message.kind == "tool_result"]
+        assert contents == ["false", "The question was declined: ask the office"]
+        assert [system.questions.get(question.id).how for question in (first, second)] == ["declined", "answered"]
 
 
 def test_a_question_that_no_person_could_answer_is_refused_at_once(database: str) -> None:
@@ -98,9 +98,9 @@ def test_a_question_that_no_person_could_answer_is_refused_at_once(database: str
     script = scripted([calling(*wrong), "done"])
     with ActorSystem.open(database, script, approvals="ask") as system:
         system.root.prompt("go").get(timeout=DEADLINE)
-        told = [one for one in system.root.history() if one.kind == "tool_result"]
-        assert all(one.data["is_error"] for one in told)
-        assert [one.content.split()[0] for one in told] == ["Expected"] * 4
+        refusals = [message for message in system.root.history() if message.kind == "tool_result"]
+        assert all(refusal.data["is_error"] for refusal in refusals)
+        assert [refusal.content.split()[0] for refusal in refusals] == ["Expected"] * 4
         assert system.questions.pending() == []
 
 
@@ -123,7 +123,7 @@ def test_an_answer_holds_for_exactly_what_was_shown(database: str) -> None:
 def test_where_nobody_can_be_asked_no_question_waits(approvals: str) -> None:
     script = scripted([calling(asks()), "done"])
     with ActorSystem.open(":memory:", script, approvals=approvals) as system:
-        assert "ask_person" not in [one["name"] for one in system.root.tools()]
+        assert "ask_person" not in [tool["name"] for tool in system.root.tools()]
         assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
         assert is_sound(system)
 
@@ -168,7 +168,7 @@ def test_a_row_is_open_exactly_while_its_call_waits_however_the_wait_ends(databa
         kids = [system.root.fork(name=name) for name in names]
         for kid in kids:
             kid.prompt("go")
-        found = {one.agent: one.id for one in waiting(system, 5)}
+        question_by_agent = {question.agent: question.id for question in waiting(system, 5)}
         assert is_sound(system)
         killed, stopped, ruled, denied, left = kids
         killed.kill()
@@ -176,8 +176,10 @@ def test_a_row_is_open_exactly_while_its_call_waits_however_the_wait_ends(databa
         ruled.set_rule("allow", "change")
         denied.set_rule("deny", "change")
         eventually(lambda: len(system.questions.pending()) == 1, "the end of four waits")
-        assert {system.questions.get(found[one.uuid]).how for one in (killed, stopped, ruled, denied)} == {"void"}
-        assert system.questions.get(found[left.uuid]).is_open
+        assert {
+            system.questions.get(question_by_agent[agent.uuid]).how for agent in (killed, stopped, ruled, denied)
+        } == {"void"}
+        assert system.questions.get(question_by_agent[left.uuid]).is_open
         assert is_sound(system)
 
 
@@ -188,7 +190,7 @@ def test_a_question_waits_on_behind_a_restart_and_in_a_file(tmp_path: Path) -> N
         system.root.fork(name="kid").prompt("go")
         [before] = waiting(system)
     with ActorSystem.open(database, scripted(kid=["done"]), approvals="ask") as system:
-        assert [one.id for one in waiting(system)] == [before.id]
+        assert [question.id for question in waiting(system)] == [before.id]
         system.export("kid", file)
         assert system.questions.answer(before.id, True)
         assert system.agent("kid").reply(timeout=DEADLINE).text == "done"
@@ -244,7 +246,7 @@ def test_a_question_that_nobody_answers_reminds_escalates_and_is_decided(caplog:
         after = questions.get(question.id)
         assert (after.how, after.by, after.next_at) == ("expired", "runtime", None)
         assert (kid.reply().text, changes) == ("done", [])
-        [result] = [one for one in kid.history() if one.kind == "tool_result"]
+        [result] = [message for message in kid.history() if message.kind == "tool_result"]
         assert result.content == "This call was denied: nobody has answered in time"
         assert "waits for an answer of role:approve." in caplog.text
 
@@ -255,7 +257,7 @@ def test_a_default_answer_of_a_model_is_the_result_when_nobody_answers() -> None
         root = world.open(scripted([calling(call), "done"]), approvals="ask").root
         root.prompt("go")
         world.sleep(125)
-        [result] = [one for one in root.history() if one.kind == "tool_result"]
+        [result] = [message for message in root.history() if message.kind == "tool_result"]
         assert (result.content, result.data["by"]) == ('{"seats": 1}', "runtime")
 
 
@@ -282,10 +284,10 @@ def test_a_crash_at_any_commit_neither_loses_a_question_nor_decides_it_twice(com
                 prompt_until_it_crashes(world)
             world.recover()
             root = world.system.root
-            if not [one for one in root.history() if one.kind == "user"]:
+            if not [message for message in root.history() if message.kind == "user"]:
                 root.prompt("go")
             world.sleep(200)
-            assert [one.content for one in root.history() if one.kind == "tool_result"] == ["true"]
+            assert [message.content for message in root.history() if message.kind == "tool_result"] == ["true"]
             assert world.system.questions.pending() == []
 
 
@@ -300,4 +302,4 @@ def test_an_answer_in_time_holds_and_the_default_is_never_taken() -> None:
         world.sleep(200)
         after = world.system.questions.get(question.id)
         assert (after.how, after.by, after.next) == ("answered", "anna", None)
-        assert [one.content for one in root.history() if one.kind == "tool_result"] == ["false"]
+        assert [message.content for message in root.history() if message.kind == "tool_result"] == ["false"]

@@ -45,8 +45,8 @@ def test_the_children_of_a_supervisor_that_gave_up_and_was_buried_say_why_they_s
         calm, wild = boss.fork(name="calm"), boss.fork(name="wild")
         wild.prompt("go")
         eventually(lambda: boss.record.status == "dead", "the end of the supervisor")
-        told = "its supervisor boss gave up, and died"
-        assert (calm.state, why(calm), calm.supervisor) == ("stopped", told, system.root)
+        reason = "its supervisor boss gave up, and died"
+        assert (calm.state, why(calm), calm.supervisor) == ("stopped", reason, system.root)
         [mail] = system.root.mails(sender=boss)
         assert mail.body == "gave up: wild failed too often: LookupError: as planned"
         system.root.adopt(calm)

@@ -38,7 +38,9 @@ class Looking:
         self.provider = ScriptedProvider(self.answer)
 
     def answer(self, request: Request) -> Reply:
-        texts = [block["text"] for one in request.messages for block in one["content"] if block["type"] == "text"]
+        texts = [
+            block["text"] for message in request.messages for block in message["content"] if block["type"] == "text"
+        ]
         if texts[-1].startswith(SUMMARISE):
             return Reply("the notes")
         size = len(json.dumps(list(request.messages))) // 3
@@ -98,15 +100,15 @@ def test_what_cannot_be_recalled_is_summarised_and_not_shown_by_reference() -> N
     with ActorSystem.open(":memory:", model.provider, tools=[look]) as system:
         system.root.configure(context_window=20_000, compact_at=11_000, tools=["look"])
         talk(system.root, "look at four pages")
-        assert [one.content for one in summaries_of(system.root)] == ["the notes"]
+        assert [summary.content for summary in summaries_of(system.root)] == ["the notes"]
 
 
 def recalled(system: ActorSystem, *positions: dict[str, Any]) -> list[str]:
     """What agent 0 is told when its model recalls."""
     start = len(system.root.history(all=True))
-    for given in positions:
-        talk(system.root, f"recall {json.dumps(given)}")
-    return [one.content for one in system.root.history(all=True)[start:] if one.kind == "tool_result"]
+    for position in positions:
+        talk(system.root, f"recall {json.dumps(position)}")
+    return [message.content for message in system.root.history(all=True)[start:] if message.kind == "tool_result"]
 
 
 def recalling(request: Request) -> Reply:
@@ -130,7 +132,7 @@ def test_recall_shows_what_a_summary_stands_for_and_nothing_that_was_cleared_or_
         system.root.rewind()
         talk(system.root, "the second" + " so long" * 20, "the third" + " so long" * 20, "the fourth" + " so long" * 20)
         system.root.compact()
-        places = {one.content[:10]: one.id for one in system.root.history(all=True)}
+        places = {message.content[:10]: message.id for message in system.root.history(all=True)}
         wanted = [places[text] for text in ("the first", "the second", "cleared: S", "taken back")]
         first, second, cleared, rewound, *wrong = recalled(
             system,
@@ -147,7 +149,7 @@ def test_recall_shows_what_a_summary_stands_for_and_nothing_that_was_cleared_or_
         assert "offset to be 0 or more" in wrong[2]
         child = system.root.fork("recall " + json.dumps({"message": wanted[0]}))
         child.reply(timeout=DEADLINE)
-        assert [one.content for one in child.history() if one.kind == "tool_result"][-1] == "the first"
+        assert [message.content for message in child.history() if message.kind == "tool_result"][-1] == "the first"
         assert check(system._store) == []
 
 
@@ -200,7 +202,7 @@ def test_where_no_summary_comes_of_its_call_the_turn_of_a_model_goes_on_with_all
         talk(system.root, *(f"remember FACT-{number}" for number in range(6)), "compact yourself")
         assert len(model.requests[-1].messages) == 19
         assert summaries_of(system.root) == []
-        assert [one.kind for one in system.root.history()][-2:] == ["tool_result", "assistant"]
+        assert [message.kind for message in system.root.history()][-2:] == ["tool_result", "assistant"]
         sound(system)
 
 

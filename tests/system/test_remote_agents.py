@@ -173,7 +173,7 @@ def test_a_prompt_that_an_int_came_for_and_that_leaves_with_an_agent_is_taken_ba
     desk.leaves("a", 1, 0, commands=(prompts[0],))
     desk.remote.actor("a").take_over(prompts[1])
     desk.look()
-    assert [isinstance(one.caller.exception(), TurnInterrupted) for one in prompts] == [True, True]
+    assert [isinstance(prompt.caller.exception(), TurnInterrupted) for prompt in prompts] == [True, True]
     assert desk.store.read(new_prompts) == []
 
 

@@ -70,8 +70,8 @@ def kinds(agent: AgentRef) -> list[str]:
 
 def rows(store: Store) -> list[tuple[Any, ...]]:
     """Every remote command: its kind, and whether it has an answer."""
-    found = store.read(lambda tx: sql(tx, "SELECT kind, answer IS NOT NULL FROM requests ORDER BY created_at, id"))
-    return [(kind, bool(answered)) for kind, answered in found]
+    kinds = store.read(lambda tx: sql(tx, "SELECT kind, answer IS NOT NULL FROM requests ORDER BY created_at, id"))
+    return [(kind, bool(answered)) for kind, answered in kinds]
 
 
 @pytest.mark.slow("takes half a second")
@@ -159,8 +159,8 @@ def test_prompts_and_requests_are_carried_out_in_the_order_in_which_they_were_as
             futures += [root.aio.prompt(text), root.aio.mark(text)]
         for future in futures:
             future.get(timeout=DEADLINE)
-        told = [message.content for message in host.root.history(all=True) if message.kind in ("user", "mark")]
-        assert told == ["one", "one", "two", "two", "three", "three"]
+        contents = [message.content for message in host.root.history(all=True) if message.kind in ("user", "mark")]
+        assert contents == ["one", "one", "two", "two", "three", "three"]
 
 
 def test_a_request_outlives_its_host_and_is_carried_out_by_the_next_one(durable: str, gate: Gate) -> None:
@@ -287,7 +287,9 @@ def test_requests_that_cannot_be_read_are_refused_and_hold_nobody_up(durable: st
             ("fork", '{"child": "x", "name": null, "prompt": null, "settings": {}, "restart": "a", "on_orphan": null}'),
         ]
         with closing(open_store(durable)) as store:
-            keys = [RemoteCommandKey(uuid, write_alone(store, AddRemoteCommand(uuid, *one, 5))) for one in wrong]
+            keys = [
+                RemoteCommandKey(uuid, write_alone(store, AddRemoteCommand(uuid, *request, 5))) for request in wrong
+            ]
             eventually(lambda: not store.read(new_remote_commands), "the answers")
             answers = store.read(lambda tx: [answer_of(tx, key) for key in keys])
         assert [type(answer.value) for answer in answers if answer is not None] == [BadInput] * len(wrong)
@@ -355,9 +357,9 @@ def test_a_request_whose_unit_cannot_be_written_is_answered_with_that_error(dura
         store.fails(StoreError("failed, as planned"))
         left(durable, kid.uuid, "here")
         eventually(lambda: not system._store.read(new_remote_commands), "the answer")
-        found = system._store.read(lambda tx: answer_of(tx, RemoteCommandKey(kid.uuid, 1)))
-        assert found is not None
-        assert (type(found.value), str(found.value)) == (StoreError, "failed, as planned")
+        answer = system._store.read(lambda tx: answer_of(tx, RemoteCommandKey(kid.uuid, 1)))
+        assert answer is not None
+        assert (type(answer.value), str(answer.value)) == (StoreError, "failed, as planned")
         assert "mark" not in kinds(kid)
 
 

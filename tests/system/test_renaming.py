@@ -141,8 +141,8 @@ def test_names_given_beside_the_host_are_heard_of_by_the_host_and_by_all_who_are
         system.subscribe(heard.append)
         system.agent("child").rename("other")
         assert ikigai(["--database", durable, "rename", "other", "kid"]) == 0
-        told = Renamed(kid.uuid, "kid")
-        eventually(lambda: told in host_heard and told in heard, "the name")
+        renamed = Renamed(kid.uuid, "kid")
+        eventually(lambda: renamed in host_heard and renamed in heard, "the name")
         kid.prompt("tea").get(timeout=DEADLINE)
         with pytest.raises(NameTaken):
             system.root.rename("kid")

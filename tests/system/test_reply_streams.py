@@ -94,7 +94,7 @@ class Desk:
         self.requests.append(request)
         return request
 
-    def told(self, follower: Follower | None = None) -> list[object]:
+    def heard(self, follower: Follower | None = None) -> list[object]:
         """What a listener is told: messages by their texts, pieces with their kinds, and what is cut off."""
         news = (follower or self.follower).news()
         cut = [reply.agent for reply in news.replies if reply.cut]
@@ -115,13 +115,13 @@ def test_what_is_received_is_told_as_it_comes_and_a_late_listener_gets_all_of_it
     for text, kind in (("hm", "thinking"), ("te", "text")):
         request.delta(Delta(text, kind))
     desk.streams.write()
-    assert desk.told() == [("thinking", "hm"), ("text", "te")]
+    assert desk.heard() == [("thinking", "hm"), ("text", "te")]
     desk.streams.write()
-    assert desk.told() == []
+    assert desk.heard() == []
     request.delta(Delta("a"))
     desk.streams.write()
-    assert desk.told() == [("text", "a")]
-    assert desk.told(desk.late()) == [("thinking", "hm"), ("text", "te"), ("text", "a")]
+    assert desk.heard() == [("text", "a")]
+    assert desk.heard(desk.late()) == [("thinking", "hm"), ("text", "te"), ("text", "a")]
 
 
 def test_a_listener_that_reads_after_the_reply_gets_the_message_alone(desk: Desk) -> None:
@@ -134,11 +134,11 @@ def test_a_listener_that_reads_after_the_reply_gets_the_message_alone(desk: Desk
     write_alone(
         desk.store, Append(LogUnit("a", says("a", 2, content="tea for two", kind="assistant")), FencingToken(HOST, 1))
     )
-    assert desk.told() == ["tea for two"]
+    assert desk.heard() == ["tea for two"]
     desk.requests.clear()
     desk.ask("a", 2).delta(Delta("more"))
     desk.streams.write()
-    assert desk.told() == [("text", "more")]
+    assert desk.heard() == [("text", "more")]
     assert len(desk.store.read(lambda tx: tx.run("pieces"))) == 1  # the void row is deleted
 
 
@@ -150,17 +150,17 @@ def test_what_could_not_be_written_is_told_the_next_time(desk: Desk) -> None:
         desk.streams.write()
     request.delta(Delta("a"))
     desk.streams.write()
-    assert desk.told() == [("text", "tea")]
+    assert desk.heard() == [("text", "tea")]
 
 
 def test_the_reply_that_follows_one_without_an_end_cuts_it_off(desk: Desk) -> None:
     desk.ask("a", 1).delta(Delta("half"))
     desk.streams.write()
-    assert desk.told() == [("text", "half")]
+    assert desk.heard() == [("text", "half")]
     desk.requests.pop().cancel()
     desk.ask("a", 1).delta(Delta("anew"))
     desk.streams.write()
-    assert desk.told() == [("text", "anew"), "a"]
+    assert desk.heard() == [("text", "anew"), "a"]
 
 
 def test_a_request_that_nobody_is_to_see_writes_nothing(desk: Desk) -> None:
@@ -257,4 +257,4 @@ def test_who_subscribes_after_the_last_one_has_left_hears_a_reply_from_its_begin
         second.awaits("~half ")
         speaker.say("of it", None)
         eventually(lambda: "half of it" in second.heard, "the reply")
-        assert "".join(one[1:] for one in second.heard if one.startswith("~")) in ("half ", "half of it")
+        assert "".join(text[1:] for text in second.heard if text.startswith("~")) in ("half ", "half of it")

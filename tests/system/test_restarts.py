@@ -221,13 +221,13 @@ def test_a_code_driven_agent_with_tools_goes_on_with_its_calls_after_a_crash(dat
     crashes = Counter[str]()
 
     def work(request: Request) -> Reply | str:
-        given = [block for block in request.messages[-1]["content"] if block["type"] == "tool_result"]
-        if not given:
+        outcomes = [block for block in request.messages[-1]["content"] if block["type"] == "tool_result"]
+        if not outcomes:
             return calling(("double", {"number": 21}))
         crashes["now"] += 1
         if crashes["now"] == 1:
             raise LookupError("with the result in hand")
-        return f"it is {given[0]['content']}"
+        return f"it is {outcomes[0]['content']}"
 
     with ActorSystem.open(database, provider=FunctionProvider(work, "code"), tools=[double]) as system:
         child = system.root.fork()

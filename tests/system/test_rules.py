@@ -295,7 +295,7 @@ def shell(ran: list[str], unfenced: bool) -> FunctionTool:
         ran.append(command)
         return "ran"
 
-    subject = Subject(Compared.COMMAND, lambda agent, given: str(given["command"]))
+    subject = Subject(Compared.COMMAND, lambda agent, waiting: str(waiting["command"]))
     return replace(bash, traits=replace(bash.traits, unfenced=unfenced, subject=subject))
 
 
@@ -348,9 +348,12 @@ def test_an_approval_holds_for_later_calls_as_far_as_a_rule_can_say(
         assert system.approvals.approve(call, always=words[0] if words else False)
         eventually(lambda: len(ran) == 1 + bool(words), "the next calls")
         eventually(system.approvals.pending, "a further question")
-        assert {one.input["command"] for one in system.approvals.pending()} == {"pwd", *([] if words else [command])}
-        for one in system.approvals.pending():
-            system.approvals.deny(one)
+        assert {pending.input["command"] for pending in system.approvals.pending()} == {
+            "pwd",
+            *([] if words else [command]),
+        }
+        for pending in system.approvals.pending():
+            system.approvals.deny(pending)
         assert reply.get(timeout=DEADLINE).text == "well"
         assert shown(system.root) == ([f"allow bash {command}"] if words else [])
 

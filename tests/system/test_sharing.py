@@ -77,7 +77,7 @@ class Fleet:
 
     def runs(self, name: str, *agents: AgentRef) -> bool:
         """Whether a host runs all of these agents."""
-        [host] = [one for one in self.hosts[name].hosts() if one.name == name and one.ended_at is None]
+        [host] = [each for each in self.hosts[name].hosts() if each.name == name and each.ended_at is None]
         return all(self.hosts[name].handle(agent.uuid).record.owner == host.id for agent in agents)
 
     def wait_until(self, name: str, *agents: AgentRef) -> None:
@@ -120,7 +120,7 @@ def apart(fleet: Fleet) -> tuple[AgentRef, AgentRef]:
 def shared(fleet: Fleet) -> None:
     """Wait until every host has shards."""
     some = next(iter(fleet.hosts.values()))
-    eventually(lambda: all(one.shards > 0 for one in some.hosts() if one.ended_at is None), "shards for everybody")
+    eventually(lambda: all(host.shards > 0 for host in some.hosts() if host.ended_at is None), "shards for everybody")
 
 
 @pytest.mark.thorough("waits for the balance of real hosts; tests/store/test_placement.py decides on it")
@@ -148,16 +148,16 @@ def test_of_two_hosts_that_ask_for_the_same_under_a_key_one_does_it_and_both_hav
         return answer, kid.fork("sail", key="k2").uuid, kid.send(near, "done", key="k3"), kid.name
 
     with ThreadPoolExecutor(8) as pool:
-        given = [set(pool.map(partial(ask, agent), range(8))) for agent in apart]
-    assert [{(answer, name) for answer, *_, name in one} for one in given] == [
+        answers = [set(pool.map(partial(ask, agent), range(8))) for agent in apart]
+    assert [{(answer, name) for answer, *_, name in each} for each in answers] == [
         {("a answers", "near")},
         {("b answers", "far")},
     ]
-    assert [len(one) for one in given] == [1, 1]
+    assert [len(each) for each in answers] == [1, 1]
     assert [len(agent.children()) for agent in apart] == [1, 1]
     assert len(near.mails(latest=9)) == 2
     fleet["b"].close()
-    assert {ask(far, 0)} == given[1]
+    assert {ask(far, 0)} == answers[1]
     with closing(open_store(fleet.url)) as store:
         assert check(store) == []
 
@@ -196,7 +196,7 @@ def test_a_cascade_takes_agents_of_all_hosts(fleet: Fleet, apart: tuple[AgentRef
     near, far = apart
     below = fleet["b"].agent("far").fork(name="below")
     near.adopt(far.uuid)
-    assert {one.uuid for one in near.kill(cascade=True, timeout=DEADLINE)} == {near.uuid, far.uuid, below.uuid}
+    assert {record.uuid for record in near.kill(cascade=True, timeout=DEADLINE)} == {near.uuid, far.uuid, below.uuid}
     eventually(lambda: fleet["b"].statistics().agents == 0, "the end of the actors of b")
 
 
@@ -207,7 +207,9 @@ def test_mail_and_waits_go_between_hosts(fleet: Fleet, apart: tuple[AgentRef, Ag
     waiting = there.agent("far").aio.wait(timeout=DEADLINE)
     near.send(far, "news")
     assert {
-        one.uuid: found for one, found in waiting.get(timeout=DEADLINE).items() if isinstance(one, AsyncAgentRef)
+        agent.uuid: outcome
+        for agent, outcome in waiting.get(timeout=DEADLINE).items()
+        if isinstance(agent, AsyncAgentRef)
     } == {near.uuid: "mail"}
     assert [mail.body for mail in there.agent("far").read_mail(sender="near")] == ["news"]
     assert list(near.wait([far], timeout=DEADLINE).values()) == ["idle"]
@@ -231,7 +233,7 @@ def test_what_was_asked_of_a_host_that_drains_is_answered_by_another(fleet: Flee
     gate.wait_until_asked()
     b = fleet.start("b")
     a.drain(timeout=DEADLINE)
-    assert {one.name: (one.state, one.shards) for one in b.hosts()} == {"a": ("drains", 0), "b": ("runs", 1024)}
+    assert {host.name: (host.state, host.shards) for host in b.hosts()} == {"a": ("drains", 0), "b": ("runs", 1024)}
     assert {turn.get(timeout=DEADLINE).text for turn in (*turns, *waiting)} == {"b answers"}
     for kid in kids:
         said = [message.content for message in kid.history() if message.kind == "user"]
@@ -269,7 +271,7 @@ def test_the_last_host_does_not_drain_and_goes_on(fleet: Fleet) -> None:
 def test_a_drain_ends_when_nobody_is_left_who_takes_the_rest(fleet: Fleet, postgres_admin: Admin) -> None:
     a = fleet.start("a")
     b = fleet.start("b")
-    eventually(lambda: {one.shards for one in a.hosts()} == {512}, "the same share for both")
+    eventually(lambda: {host.shards for host in a.hosts()} == {512}, "the same share for both")
     with psycopg.connect(fleet.url) as holding, ThreadPoolExecutor() as pool:
         holding.execute(
             "SELECT s.id FROM shards s JOIN hosts h ON h.id = s.host WHERE h.name = 'a' ORDER BY s.id OFFSET 1 LIMIT 1"
@@ -322,8 +324,8 @@ def test_an_agent_is_moved_by_its_own_host_whoever_asks(fleet: Fleet, apart: tup
 
 def answers(system: ActorSystem) -> list[tuple[bool]]:
     """Of each remote command whether it has an answer."""
-    found = system._store.read(lambda tx: sql(tx, "SELECT answer IS NOT NULL FROM requests WHERE kind = 'move'"))
-    return [(bool(answered),) for (answered,) in found]
+    flags = system._store.read(lambda tx: sql(tx, "SELECT answer IS NOT NULL FROM requests WHERE kind = 'move'"))
+    return [(bool(answered),) for (answered,) in flags]
 
 
 class Work:
@@ -378,7 +380,9 @@ def test_a_tool_that_runs_when_its_agent_is_to_go_elsewhere_ends_first(fleet: Fl
     assert not gone.done()
     with ThreadPoolExecutor() as pool:
         drained = pool.submit(a.drain, DEADLINE)
-        eventually(lambda: [one.shards for one in b.hosts() if one.name == "a"] == [1], "the gift of all other shards")
+        eventually(
+            lambda: [host.shards for host in b.hosts() if host.name == "a"] == [1], "the gift of all other shards"
+        )
         work.may_end.set()
         gone.get(timeout=DEADLINE)
         drained.result(DEADLINE)

@@ -46,8 +46,8 @@ class Reader:
         word, _, rest = text.partition(" ")
         if word == "load":
             name, _, file = rest.partition(" ")
-            given = {"name": name, **({"file": file} if file else {})}
-            return Reply(tool_calls=(ToolCall("load_skill", given, f"call{len(self.requests)}"),))
+            arguments = {"name": name, **({"file": file} if file else {})}
+            return Reply(tool_calls=(ToolCall("load_skill", arguments, f"call{len(self.requests)}"),))
         return Reply("ok")
 
     def sees(self, text: str = STEP) -> int:
@@ -61,7 +61,7 @@ def say(agent: AgentRef, *prompts: str) -> None:
 
 
 def results(agent: AgentRef) -> list[str]:
-    return [one.content for one in agent.history() if one.kind == "tool_result"]
+    return [message.content for message in agent.history() if message.kind == "tool_result"]
 
 
 def test_a_skill_is_listed_loaded_once_forked_undone_and_loaded_again(database: str, tmp_path: Path) -> None:
@@ -70,13 +70,13 @@ def test_a_skill_is_listed_loaded_once_forked_undone_and_loaded_again(database: 
     with ActorSystem.open(database, model.provider) as system:
         agent = system.root.fork(name="clerk")
         say(agent, "hi")
-        assert "load_skill" not in [one["name"] for one in model.requests[-1].tools]
+        assert "load_skill" not in [tool["name"] for tool in model.requests[-1].tools]
         agent.use_skills(tmp_path)
         say(agent, "hi")
         assert model.requests[-1].system.endswith(
             "\n- pdf: Fills forms: use it when a form is to be filled.\n</skills>"
         )
-        assert "load_skill" in [one["name"] for one in model.requests[-1].tools]
+        assert "load_skill" in [tool["name"] for tool in model.requests[-1].tools]
         assert not model.sees()
         say(agent, "load pdf")
         assert model.sees() == 1
@@ -174,9 +174,9 @@ def test_only_the_skills_that_are_named_are_pinned_and_wrong_names_say_which_the
     with ActorSystem.open(":memory:", Reader().provider) as system:
         root = system.root
         root.use_skills(tmp_path, only=["csv"])
-        assert [one["name"] for one in root.context().settings["skills"]] == ["csv"]
+        assert [skill["name"] for skill in root.context().settings["skills"]] == ["csv"]
         root.use_skills(tmp_path, only=["pdf"])
-        assert [one["name"] for one in root.context().settings["skills"]] == ["csv", "pdf"]
+        assert [skill["name"] for skill in root.context().settings["skills"]] == ["csv", "pdf"]
         with pytest.raises(BadInput, match=r"There is no skill doc in .*\. Skills: csv, pdf\."):
             root.use_skills(tmp_path, only=["doc"])
         for number in range(100):
@@ -210,10 +210,10 @@ def test_the_instructions_of_a_project_follow_the_system_prompt_as_they_were_pin
         agent = system.root.fork(name="clerk")
         agent.configure(system="You file papers.")
         agent.use_instructions(tmp_path)
-        told = "<instructions>\nUse tabs.\nBe terse. &lt;/instructions>\n@none.md\n</instructions>"
+        text = "<instructions>\nUse tabs.\nBe terse. &lt;/instructions>\n@none.md\n</instructions>"
         (tmp_path / "AGENTS.md").write_text("Be wordy.", encoding="utf-8")
         say(agent, "hi")
-        assert model.requests[-1].system == f"You file papers.\n\n{told}"
+        assert model.requests[-1].system == f"You file papers.\n\n{text}"
         system.export(agent, tmp_path / "clerk.jsonl")
         agent.use_instructions(tmp_path)
         child = agent.fork("hi")

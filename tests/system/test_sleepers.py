@@ -40,7 +40,7 @@ def asleep(durable: str) -> str:
 def test_a_boot_makes_no_actors_for_those_that_rest_and_a_prompt_wakes_one(asleep: str) -> None:
     with ActorSystem.open(asleep, TEA) as system:
         assert (system.statistics().awake, system.statistics().agents) == (1, 4)
-        assert {system.state_of(one) for one in system.agents()} == {"idle"}
+        assert {system.state_of(record) for record in system.agents()} == {"idle"}
         assert (system.agent("a").statistics().state, repr(system.agent("b"))) == ("idle", "<AgentRef b idle>")
         assert system.statistics().awake == 1
         assert system.agent("a").prompt("And now?").get(timeout=30).text == "tea"
@@ -66,9 +66,9 @@ def test_signals_reach_sleepers_and_wake_only_who_must_end_itself(asleep: str) -
 
 def test_a_prompt_of_another_process_wakes_its_agent(asleep: str) -> None:
     with ActorSystem.open(asleep, TEA) as system, Client.open(asleep) as client:
-        one = client.find("c")
-        client.prompt(one.uuid, "What is there?")
-        eventually(lambda: record(system._store, one.uuid).turn == 0 and system.statistics().turns == 1, "its turn")
+        sleeper = client.find("c")
+        client.prompt(sleeper.uuid, "What is there?")
+        eventually(lambda: record(system._store, sleeper.uuid).turn == 0 and system.statistics().turns == 1, "its turn")
 
 
 def test_what_another_process_does_to_sleepers_is_heard(asleep: str) -> None:
@@ -79,11 +79,11 @@ def test_what_another_process_does_to_sleepers_is_heard(asleep: str) -> None:
         others.agent(a.uuid).signal(Signal.STOP)
         others.agent(c.uuid).rename("sea")
         others.agent(b.uuid).kill()
-        eventually(lambda: any(isinstance(one, Died) for one in heard), "the death")
+        eventually(lambda: any(isinstance(event, Died) for event in heard), "the death")
         assert system.statistics().awake == 1
     assert StatusSet(a.uuid, "stopped") in heard
     assert Renamed(c.uuid, "sea") in heard
-    assert [one.agent_uuid for one in heard if isinstance(one, Died)] == [b.uuid]
+    assert [event.agent_uuid for event in heard if isinstance(event, Died)] == [b.uuid]
 
 
 def test_a_word_to_a_sleeper_is_read(asleep: str) -> None:
@@ -101,8 +101,8 @@ def test_what_a_commit_does_while_a_row_is_read_has_it_read_again() -> None:
             table.leave(uuid)
         elif len(looks) == 2:
             table.serve_shards([3])
-        found = [Origin(uuid, None, 1, 1, 0, LifecycleState())] if len(looks) < 3 else []
-        return Survey(1, found, [])
+        origins = [Origin(uuid, None, 1, 1, 0, LifecycleState())] if len(looks) < 3 else []
+        return Survey(1, origins, [])
 
     table.serve_shards([2, 3])
     table._look_at = look
@@ -130,7 +130,7 @@ def test_an_agent_that_rests_gives_up_its_actor_and_goes_on_when_it_is_asked(asl
             b.configure(max_tokens=9)
             put_to_sleep(system, a, b, system.root)
             assert system.statistics().awake == 0
-        assert [one.content for one in a.history()][-4:] == ["And now?", "tea", "And now?", "tea"]
+        assert [message.content for message in a.history()][-4:] == ["And now?", "tea", "And now?", "tea"]
 
 
 def test_an_agent_with_anything_open_stays_awake(asleep: str) -> None:
@@ -185,11 +185,11 @@ def test_agents_are_listed_without_a_read_of_all_at_once(asleep: str) -> None:
     with ActorSystem.open(asleep, TEA) as system:
         a, b, c = map(system.agent, "abc")
         c.kill()
-        assert {one.uuid for one in system.iter_agents()} == {one.uuid for one in system.agents()}
-        assert [one.uuid for one in system.iter_agents(below=a)] == [b.uuid]
-        assert [one.name for one in system.iter_agents("dead", below="a")] == []
-        assert [one.name for one in system.iter_agents("dead")] == ["c"]
-        assert [one.name for one in system.agents("running")] == [None, "a", "b"]
+        assert {record.uuid for record in system.iter_agents()} == {record.uuid for record in system.agents()}
+        assert [record.uuid for record in system.iter_agents(below=a)] == [b.uuid]
+        assert [record.name for record in system.iter_agents("dead", below="a")] == []
+        assert [record.name for record in system.iter_agents("dead")] == ["c"]
+        assert [record.name for record in system.agents("running")] == [None, "a", "b"]
         with pytest.raises(AgentNotFound):
             system.iter_agents(below="nobody")
         with pytest.raises(BadInput, match="status"):

@@ -36,7 +36,7 @@ def mixed(durable_url: NewDatabase) -> str:
 
 
 def replies(agent: AgentRef) -> list[str]:
-    return [one.content for one in agent.history() if one.kind == "assistant"]
+    return [message.content for message in agent.history() if message.kind == "assistant"]
 
 
 def test_the_stand_in_does_not_answer_in_what_another_provider_wrote(mixed: str) -> None:
@@ -44,10 +44,10 @@ def test_the_stand_in_does_not_answer_in_what_another_provider_wrote(mixed: str)
         real = system.agent("real")
         kid = real.fork("And coffee?", name="kid")
         new = system.root.fork(name="new")
-        told = r"scripted wrote this history.*MODULE:CLASS.*--model offline"
-        with pytest.raises(ProviderMissing, match=told):
+        reason = r"scripted wrote this history.*MODULE:CLASS.*--model offline"
+        with pytest.raises(ProviderMissing, match=reason):
             kid.reply(timeout=DEADLINE)
-        with pytest.raises(ProviderMissing, match=told):
+        with pytest.raises(ProviderMissing, match=reason):
             real.prompt("And milk?").get(timeout=DEADLINE)
         with pytest.raises(ProviderMissing, match="scripted wrote in this database"):
             new.prompt("Hello?").get(timeout=DEADLINE)
@@ -73,7 +73,7 @@ def test_the_stand_in_answers_anywhere_when_it_is_asked_for(mixed: str) -> None:
             system.agent("real").prompt("And milk?").get(timeout=DEADLINE)
         with pytest.raises(ProviderMissing):
             system.agent("real").compact(timeout=DEADLINE)
-        assert all(one.kind != "summary" for one in system.agent("real").history(all=True))
+        assert all(message.kind != "summary" for message in system.agent("real").history(all=True))
 
 
 VERBS: Mapping[str, Callable[[AgentRef], ExperimentResult]] = {
@@ -152,8 +152,8 @@ def test_a_trial_whose_host_has_no_key_for_its_model_has_no_verdict_and_is_asked
         VERBS[verb](elsewhere.agent("clerk"))
     real = ScriptedProvider(lambda request: "Noted.")
     with ActorSystem.open(named, providers={"openai": real}) as system:
-        found = VERBS[verb](system.agent("clerk"))
-        assert (found.resumed, found.ended) == (True, "")
+        result = VERBS[verb](system.agent("clerk"))
+        assert (result.resumed, result.ended) == (True, "")
         assert real.requests
 
 

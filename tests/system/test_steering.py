@@ -15,7 +15,7 @@ from tests.kit.dialogue import Dialogue
 from tests.kit.tool_scripts import calling, faults
 
 
-def told(messages: list[Message]) -> list[tuple[str, str]]:
+def turns_of(messages: list[Message]) -> list[tuple[str, str]]:
     """Kind and content of each message."""
     return [(message.kind, message.content) for message in messages]
 
@@ -33,7 +33,7 @@ def test_a_word_behind_a_reply_that_would_end_the_turn_goes_on_with_it(database:
         again.answer("by train")
         assert answer.get(timeout=DEADLINE).text == "by train"
         assert receipt.get(timeout=DEADLINE) == Steered(3, turn=1, opened=False)
-        assert told(system.root.history()) == [
+        assert turns_of(system.root.history()) == [
             ("user", "go"),
             ("assistant", "by plane"),
             ("steer", "wait, by train"),
@@ -73,8 +73,8 @@ def test_words_stand_behind_the_results_of_a_step_in_their_order(database: str) 
         assert again.said == ["seen", "seen", "one", "two"]
         again.answer("done")
         answer.get(timeout=DEADLINE)
-        assert [one.get(timeout=DEADLINE).turn for one in receipts] == [1, 1]
-        assert [one.get(timeout=DEADLINE).position for one in receipts] == [7, 8]
+        assert [receipt.get(timeout=DEADLINE).turn for receipt in receipts] == [1, 1]
+        assert [receipt.get(timeout=DEADLINE).position for receipt in receipts] == [7, 8]
 
 
 def test_an_idle_agent_opens_a_turn_with_all_that_wait(database: str) -> None:
@@ -85,7 +85,7 @@ def test_an_idle_agent_opens_a_turn_with_all_that_wait(database: str) -> None:
         system.root.signal(Signal.CONT)
         asked = model.asked()
         assert asked.said == ["one", "two"]
-        assert [one.get(timeout=DEADLINE) for one in receipts] == [Steered(1, 1, opened=True), Steered(2, 1)]
+        assert [receipt.get(timeout=DEADLINE) for receipt in receipts] == [Steered(1, 1, opened=True), Steered(2, 1)]
         asked.answer("done")
         assert system.root.reply(timeout=DEADLINE).text == "done"
 
@@ -98,7 +98,7 @@ def test_now_cuts_the_request_off_and_asks_again_with_the_word(database: str) ->
         system.root.steer("by train", now=True)
         model.asked().answer("by train")
         assert answer.get(timeout=DEADLINE).text == "by train"
-        assert told(system.root.history())[1:3] == [("assistant", "By pl"), ("steer", "by train")]
+        assert turns_of(system.root.history())[1:3] == [("assistant", "By pl"), ("steer", "by train")]
         assert system.root.history()[1].data["stop_reason"] == "interrupted"
         again = system.root.prompt("on")
         model.asked()
@@ -313,7 +313,7 @@ def test_a_word_with_a_key_is_said_once(durable: str) -> None:
         system.root.signal(Signal.CONT)
         asked = model.asked()
         assert asked.said == ["by train"]
-        assert [one.get(timeout=DEADLINE) for one in receipts] == [Steered(1, 1, opened=True)] * 2
+        assert [receipt.get(timeout=DEADLINE) for receipt in receipts] == [Steered(1, 1, opened=True)] * 2
         with ActorSystem.attach(durable) as attached:
             assert attached.root.steer("by train", key="k1").get(timeout=DEADLINE) == Steered(1, 1, opened=True)
         asked.answer("done")

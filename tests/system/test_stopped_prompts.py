@@ -65,7 +65,7 @@ def test_it_survives_the_end_of_the_process_and_is_taken_up_once(durable: str) -
     with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
         kid = system.agent("kid")
         kid.signal(Signal.CONT)
-        eventually(lambda: [one.content for one in kid.history()][-1:] == ["heard one"], "the answer")
+        eventually(lambda: [message.content for message in kid.history()][-1:] == ["heard one"], "the answer")
     with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
         assert said(system.agent("kid")) == ["one"]
 

@@ -139,8 +139,8 @@ def test_those_get_the_event_who_want_its_kind_of_that_agent(
     kid.kill()
 
     def kinds() -> dict[str, list[str]]:
-        found = {name: host.subscriptions.deliveries(one) for name, one in ids.items()}
-        return {name: sorted(one.key.kind for one in some) for name, some in found.items()}
+        deliveries = {name: host.subscriptions.deliveries(subscription) for name, subscription in ids.items()}
+        return {name: sorted(delivery.key.kind for delivery in some) for name, some in deliveries.items()}
 
     eventually(lambda: len(kinds()["deaths"]) == 1, "the death is there")
     assert kinds() == {
@@ -159,7 +159,7 @@ def test_a_receiver_that_fails_gets_it_again_under_the_same_id(
     made = host.subscriptions.add(receiver.url, [secret], ["turn"])
     host.root.prompt("a").get(timeout=60)
     host.root.prompt("b").get(timeout=60)
-    eventually(lambda: [one.tries for one in host.subscriptions.deliveries(made)] == [0, 1], "it is tried")
+    eventually(lambda: [delivery.tries for delivery in host.subscriptions.deliveries(made)] == [0, 1], "it is tried")
     [_, first] = host.subscriptions.deliveries(made)
     assert first.said.startswith("500")
     assert first.due_at is not None
@@ -185,7 +185,7 @@ def test_a_redirection_is_not_followed(host: ActorSystem, receiver: Receiver, se
     receiver.status, receiver.headers = 307, {"Location": f"{receiver.url}/elsewhere"}
     made = host.subscriptions.add(receiver.url, [secret], ["turn"])
     host.root.prompt("a").get(timeout=60)
-    eventually(lambda: [one.tries for one in host.subscriptions.deliveries(made)] == [1], "it is tried")
+    eventually(lambda: [delivery.tries for delivery in host.subscriptions.deliveries(made)] == [1], "it is tried")
     assert receiver.paths == ["/events"]
 
 
@@ -243,9 +243,9 @@ def test_a_question_is_delivered_under_the_name_that_every_door_takes(
         [call] = system.approvals.pending()
         assert (data["call"], data["tool"], data["arguments"]["amount"]) == (call.full_name, "pay", 3)
         assert len(data["arguments"]["note"]) == 4_000
-        found = system.approvals.find(data["agent"], data["call"])
-        assert found is not None
-        assert system.approvals.approve(found)
+        pending = system.approvals.find(data["agent"], data["call"])
+        assert pending is not None
+        assert system.approvals.approve(pending)
         assert outcome.get(timeout=60).text == "Done"
 
 
@@ -262,7 +262,10 @@ def test_a_question_brings_a_link_that_answers_it_where_a_subscription_wants_it(
             receiver.url, [secret], ["question"], thin=True, links="https://x/agents/", key="env:OPERATOR"
         )
         system.root.prompt("go")
-        eventually(lambda: [one.tries for one in system.subscriptions.deliveries(made)] == [1], "a try without the key")
+        eventually(
+            lambda: [delivery.tries for delivery in system.subscriptions.deliveries(made)] == [1],
+            "a try without the key",
+        )
         assert "the operator's key is not there" in (system.subscriptions.deliveries(made)[0].said or "").lower()
         monkeypatch.setenv("OPERATOR", key)
         system.subscriptions.redeliver(made)
@@ -273,21 +276,24 @@ def test_a_question_brings_a_link_that_answers_it_where_a_subscription_wants_it(
 
 
 def test_a_decision_on_a_question_is_an_event_and_so_is_a_default(receiver: Receiver, secret: str) -> None:
-    def asks(**given: Any) -> Reply:
-        return Reply("", (ToolCall("ask_person", {"question": "How many?", "form": {"type": "integer"}, **given}),))
+    def asks(**arguments: Any) -> Reply:
+        return Reply("", (ToolCall("ask_person", {"question": "How many?", "form": {"type": "integer"}, **arguments}),))
 
     script = ScriptedProvider([asks(), asks(within="1s", default=7), asks(), "Done"])
     with ActorSystem.open(":memory:", script, approvals="ask", allow_private=["127.0.0.1"]) as system:
         system.subscriptions.add(receiver.url, [secret], ["question"])
         outcome = system.root.prompt("go")
         for answer in (3, None):
-            eventually(lambda: [one.row.next for one in system.questions.pending()] == [None], "the one without an end")
+            eventually(
+                lambda: [question.row.next for question in system.questions.pending()] == [None],
+                "the one without an end",
+            )
             system.questions.answer(system.questions.pending()[0].id, answer, by="anna")
         assert outcome.get(timeout=60).text == "Done"
         eventually(lambda: len(receiver.got) == 6, "all are delivered")
-        asked = [one for _, one in receiver.got if one["type"] == "question.asked"]
-        decided = [(one["type"], one["data"]) for _, one in receiver.got if one["type"] != "question.asked"]
-        assert [one["data"]["question"] for one in asked] == [data["question"] for _, data in decided]
+        asked = [event for _, event in receiver.got if event["type"] == "question.asked"]
+        decided = [(event["type"], event["data"]) for _, event in receiver.got if event["type"] != "question.asked"]
+        assert [event["data"]["question"] for event in asked] == [data["question"] for _, data in decided]
         assert [(kind, data["how"], data["by"], data.get("answer"), data["tool"]) for kind, data in decided] == [
             ("question.answered", "answered", "anna", 3, "ask_person"),
             ("question.expired", "expired", "runtime", 7, "ask_person"),

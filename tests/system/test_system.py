@@ -164,10 +164,13 @@ def test_a_system_says_which_models_settings_ask_and_what_these_cost(tmp_path: P
     (tmp_path / "prices.toml").write_text('["scripted:tea"]\ninput = 1\noutput = 2', "utf-8")
     open_ = partial(ActorSystem.open, ":memory:", ScriptedProvider([]), {"moody": Moody([])})
     with open_(prices=tmp_path / "prices.toml") as system:
-        found = system._asked_models({"model": "scripted:tea, offline", "compact_model": "scripted:short"})
-        assert [(one.name, one.price is None) for one in found] == [("scripted:tea", False), ("offline:", True)]
-        assert [one.name for one in system._asked_models({"compact_model": "scripted:short"})] == ["scripted:"]
-        assert [one.name for one in system._asked_models({"compact_model": "scripted:short"}, True)] == [
+        asked_models = system._asked_models({"model": "scripted:tea, offline", "compact_model": "scripted:short"})
+        assert [(asked.name, asked.price is None) for asked in asked_models] == [
+            ("scripted:tea", False),
+            ("offline:", True),
+        ]
+        assert [asked.name for asked in system._asked_models({"compact_model": "scripted:short"})] == ["scripted:"]
+        assert [asked.name for asked in system._asked_models({"compact_model": "scripted:short"}, True)] == [
             "scripted:short"
         ]
         for model, why in (("nowhere:x", "not registered"), ("moody", "model moody cannot be asked: .*not today")):
@@ -201,7 +204,7 @@ def test_a_handle_says_what_people_call_its_agent_and_what_that_does() -> None:
     with open_echo(":memory:") as system:
         kid, root = system.root.fork(name="kid"), system.root
         words = words_of(root.uuid)
-        assert [repr(one) for one in (kid, root, root.aio)] == [
+        assert [repr(handle) for handle in (kid, root, root.aio)] == [
             "<AgentRef kid idle>", f"<AgentRef {words} idle>", f"<AsyncAgentRef {words} idle>",
         ]  # fmt: skip
         kid.kill()

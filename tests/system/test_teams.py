@@ -36,9 +36,9 @@ def test_a_team_is_made_once_and_a_second_run_says_where_it_differs(durable: str
     file = write_team(tmp_path)
     model = Lead()
     with ActorSystem.open(durable, model.provider) as system:
-        assert [one.state for one in system.up(file, plan=True)] == ["new", "new"]
+        assert [line.state for line in system.up(file, plan=True)] == ["new", "new"]
         assert system.root.children() == []
-        assert [(one.name, one.state) for one in system.up(file)] == [("lead", "new"), ("reviewer", "new")]
+        assert [(line.name, line.state) for line in system.up(file)] == [("lead", "new"), ("reviewer", "new")]
         lead, reviewer = system.agent("lead"), system.agent("reviewer")
         assert lead.reply(timeout=DEADLINE).text == "ok"
         assert (reviewer.parent, reviewer.record.restart) == (lead, "permanent")
@@ -46,7 +46,7 @@ def test_a_team_is_made_once_and_a_second_run_says_where_it_differs(durable: str
         reviewer.prompt("Look.").get(timeout=DEADLINE)
         assert model.asked_by("reviewer")[-1].system == "You review code."
     with ActorSystem.open(durable, model.provider) as system:
-        assert [(one.state, one.differs) for one in system.up(file)] == [("there", ())] * 2
+        assert [(line.state, line.differs) for line in system.up(file)] == [("there", ())] * 2
         file.write_text(TEAM.replace("tokens=50k", "tokens=9k").replace("the ship", "the mast"), encoding="utf-8")
         [lead_line, _] = system.up(file)
         assert lead_line.state == "differs"
@@ -55,7 +55,7 @@ def test_a_team_is_made_once_and_a_second_run_says_where_it_differs(durable: str
             "budget is {'tokens': 50000}, and the file says {'tokens': 9000}",
         )
         system.agent("reviewer").kill(timeout=DEADLINE)
-        assert [one.state for one in system.up(file)] == ["differs", "dead"]
+        assert [line.state for line in system.up(file)] == ["differs", "dead"]
         assert len(model.asked_by("lead")) == 1
         assert check(system._store) == []
 
@@ -68,7 +68,7 @@ def test_a_run_that_was_cut_off_is_finished_by_the_next_one(tmp_path: Path) -> N
             system.up(file)
         assert system.agent("lead").reply(timeout=DEADLINE).text == "ok"
         taken.kill(timeout=DEADLINE)
-        assert [one.state for one in system.up(file)] == ["there", "new"]
+        assert [line.state for line in system.up(file)] == ["there", "new"]
         assert system.agent("reviewer").parent == system.agent("lead")
 
 

@@ -49,7 +49,7 @@ def test_a_delayed_mail_ends_a_wait_and_is_a_timer_of_its_recipient_until_then()
         root = world.open(ScriptedProvider(echo)).root
         kid = root.fork(name="kid")
         number = root.send(kid, "later", after=120)
-        assert [(one.id, one.fires_as, one.sender) for one in kid.timers()] == [(number, "mail", root.uuid)]
+        assert [(timer.id, timer.fires_as, timer.sender) for timer in kid.timers()] == [(number, "mail", root.uuid)]
         assert kid.wait(timeout=200) == {root: "mail"}
         assert [mail.body for mail in kid.read_mail(root)] == ["later"]
 
@@ -70,9 +70,9 @@ def test_what_nobody_ran_for_comes_once_and_says_how_much_that_was() -> None:
 
 
 @pytest.mark.parametrize(
-    ("days", "told", "unread"), [(0.5, "719", "721"), (1.05, "more than 1,000", "more than 1,000")]
+    ("days", "words", "unread"), [(0.5, "719", "721"), (1.05, "more than 1,000", "more than 1,000")]
 )
-def test_what_was_missed_is_counted_up_to_a_thousand(days: float, told: str, unread: str) -> None:
+def test_what_was_missed_is_counted_up_to_a_thousand(days: float, words: str, unread: str) -> None:
     with simulated() as world:
         root = world.open(ScriptedProvider(echo)).root
         root.remind("look", every="* * * * *", zone="UTC")
@@ -82,7 +82,7 @@ def test_what_was_missed_is_counted_up_to_a_thousand(days: float, told: str, unr
         world.clock.jump(days * 86_400)
         world.sleep(15)
         assert f" (missed {unread}): look" in " ".join(timer_line(timer, None) for timer in root.timers())
-        assert [mail.body.partition("\n\n(Missed ")[2].split(" times")[0] for mail in root.read_mail()] == [told] * 2
+        assert [mail.body.partition("\n\n(Missed ")[2].split(" times")[0] for mail in root.read_mail()] == [words] * 2
 
 
 def test_the_next_times_are_shown_before_a_timer_is_set() -> None:
@@ -170,7 +170,7 @@ def test_an_asyncio_program_sets_and_cancels_timers() -> None:
     async def run(root: AgentRef) -> None:
         first, second = await root.aio.remind("tea", after=60), await root.aio.send(root, "mail", after=60)
         await root.aio.cancel_timer(first)
-        assert [one.id for one in root.timers()] == [second]
+        assert [timer.id for timer in root.timers()] == [second]
 
     with ActorSystem.open(":memory:", OfflineProvider()) as system:
         asyncio.run(run(system.root))

@@ -41,8 +41,12 @@ def test_what_one_unit_writes_has_one_time() -> None:
         boss = system.root.fork(name="boss")
         boss.prompt("go").get(timeout=60)
         [mail], [version], [kid] = system.root.mails(), system.documents.log("plan.md"), boss.children()
-        at = {one.data.get("name", one.kind): one.created_at for one in boss.history() if one.agent_uuid == boss.uuid}
-        [born] = [one.created_at for one in boss.history() if one.data.get("child") == kid.uuid]
+        at = {
+            message.data.get("name", message.kind): message.created_at
+            for message in boss.history()
+            if message.agent_uuid == boss.uuid
+        }
+        [born] = [message.created_at for message in boss.history() if message.data.get("child") == kid.uuid]
         begun = kid.history()[kid.record.fork_message_id].created_at
         assert (mail.created_at, version.created_at) == (at["send"], at["document_write"])
         assert (kid.record.created_at, begun) == (born, born)

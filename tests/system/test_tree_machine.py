@@ -156,7 +156,7 @@ class World:
         assert conflicts == []
         after = self.seen(parent)
         assert {path: text for path, text in after.items() if text is not None} == merged(before, mine, new)
-        if any(one.child == child for one in self.places.rows(parent)[1]):
+        if any(merge.child == child for merge in self.places.rows(parent)[1]):
             self.began[child] = parent, new
         self.model[parent] = after
 
@@ -185,7 +185,7 @@ def changed_otherwise(before: Files, mine: Files, new: Files) -> list[str]:
     """The files that two sides have changed, each in its own way."""
     paths = {path for files in (before, mine, new) for path, text in files.items() if text is not None}
     texts = {path: (before.get(path), mine.get(path), new.get(path)) for path in paths}
-    return sorted(path for path, (one, two, three) in texts.items() if one != two != three != one)
+    return sorted(path for path, (first, two, three) in texts.items() if first != two != three != first)
 
 
 def merged(before: Files, mine: Files, new: Files) -> Files:

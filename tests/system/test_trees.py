@@ -51,14 +51,14 @@ class Merging(Copying):
 def rows(system: System) -> dict[str, tuple[str | None, int, int]]:
     """Parent, layers beneath, and frozen layers, by name."""
     names = {agent.uuid: agent.name or "root" for agent in system.agents()}
-    found = system._store.read(every_tree)
-    return {names[one.agent]: (one.parent and names[one.parent], one.below, one.upper) for one in found}
+    trees = system._store.read(every_tree)
+    return {names[tree.agent]: (tree.parent and names[tree.parent], tree.below, tree.upper) for tree in trees}
 
 
 def layers(agent: AgentRef) -> list[str]:
     trees, merges = agent.system._store.read(lambda tx: trees_of(tx, agent.uuid, BASE))
-    names = {one.uuid: one.name or "root" for one in agent.system.agents()}
-    return [f"{names[one.agent]}/{one.number}" for one in layers_of(trees, merges)]
+    names = {record.uuid: record.name or "root" for record in agent.system.agents()}
+    return [f"{names[layer.agent]}/{layer.number}" for layer in layers_of(trees, merges)]
 
 
 def test_the_first_birth_gives_parent_and_child_a_tree_and_each_later_one_freezes_a_layer(database: str) -> None:
@@ -95,14 +95,14 @@ def test_a_child_of_another_history_gets_the_files_of_that_agent_but_gives_it_no
         kid, overseer = system.root.fork(name="kid"), system.root.fork(name="overseer")
         [trial] = overseer.fork_many([Child(kid)])
         tree = system._store.read(lambda tx: trees_of(tx, trial.uuid, BASE))[0]
-        assert [(one.agent, one.below, one.upper) for one in tree[:2]] == [(trial.uuid, 1, 0), (kid.uuid, 0, 1)]
+        assert [(row.agent, row.below, row.upper) for row in tree[:2]] == [(trial.uuid, 1, 0), (kid.uuid, 0, 1)]
     with ActorSystem.open(":memory:", scripted()) as system:
         worker, overseer = system.root.fork(name="worker"), system.root.fork(name="overseer")
         system._toolbox.copied = (Copied(BASE, "here"),)
         [trial] = overseer.fork_many([Child(worker)])
-        [found] = system._store.read(lambda tx: trees_of(tx, trial.uuid, BASE))[0]
-        assert (found.parent, found.below) == (None, 0)
-        assert worker.uuid not in {one.agent for one in system._store.read(every_tree)}
+        [own] = system._store.read(lambda tx: trees_of(tx, trial.uuid, BASE))[0]
+        assert (own.parent, own.below) == (None, 0)
+        assert worker.uuid not in {row.agent for row in system._store.read(every_tree)}
 
 
 def test_without_such_a_directory_there_are_no_trees() -> None:
@@ -131,5 +131,5 @@ def test_a_thousand_forks_cost_what_the_size_of_the_directory_does_not_change(tm
             system.root.fork()
         assert time.process_time() - begun < 5
         trees = system._store.read(every_tree)
-        assert [one.upper for one in trees if one.parent is None] == [999]
+        assert [tree.upper for tree in trees if tree.parent is None] == [999]
     assert file.stat().st_size < 1_000 * 8 * 1024

@@ -61,7 +61,7 @@ def kinds(agent: AgentRef) -> list[str]:
     return [message.kind for message in agent.history(all=True) if message.agent_uuid == agent.uuid]
 
 
-def told(request: Request) -> str:
+def instruction_in(request: Request) -> str:
     """What the model was told last: the text of its last block."""
     block = request.messages[-1]["content"][-1]
     return str(block.get("text") or block.get("content"))
@@ -139,7 +139,7 @@ def test_the_tool_is_offered_in_typed_turns_only_and_exit_takes_the_value_too() 
         system.root.configure(tools=[])
         for output in (None, int, None):
             system.root.prompt("x", output=output).get(timeout=DEADLINE)
-        offered = [[one["name"] for one in request.tools] for request in provider.requests]
+        offered = [[tool["name"] for tool in request.tools] for request in provider.requests]
         assert offered == [[], ["give_result"], []]
         assert provider.requests[1].output == provider.requests[1].tools[-1]
         assert provider.requests[1].output["input_schema"]["properties"] == {"result": {"type": "integer"}}
@@ -151,7 +151,7 @@ def test_each_error_is_told_to_the_model_which_may_mend_it_twice() -> None:
     provider = ScriptedProvider(replies)
     with ActorSystem.open(provider=provider) as system:
         assert system.root.prompt("?", output=Verdict).get(timeout=DEADLINE).output == VERDICT
-        first, second = told(provider.requests[1]), told(provider.requests[2])
+        first, second = instruction_in(provider.requests[1]), instruction_in(provider.requests[2])
         assert "sound: 'yes' is not of type 'boolean'" in first
         assert "'reasons' is a required property" in first
         assert "'more' was unexpected" in first
@@ -192,12 +192,12 @@ def test_the_calls_beside_the_result_are_carried_out_before_it() -> None:
         done.append(text)
         return "noted"
 
-    given: list[tuple[str, dict[str, Any]]] = [
+    called: list[tuple[str, dict[str, Any]]] = [
         ("give_result", {"result": 1}),
         ("note", {"text": "x"}),
         ("rename", {"name": "kid"}),
     ]
-    calls = [ToolCall(name, arguments, name) for name, arguments in given]
+    calls = [ToolCall(name, arguments, name) for name, arguments in called]
     all_at_once = Reply(tool_calls=(*calls, ToolCall("give_result", {"result": 2}, "last")))
     with opened(all_at_once, "next", tools=[note]) as system:
         assert system.root.prompt("?", output=int).get(timeout=DEADLINE).output == 2
@@ -209,7 +209,7 @@ def test_a_turn_without_a_type_does_not_know_the_tool() -> None:
     provider = ScriptedProvider([gives(1), "well"])
     with ActorSystem.open(provider=provider) as system:
         assert system.root.prompt("?").get(timeout=DEADLINE).text == "well"
-        assert "There is no such tool" in told(provider.requests[1])
+        assert "There is no such tool" in instruction_in(provider.requests[1])
 
 
 @pytest.mark.parametrize("output", [object(), "int", 5, {"type": "nope"}])
@@ -260,7 +260,7 @@ def test_the_result_of_exit_is_the_value_and_its_supervisor_reads_it() -> None:
         system.root.wait([kid], timeout=DEADLINE)
         [mail] = system.root.read_mail()
         assert read_output(mail.body, Verdict) == VERDICT
-        assert "is not of type 'object'" in told(provider.requests[1])
+        assert "is not of type 'object'" in instruction_in(provider.requests[1])
         with pytest.raises(AgentDead):
             kid.reply()
         with pytest.raises(OutputError):

@@ -58,19 +58,21 @@ def test_who_does_not_know_the_tables_any_more_leaves_and_the_newer_host_answers
 
         with pytest.raises(ProgramOutdated):
             feed.news()
-    eventually(lambda: [one.final for one in heard if isinstance(one, StoreTrouble)] == [True], "that it refuses")
-    with pytest.raises(SystemClosed, match=f"needs an ikigai that knows version {NOW + 1}, .* {NOW}: upgrade") as told:
+    eventually(lambda: [event.final for event in heard if isinstance(event, StoreTrouble)] == [True], "that it refuses")
+    with pytest.raises(
+        SystemClosed, match=f"needs an ikigai that knows version {NOW + 1}, .* {NOW}: upgrade"
+    ) as raised:
         attached.agents()
-    assert isinstance(told.value.__cause__, ProgramOutdated)
+    assert isinstance(raised.value.__cause__, ProgramOutdated)
     with pytest.raises(StoreUnusable):
         ActorSystem.attach(url)
     eventually(lambda: old._failure is not None and old._closed, "the end of the older host")
     assert isinstance(old._failure, ProgramOutdated)
-    assert {one.name for one in new.hosts() if one.shards} == {"new"}
+    assert {host.name for host in new.hosts() if host.shards} == {"new"}
     for agent in agents:
         here = new.agent(agent.uuid)
         assert here.prompt("and now?").get(timeout=DEADLINE).text == "new answers"
-        assert [one.content for one in here.history() if one.kind == "error"] == []
+        assert [message.content for message in here.history() if message.kind == "error"] == []
     [[steps]] = new._store.read(lambda tx: sql(tx, "SELECT version FROM schema_version"))
     assert steps == NOW + 1
     assert check(new._store) == []

@@ -70,7 +70,7 @@ def test_a_wait_of_a_model_does_not_last_longer_though_the_wall_clock_is_set_as_
     asks = Reply(tool_calls=(ToolCall("wait", {"timeout": 5}),))
 
     def set_clock(changes: Sequence[StoredChange]) -> None:
-        if any(isinstance(one, Written) and one.row[2] == "tool_call" for one in changes):
+        if any(isinstance(change, Written) and change.row[2] == "tool_call" for change in changes):
             world.clock.jump(seconds)
 
     with simulated() as world:
@@ -82,42 +82,42 @@ def test_a_wait_of_a_model_does_not_last_longer_though_the_wall_clock_is_set_as_
 
 
 def test_agents_that_are_not_there_are_told_as_such(family: FaultyStore) -> None:
-    told = Told()
+    receiver = Told()
     with waiting(family) as waits:
-        waits.begin(Wait("a", ("nobody", "b"), None), told)
-        assert told.next == {"nobody": WaitResult.UNKNOWN, "b": WaitResult.IDLE}
-        waits.begin(Wait("nobody", None, None), told)
-        assert isinstance(told.next, AgentNotFound)
+        waits.begin(Wait("a", ("nobody", "b"), None), receiver)
+        assert receiver.next == {"nobody": WaitResult.UNKNOWN, "b": WaitResult.IDLE}
+        waits.begin(Wait("nobody", None, None), receiver)
+        assert isinstance(receiver.next, AgentNotFound)
 
 
 def test_a_store_that_fails_ends_the_waits_that_were_looked_at(family: FaultyStore) -> None:
-    told = Told()
+    receiver = Told()
     with waiting(family) as waits:
         family.unreadable = StoreError("damaged, as planned")
-        waits.begin(Wait("a", ("b",), None), told)
-        assert str(told.next) == "damaged, as planned"
+        waits.begin(Wait("a", ("b",), None), receiver)
+        assert str(receiver.next) == "damaged, as planned"
         family.unreadable = None
-        waits.begin(Wait("a", ("b",), None), told)
-        assert told.next == {"b": WaitResult.IDLE}
+        waits.begin(Wait("a", ("b",), None), receiver)
+        assert receiver.next == {"b": WaitResult.IDLE}
 
 
 def test_a_look_that_the_store_did_not_answer_is_repeated_for_those_who_still_wait(family: FaultyStore) -> None:
-    told, cancelled = Told(), Told()
+    receiver, cancelled = Told(), Told()
     with waiting(family) as waits:
         family.unreadable = StoreUnavailable("down, as planned")
-        waiters = [waits.begin(Wait("a", ("b",), NEVER), cancelled), waits.begin(Wait("b", None, 1), told)]
+        waiters = [waits.begin(Wait("a", ("b",), NEVER), cancelled), waits.begin(Wait("b", None, 1), receiver)]
         eventually(lambda: family.refused, "the look")
         waiters[0].cancel()
-        assert (told.nothing, len(waits)) == (True, 1)
+        assert (receiver.nothing, len(waits)) == (True, 1)
         family.unreadable = None
-        assert told.next == {}  # its time is over
+        assert receiver.next == {}  # its time is over
         assert cancelled.nothing
 
 
 def test_a_defect_of_whoever_is_told_and_one_of_a_look_keep_nobody_else_waiting(
     family: FaultyStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told, defects = Told(), ["b"]
+    receiver, defects = Told(), ["b"]
 
     def is_idle(uuid: str) -> bool:
         if defects:
@@ -130,8 +130,8 @@ def test_a_defect_of_whoever_is_told_and_one_of_a_look_keep_nobody_else_waiting(
     with waiting(family, is_idle) as waits:
         waits.begin(Wait("a", ("b",), None), stumble)
         eventually(lambda: not defects, "the look")
-        waits.begin(Wait("b", ("a",), None), told)
-        assert told.next == {"a": WaitResult.IDLE}
+        waits.begin(Wait("b", ("a",), None), receiver)
+        assert receiver.next == {"a": WaitResult.IDLE}
         waits.look_again()  # something has happened
         eventually(lambda: not len(waits), "the other answer")
     planted = [str(record.exc_info[1]) for record in caplog.records if record.exc_info]
@@ -139,12 +139,12 @@ def test_a_defect_of_whoever_is_told_and_one_of_a_look_keep_nobody_else_waiting(
 
 
 def test_who_waits_at_the_end_or_behind_it_is_told_so(family: FaultyStore) -> None:
-    waits, told = Waits(family, SystemClock(), lambda uuid: False, SYSTEM_THREADS), Told()
-    waits.begin(Wait("a", ("b",), None), told)
+    waits, receiver = Waits(family, SystemClock(), lambda uuid: False, SYSTEM_THREADS), Told()
+    waits.begin(Wait("a", ("b",), None), receiver)
     waits.close()  # before it was started, as when a system cannot be opened
-    assert isinstance(told.next, SystemClosed)
-    waits.begin(Wait("a", ("b",), None), told)
-    assert isinstance(told.next, SystemClosed)
+    assert isinstance(receiver.next, SystemClosed)
+    waits.begin(Wait("a", ("b",), None), receiver)
+    assert isinstance(receiver.next, SystemClosed)
 
 
 def test_who_waits_longer_than_any_clock_can_tell_keeps_nobody_else_waiting() -> None:

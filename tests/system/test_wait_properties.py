@@ -124,29 +124,29 @@ def judge(boss: AgentRef, plan: Plan) -> None:
     """Look at what a turn has left, at its end."""
     log = boss.history(all=True)
     check_prefixes(log)
-    if not any(one.kind == "assistant" and one.data.get("tool_calls") for one in log):
+    if not any(message.kind == "assistant" and message.data.get("tool_calls") for message in log):
         return  # the process ended before the prompt or the reply was there, and the turn was not resumed
-    gave = {one.data["tool_use_id"]: one for one in log if one.kind == "tool_result"}
-    assert len([one for one in log if one.kind == "tool_result"]) == len(gave) == 3
-    [begun] = [one for one in log if one.kind == "tool_call"]
+    gave = {message.data["tool_use_id"]: message for message in log if message.kind == "tool_result"}
+    assert len([message for message in log if message.kind == "tool_result"]) == len(gave) == 3
+    [begun] = [message for message in log if message.kind == "tool_call"]
     assert begun.data["deadline"] - begun.created_at == round(plan.timeout * 1000)
     read = [int(number) for number in re.findall(r"^mail (\d+) from ", gave["3"].content, re.MULTILINE)]
     unread = [mail.id for mail in boss.mails() if mail.read_at is None]
     assert sorted(read + unread) == list(range(1, boss.record.mailed + 1))
-    names = {one.uuid: one.short for one in boss.system._store.read(registry.every)}
+    names = {record.uuid: record.short for record in boss.system._store.read(registry.every)}
     is_true(begun, gave["2"], gave["3"].content, names)
 
 
-def is_true(begun: Message, told: Message, read: str, names: Mapping[str, str]) -> None:
+def is_true(begun: Message, message: Message, read: str, names: Mapping[str, str]) -> None:
     """Whether the answer of a wait agrees with what was read right after it, and with the time."""
-    if told.content == "No mail came in that time.":
-        found: dict[str, str] = {"": "timeout"}
+    if message.content == "No mail came in that time.":
+        answers: dict[str, str] = {"": "timeout"}
     else:
-        found = json.loads(told.content)
-    if "timeout" in found.values():
-        assert told.created_at >= begun.data["deadline"]
+        answers = json.loads(message.content)
+    if "timeout" in answers.values():
+        assert message.created_at >= begun.data["deadline"]
         assert begun.data["deadline"] - begun.created_at < LONG * 1000
-    for called, what in found.items():
+    for called, what in answers.items():
         assert what in ("mail", "idle", "stopped", "dead", "unknown", "timeout")
         if what == "mail":
             assert re.search(rf"^mail \d+ from .*{re.escape(names.get(called, called))}", read, re.MULTILINE)

@@ -92,32 +92,32 @@ def test_a_look_tells_of_each_agent_what_it_is(database: str) -> None:
 
 def test_without_agents_a_wait_tells_whose_mail_is_unread(database: str) -> None:
     with open_system(database) as system:
-        root, one, other = system.root, system.root.fork(), system.root.fork()
+        root, first, other = system.root, system.root.fork(), system.root.fork()
         assert root.wait(timeout=0) == {}
-        one.send(root, "text")
+        first.send(root, "text")
         system.send(root, "text")
         other.kill()
-        assert root.wait() == {one: "mail", "": "mail", other: "dead"}
+        assert root.wait() == {first: "mail", "": "mail", other: "dead"}
         root.read_mail()
         assert root.wait(timeout=0) == {}
 
 
 def test_mail_that_was_read_is_no_answer_but_its_sender_may_be_idle(database: str) -> None:
     with open_system(database) as system:
-        root, one = system.root, system.root.fork()
-        one.send(root, "text")
+        root, kid = system.root, system.root.fork()
+        kid.send(root, "text")
         root.read_mail()
-        assert root.wait([one], timeout=DEADLINE) == {one: "idle"}
+        assert root.wait([kid], timeout=DEADLINE) == {kid: "idle"}
 
 
 def test_an_agent_that_sent_mail_and_died_is_told_as_mail(database: str) -> None:
     with open_system(database) as system:
-        root, one = system.root, system.root.fork()
-        one.send(root, "text")
-        one.kill()
-        assert root.wait([one]) == {one: "mail"}
+        root, kid = system.root, system.root.fork()
+        kid.send(root, "text")
+        kid.kill()
+        assert root.wait([kid]) == {kid: "mail"}
         root.read_mail()
-        assert root.wait([one]) == {one: "dead"}
+        assert root.wait([kid]) == {kid: "dead"}
 
 
 @pytest.mark.parametrize("end", ["mail", "idle", "dead", "stopped"])
@@ -203,13 +203,13 @@ def test_no_wait_sleeps_through_what_ends_it(database: str) -> None:
                     worker.aio.send(random.choice(waiters), "text")
                 if random.random() < 0.3:
                     worker.aio.exit("done")
-            for one in waiting:
-                answers = one.answer
+            for caller in waiting:
+                answers = caller.answer
                 assert isinstance(answers, dict), answers
                 assert set(answers.values()) <= {"mail", "idle", "dead"}
             for who in waiters:
                 root.send(who, "now")
-            assert all(isinstance(one.answer, dict) and one.answer for one in anybody)
+            assert all(isinstance(caller.answer, dict) and caller.answer for caller in anybody)
             for who in waiters:
                 who.read_mail()
         assert system.statistics().waits == 0

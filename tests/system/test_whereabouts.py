@@ -57,4 +57,4 @@ def test_a_sleeper_that_leaves_is_no_longer_taken_for_one_of_this_host() -> None
             assert not here._whereabouts.is_here(kid.uuid)
             world.hosts[1].system.agent("kid").kill()
             world.sleep(10)
-    assert [type(one) for one in heard] == [Died]
+    assert [type(event) for event in heard] == [Died]

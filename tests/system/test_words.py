@@ -31,32 +31,34 @@ def test_words_find_what_counts_now_in_the_own_history_and_in_all_below(database
         child.reply(timeout=DEADLINE)
 
         def said(query: str, agent: AgentRef = lead) -> list[str]:
-            return [one.text for one in system.find(query, under=agent)]
+            return [hit.text for hit in system.find(query, under=agent)]
 
         assert said("MAST height high") == [FACTS[0], FACTS[2]]
         assert said("wei") == [FACTS[1]]
         assert said("rudder oak")[0] == "The rudder is of oak."
         assert said("mast", child) == []
         assert said("m_st") == []
-        assert [one.agent_uuid for one in system.find("rudder")] == [child.uuid]
+        assert [hit.agent_uuid for hit in system.find("rudder")] == [child.uuid]
         lead.undo()
         assert said("mast") == [FACTS[0]]
         child.prompt("recall mast keel").get(timeout=DEADLINE)
-        [result] = [one.content for one in child.history() if one.kind == "tool_result"]
+        [result] = [message.content for message in child.history() if message.kind == "tool_result"]
         assert FACTS[0] in result
         assert FACTS[1] in result
         assert FACTS[2] in result
         lead.prompt("The mast is blue.").get(timeout=DEADLINE)
         child.prompt("recall blue").get(timeout=DEADLINE)
-        assert [one.content for one in child.history() if one.kind == "tool_result"][-1].startswith("No message")
+        assert [message.content for message in child.history() if message.kind == "tool_result"][-1].startswith(
+            "No message"
+        )
         lead.prompt("below oak").get(timeout=DEADLINE)
         lead.prompt("recall nowhere").get(timeout=DEADLINE)
-        found, none = [one.content for one in lead.history() if one.kind == "tool_result"]
-        assert found.endswith("] The rudder is of oak.")
-        assert "child" in found
+        own, none = [message.content for message in lead.history() if message.kind == "tool_result"]
+        assert own.endswith("] The rudder is of oak.")
+        assert "child" in own
         assert none == "No message has these words. Try others for the same thing."
         lead.clear()
-        assert [one for one in system.find("mast", under=lead) if one.agent_uuid == lead.uuid] == []
+        assert [hit for hit in system.find("mast", under=lead) if hit.agent_uuid == lead.uuid] == []
         with pytest.raises(BadInput, match="Expected a query with words"):
             system.find("…?")
 
@@ -102,6 +104,6 @@ def test_the_example_of_a_dreamer_is_a_kind_that_finds_what_those_below_it_said(
         dreamer = system.root.fork(name="dreamer", kind="dreamer")
         dreamer.fork(FACTS[0], name="clerk").reply(timeout=DEADLINE)
         dreamer.prompt("below mast").get(timeout=DEADLINE)
-        [found] = [one.content for one in dreamer.history() if one.kind == "tool_result"]
-        assert FACTS[0] in found
-        assert {"document_write", "recall"} <= {str(one["name"]) for one in dreamer.tools()}
+        [content] = [message.content for message in dreamer.history() if message.kind == "tool_result"]
+        assert FACTS[0] in content
+        assert {"document_write", "recall"} <= {str(tool["name"]) for tool in dreamer.tools()}

@@ -83,8 +83,8 @@ def test_a_question_is_answered_once_whoever_crashes_and_expires_where_nobody_an
     machine.ask_person(who=0, within="3s", default=None, steps=None)
     machine.comes_to_rest()
     rows = [machine.system.questions.get(name) for name in machine.questions.to_people]
-    assert [one.how for one in rows[:4]] == ["answered"] * 4
-    assert [(one.how, one.level) for one in rows[4:]] == [("expired", 3), ("expired", 1)]
+    assert [row.how for row in rows[:4]] == ["answered"] * 4
+    assert [(row.how, row.level) for row in rows[4:]] == [("expired", 3), ("expired", 1)]
 
 
 def test_what_is_asked_for_under_a_key_is_done_once_whatever_crashes_between(machine: AgentTreeMachine) -> None:
@@ -93,7 +93,7 @@ def test_what_is_asked_for_under_a_key_is_done_once_whatever_crashes_between(mac
         machine.fork_under_a_key(who=0, key="c1")
         machine.restart()
     machine.comes_to_rest()
-    said = [one.content.split()[-1] for one in machine.agent(0).history() if one.kind == "user"]
+    said = [message.content.split()[-1] for message in machine.agent(0).history() if message.kind == "user"]
     assert (sorted(said), len(machine.system.agents())) == (["k1", "k2"], 2)
 
 
@@ -126,8 +126,8 @@ def test_a_small_window_makes_an_agent_summarise_whatever_its_summariser_gives(
     machine.fill_window(who=0, window=window, answer=answer, refusal=refusal)
     machine.comes_to_rest()
     history = machine.system.root.history(all=True)
-    assert made in {(one.data["how"], one.data["by"]) for one in history if one.kind == "summary"}
-    assert "error" not in {one.kind for one in history}
+    assert made in {(message.data["how"], message.data["by"]) for message in history if message.kind == "summary"}
+    assert "error" not in {message.kind for message in history}
 
 
 def test_a_host_that_has_ended_asks_no_model_when_its_threads_are_unwound() -> None:
@@ -189,14 +189,14 @@ def test_an_outage_of_the_store_that_nobody_has_planned_fails_the_run(
     machine.world.sleep(1)
 
 
-@pytest.mark.parametrize("found", [WaitResult.MAIL, WaitResult.DEAD, WaitResult.UNKNOWN, WaitResult.TIMEOUT])
-def test_a_false_end_of_a_wait_is_found(machine: AgentTreeMachine, found: WaitResult) -> None:
+@pytest.mark.parametrize("result", [WaitResult.MAIL, WaitResult.DEAD, WaitResult.UNKNOWN, WaitResult.TIMEOUT])
+def test_a_false_end_of_a_wait_is_found(machine: AgentTreeMachine, result: WaitResult) -> None:
     machine.fork(who=0, prompt=None, reply="ok")
     machine.comes_to_rest()
     machine.world.sleep(60)
     root, child = machine.agent(0), machine.agent(1)
     with pytest.raises(Broken, match="wait: "):
-        check_wait(machine.system, root, [child], {child: found}, machine.world.clock.now_ms())
+        check_wait(machine.system, root, [child], {child: result}, machine.world.clock.now_ms())
 
 
 def test_a_wait_that_only_its_deadline_has_ended_is_found_and_one_that_ended_before_is_none(

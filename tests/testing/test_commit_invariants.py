@@ -41,8 +41,8 @@ class Said:
         return RanStatement("set_turn", {"uuid": self.uuid, "turn": opened})
 
     def birth(self, name: str | None = None) -> RanStatement:
-        given = {"uuid": "new", "parent": self.uuid, "supervisor": self.uuid, "fork": self.standing.head, "name": name}
-        return RanStatement("register", {**given, "turn": 0, "restart": "transient"})
+        fields = {"uuid": "new", "parent": self.uuid, "supervisor": self.uuid, "fork": self.standing.head, "name": name}
+        return RanStatement("register", {**fields, "turn": 0, "restart": "transient"})
 
     def rename(self, name: str | None) -> RanStatement:
         return RanStatement("rename", {"uuid": self.uuid, "name": name})
@@ -106,18 +106,18 @@ def test_what_the_dead_do_is_found(machine: AgentTreeMachine) -> None:
 
 
 def test_two_living_agents_of_one_name_are_found(machine: AgentTreeMachine) -> None:
-    one, other = Said(machine, 1), Said(machine, 2)
-    commit(machine, [one.rename("dba")], tree=True)
-    with pytest.raises(Broken, match=rf"name: agents {other.uuid} and {one.uuid} live, and both are named 'dba'"):
+    first, other = Said(machine, 1), Said(machine, 2)
+    commit(machine, [first.rename("dba")], tree=True)
+    with pytest.raises(Broken, match=rf"name: agents {other.uuid} and {first.uuid} live, and both are named 'dba'"):
         commit(machine, [other.rename("dba")], tree=True)
-    with pytest.raises(Broken, match=rf"name: agents new and {one.uuid} live, and both are named 'dba'"):
-        commit(machine, [one.birth("dba")])
+    with pytest.raises(Broken, match=rf"name: agents new and {first.uuid} live, and both are named 'dba'"):
+        commit(machine, [first.birth("dba")])
 
 
 def test_a_name_is_free_when_its_agent_has_another_one_or_is_dead(machine: AgentTreeMachine) -> None:
-    one, other = Said(machine, 1), Said(machine, 2)
-    commit(machine, [one.rename("dba"), one.rename("analyst"), other.rename("dba")], tree=True)
-    one.standing.status = "dead"
+    first, other = Said(machine, 1), Said(machine, 2)
+    commit(machine, [first.rename("dba"), first.rename("analyst"), other.rename("dba")], tree=True)
+    first.standing.status = "dead"
     commit(machine, [other.rename("analyst")], tree=True)
 
 
@@ -227,8 +227,8 @@ def test_a_restart_more_than_a_supervisor_may_is_found_and_one_after_the_period_
 
 def test_signs_of_life_that_are_written_too_often_or_of_nobody_are_found(machine: AgentTreeMachine) -> None:
     def signs(*agents: str) -> RanStatement:
-        told = HostSigns(5, {uuid: PublishedSign(1, 5, 0) for uuid in agents})
-        return RanStatement("publish_signs", {"host": "a", "signs": encode_signs(told)})
+        host_signs = HostSigns(5, {uuid: PublishedSign(1, 5, 0) for uuid in agents})
+        return RanStatement("publish_signs", {"host": "a", "signs": encode_signs(host_signs)})
 
     commit(machine, [signs(Said(machine).uuid)])
     machine.world.sleep(2)

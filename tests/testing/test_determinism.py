@@ -68,8 +68,8 @@ def test_the_same_seed_gives_the_same_trace_byte_for_byte_and_seeds_differ() -> 
 def test_the_choices_that_a_run_has_drawn_lead_there_again() -> None:
     for seed in range(2):
         for chance in (seed, Random(seed)):
-            told, schedule = trace(chance)
-            assert trace(Schedule.parse(str(schedule)))[0] == told
+            traced, schedule = trace(chance)
+            assert trace(Schedule.parse(str(schedule)))[0] == traced
 
 
 PLANTS = {
@@ -102,11 +102,11 @@ def test_no_order_of_hashes_and_no_clock_of_the_machine_decides_anything() -> No
         "told = ''.join(trace(seed)[0] + played(seed) for seed in range(3)); "
         "print(digest(told), *map(digest, map(planted, PLANTS.values())))"
     )
-    told = []
+    runs = []
     for hashes, zone in (("1", "UTC"), ("2", "Asia/Tokyo")):
         environment = {**os.environ, "PYTHONHASHSEED": hashes, "TZ": zone}
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
-        told.append(run.stdout.split())
-    differs = [one != other for one, other in zip(*told, strict=True)]
+        runs.append(run.stdout.split())
+    differs = [line != other for line, other in zip(*runs, strict=True)]
     assert not differs.pop(0)
     assert [name for name, other in zip(PLANTS, differs, strict=True) if other] == list(PLANTS)[1:]

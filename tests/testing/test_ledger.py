@@ -136,7 +136,7 @@ def test_prompts_may_wait_behind_a_turn_that_was_cut_off_and_waits_for_a_person(
     assert machine.agent(1).state == "interrupted"
     machine.resume(who=1)
     machine.comes_to_rest()
-    prompts = [one.content for one in machine.agent(1).history() if one.kind == "user"]
+    prompts = [message.content for message in machine.agent(1).history() if message.kind == "user"]
     assert prompts == ["go", "reminder 1"]
 
 

@@ -54,7 +54,7 @@ def exported(file: Path) -> list[int]:
         for _ in range(2):
             clerk.prompt("tea").get(timeout=DEADLINE)
         system.export(clerk, file)
-        return [one.id for one in clerk.history() if one.kind == "user"]
+        return [message.id for message in clerk.history() if message.kind == "user"]
 
 
 def test_each_recorded_turn_is_a_test_that_replays_it(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_each_recorded_turn_is_a_test_that_replays_it(tmp_path: Path) -> None:
 
 @pytest.mark.sample(1, "a run of pytest for each")
 @pytest.mark.parametrize(
-    ("test", "told"),
+    ("test", "message"),
     [
         (TESTS, "shop.jsonl cannot be read: No such file"),
         (TESTS.replace('"shop.jsonl"', ""), "names one file of ikigai export"),
@@ -87,7 +87,7 @@ def test_each_recorded_turn_is_a_test_that_replays_it(tmp_path: Path) -> None:
     ids=range(7),
 )
 def test_what_is_missing_is_said_in_a_line_and_no_test_passes(
-    test: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    test: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     (tmp_path / "damaged.jsonl").write_text('{"record":"header"', "utf-8")
@@ -97,5 +97,5 @@ def test_what_is_missing_is_said_in_a_line_and_no_test_passes(
     assert status != 0
     assert "passed" not in outcomes.values()
     said = "".join(capsys.readouterr())
-    assert told in said
+    assert message in said
     assert "recorded_turns.py" not in said  # no traceback through the plugin

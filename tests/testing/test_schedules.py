@@ -64,11 +64,11 @@ def test_one_choice_lets_an_agent_overtake_another() -> None:
                 reply.get()
             return world.requests[0].name
 
-    found = {first(Schedule({}))}
+    orders = {first(Schedule({}))}
     numbers = iter(range(20))
-    while len(found) < 2:
-        found.add(first(Schedule({next(numbers): 1})))
-    assert found == {"anna", "bert"}
+    while len(orders) < 2:
+        orders.add(first(Schedule({next(numbers): 1})))
+    assert orders == {"anna", "bert"}
 
 
 def test_what_a_stopped_process_was_to_do_waits_for_it_while_time_passes() -> None:

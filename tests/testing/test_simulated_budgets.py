@@ -43,17 +43,17 @@ class Meter:
         blocks = [block for message in request.messages for block in message["content"]]
         sent = [json.dumps(list(request.tools)), request.system, *(str(block.get("text", "")) for block in blocks)]
         taken = len("".join(sent).encode()) * (2 + number % 3) // 4 + 8 * len(blocks)  # a token is 1 to 2 bytes
-        given = request.settings.get("max_tokens", self.max_tokens) if number % 2 else 40
+        allowed = request.settings.get("max_tokens", self.max_tokens) if number % 2 else 40
         self.billed += taken
         if number % 5 == 1:
             on_delta(Delta(spent=Spent(Usage(taken, 1), "meter-1")))
         for _ in range(4):
-            self.billed += given // 4
+            self.billed += allowed // 4
             on_delta(Delta("word "))
             await asyncio.sleep(0.1)
         if number % 7 == 3:
             raise ProviderError("It broke off.", "word word", broke_off=True)
-        return Reply("word " * 4, usage=None if number % 4 == 2 else Usage(taken, given // 4 * 4), model="meter-1")
+        return Reply("word " * 4, usage=None if number % 4 == 2 else Usage(taken, allowed // 4 * 4), model="meter-1")
 
     async def close(self) -> None:
         """Holds nothing."""
@@ -317,7 +317,7 @@ def test_what_a_killed_host_held_is_spent_once_by_the_host_that_takes_its_agents
             kid.prompt("go")
         world.settle()
         budgets = [kid.budget for kid in kids]
-        held = [int(one.held["tokens"]) for one in budgets if one is not None]
+        held = [int(status.held["tokens"]) for status in budgets if status is not None]
         assert min(held) > 0
         dead.kill()
         world.sleep(5)
@@ -347,8 +347,8 @@ def test_a_pause_below_is_seen_above_within_a_second_and_the_kill_of_its_host_ch
         kid.prompt("go")
         assert system.root.wait([kid], timeout=60) == {kid: "budget"}
         assert kid.state == "waiting for budget"
-        [told] = notices(system.root)
-        assert "0 tokens" in told
+        [notice] = notices(system.root)
+        assert "0 tokens" in notice
         assert world.clock.now_ms() - began <= 1_000
         dead.kill()
         world.sleep(5)

@@ -48,9 +48,9 @@ def test_a_fault_of_the_store_or_the_clock_leaves_the_same_history(step: int, na
     plain = run(Faults(), Schedule({}))
     seen = set()
     for number in range(0, 40, step):
-        told, *rest = run(Faults(**{name: 1}), Schedule({number: 1}))
+        history, *rest = run(Faults(**{name: 1}), Schedule({number: 1}))
         assert tuple(rest) == plain[1:]
-        seen.add(told)
+        seen.add(history)
     assert seen == {"", name}
 
 
@@ -68,8 +68,8 @@ def test_while_nothing_can_be_read_who_needs_it_hears_so_and_goes_on_when_it_can
                     answers.append(child.reply().text)
                 except StoreError as error:
                     answers.append(str(error))
-            found = root.wait(children, timeout=60)
-            assert all(found.values())
+            results = root.wait(children, timeout=60)
+            assert all(results.values())
             world.sleep(5)
             assert children[0].prompt("again").get().text.startswith("again")
             seen.add((fault_of(world), "refused" if any("cannot be read" in answer for answer in answers) else "read"))
@@ -109,7 +109,7 @@ def test_a_host_that_is_not_fenced_though_another_has_come_is_found() -> None:
 
 @cheaper("choices", 10, 40, "a takeover at more of the choices")
 def test_a_takeover_happens_in_the_midst_of_a_turn_and_the_other_host_goes_on_with_it(choices: int) -> None:
-    told = set()
+    outcomes = set()
     for number in range(choices):
         with simulated(Schedule({number: 1}), faults=Faults(takeovers=1)) as world:
             try:
@@ -119,10 +119,10 @@ def test_a_takeover_happens_in_the_midst_of_a_turn_and_the_other_host_goes_on_wi
                 world.recover()
             if any(record.name == "anna" for record in world.system.agents()):
                 history = world.system.agent("anna").history()
-                told.add((fault_of(world), *kinds(history)))
-    assert ("takeovers", "fork", "user", "assistant") in told
-    assert ("", "fork", "user", "assistant") in told
-    assert all(of[1:] in {("fork",), ("fork", "user", "assistant")} for of in told)
+                outcomes.add((fault_of(world), *kinds(history)))
+    assert ("takeovers", "fork", "user", "assistant") in outcomes
+    assert ("", "fork", "user", "assistant") in outcomes
+    assert all(of[1:] in {("fork",), ("fork", "user", "assistant")} for of in outcomes)
 
 
 @pytest.mark.sample(5, "a host ends at each commit")
@@ -181,7 +181,7 @@ def test_a_tool_on_the_event_loop_is_told_of_and_runs() -> None:
         root = world.open(ScriptedProvider([asks, "done"]), tools=[weather]).root
         assert root.prompt("go").get().text == "done"
         assert world.clock.monotonic() == began + 3
-        assert [one.content for one in root.history() if one.kind == "tool_result"] == ["rain in Kyiv"]
+        assert [message.content for message in root.history() if message.kind == "tool_result"] == ["rain in Kyiv"]
         assert "weather {'city': 'Kyiv'}" in [line.text for line in world.trace.lines if line.kind == "tool"]
 
 

@@ -32,7 +32,7 @@ def world() -> Iterator[Simulation]:
 
 def parts(world: Simulation) -> dict[str | None, int]:
     """How many shards each host has that lives."""
-    return {one.name: one.shards for one in world.system.hosts() if one.ended_at is None}
+    return {host.name: host.shards for host in world.system.hosts() if host.ended_at is None}
 
 
 def said(reply: Future[Reply]) -> str:
@@ -42,8 +42,8 @@ def said(reply: Future[Reply]) -> str:
 
 def owner(world: Simulation, uuid: str) -> str | None:
     """The name of the host that runs an agent."""
-    [record] = [one for one in world.system.agents() if one.uuid == uuid]
-    return next(one.name for one in world.system.hosts() if one.id == record.owner)
+    [record] = [each for each in world.system.agents() if each.uuid == uuid]
+    return next(host.name for host in world.system.hosts() if host.id == record.owner)
 
 
 def test_each_host_has_its_part_and_answers_for_all_agents(world: Simulation) -> None:
@@ -89,7 +89,7 @@ def test_hosts_of_an_older_program_go_on_beside_a_newer_one_until_it_takes_away_
     a.process.looked_at.write(lambda tx: tx.run("set_schema_version", version=newest() + 2, least=newest() + 1))
     world.sleep(60)
     assert (a.answers, b.answers, c.answers) == (False, False, True)
-    assert {one.name: one.shards for one in c.system.hosts() if one.ended_at is None} == {"c": 64}
+    assert {host.name: host.shards for host in c.system.hosts() if host.ended_at is None} == {"c": 64}
     assert said(c.system.root.prompt("the one that knows it")) == "the one that knows it"
     with pytest.raises(SystemClosed, match=f"knows version {newest() + 1}, this ikigai knows {newest()}"):
         a.system.root.prompt("hello").get(timeout=5)
@@ -99,9 +99,9 @@ def test_the_shards_of_a_host_that_was_killed_are_taken_as_soon_as_it_is_judged(
     times: dict[str, float] = {}
 
     def note(changes: Sequence[StoredChange]) -> None:
-        for one in changes:
-            if isinstance(one, RanStatement):
-                times.setdefault(one.query, world.clock.monotonic())
+        for change in changes:
+            if isinstance(change, RanStatement):
+                times.setdefault(change.query, world.clock.monotonic())
 
     world.hosts[1].kill()
     world.watchers.append(note)
@@ -130,7 +130,7 @@ def test_an_undo_that_waits_for_a_turn_waits_for_it_on_the_next_host_too() -> No
         b.kill()
         assert reply.get(timeout=60).text == "well"
         undone.get(timeout=60)
-        assert [one.content for one in agent.history() if one.kind == "user"] == []
+        assert [message.content for message in agent.history() if message.kind == "user"] == []
 
 
 def test_a_call_of_a_host_that_has_ended_ends_with_it(world: Simulation) -> None:
@@ -165,7 +165,7 @@ def test_a_host_drains_to_the_end_though_the_database_cannot_be_read_as_agents_a
     b = world.hosts[1]
 
     def become_unreadable(changes: Sequence[StoredChange]) -> None:
-        if any(isinstance(one, RanStatement) and one.query == "give_shards" for one in changes):
+        if any(isinstance(change, RanStatement) and change.query == "give_shards" for change in changes):
             b.process.unreadable_until = world.clock.monotonic() + 2
             world.watchers.remove(become_unreadable)
 
@@ -190,9 +190,9 @@ def test_a_host_that_joins_gets_a_team_and_nothing_goes_back_and_forth() -> None
             lambda changes: gifts.extend(
                 [
                     int(shard)
-                    for one in changes
-                    if isinstance(one, RanStatement) and one.query == GIVE
-                    for shard in one.parameters["shards"]
+                    for change in changes
+                    if isinstance(change, RanStatement) and change.query == GIVE
+                    for shard in change.parameters["shards"]
                 ]
             )
         )
@@ -200,9 +200,9 @@ def test_a_host_that_joins_gets_a_team_and_nothing_goes_back_and_forth() -> None
             for team in teams:
                 b.system.handle(team.uuid).prompt("hello")
             world.sleep(5)
-        assert [one.agents for one in a.system.hosts() if one.ended_at is None] == [4, 3]
+        assert [host.agents for host in a.system.hosts() if host.ended_at is None] == [4, 3]
         assert len({team.record.shard for team in teams}) == 3
-        assert len([shard for shard in gifts if shard in {one.shard for one in a.system.agents()}]) == 2
+        assert len([shard for shard in gifts if shard in {record.shard for record in a.system.agents()}]) == 2
 
 
 GIVE = "give_shards"
@@ -229,8 +229,8 @@ def test_a_program_on_three_hosts_runs_under_every_schedule(examples: int) -> No
         agents = [system.root.fork(name=name) for name in ("anna", "bert")]
         world.sleep(5)
         system.move(agents[0], "b", 60)
-        told = [host.system.agent("anna").prompt(host.name) for host in world.hosts]
-        assert [said(future) for future in told] == ["a", "b", "c"]
+        prompts = [host.system.agent("anna").prompt(host.name) for host in world.hosts]
+        assert [said(future) for future in prompts] == ["a", "b", "c"]
 
     simulate(team, examples=examples, hosts=3)
 
@@ -263,23 +263,25 @@ def test_subscribers_of_each_host_hear_every_message_death_and_name_once_whereve
             host.system.subscribe(heard[host.name].append, only=(Message, Died, Renamed))
         anna, bert = (system.root.fork(name=name) for name in ("anna", "bert"))
         for to in ("b", "c", "a"):
-            told = [host.system.agent(agent.uuid).prompt(host.name) for host in world.hosts for agent in (anna, bert)]
+            prompts = [
+                host.system.agent(agent.uuid).prompt(host.name) for host in world.hosts for agent in (anna, bert)
+            ]
             system.move(anna, to, 60)
-            assert all(said(future) for future in told)
+            assert all(said(future) for future in prompts)
         bert.rename("carl")
         bert.kill()
         world.hosts[1].drain(60)
         assert said(anna.prompt("still there"))
         world.sleep(5)
-        logs = sorted((one.agent_uuid, one.id) for agent in (anna, bert) for one in agent.history(all=True))
+        logs = sorted((message.agent_uuid, message.id) for agent in (anna, bert) for message in agent.history(all=True))
         for events in heard.values():
-            messages = [(one.agent_uuid, one.id) for one in events if isinstance(one, Message)]
+            messages = [(event.agent_uuid, event.id) for event in events if isinstance(event, Message)]
             for agent in (anna, bert):
-                assert [one for one in messages if one[0] == agent.uuid] == [
-                    one for one in logs if one[0] == agent.uuid
+                assert [message for message in messages if message[0] == agent.uuid] == [
+                    log for log in logs if log[0] == agent.uuid
                 ]
-            assert [one.agent_uuid for one in events if isinstance(one, Died)] == [bert.uuid]
-            assert [one.name for one in events if isinstance(one, Renamed)] == ["carl"]
+            assert [event.agent_uuid for event in events if isinstance(event, Died)] == [bert.uuid]
+            assert [event.name for event in events if isinstance(event, Renamed)] == ["carl"]
 
     simulate(team, examples=examples, hosts=3)
 
@@ -297,10 +299,10 @@ def test_another_host_sees_a_reply_as_it_comes_and_that_it_is_cut_off_with_its_h
         a.move(anna, b)
         heard: list[Event] = []
         a.system.subscribe(heard.append, only=(Streamed, StreamCut, Message))
-        told = c.system.agent("anna").prompt("count")
+        prompt = c.system.agent("anna").prompt("count")
         world.sleep(0.5 + len(world.requests) % 3)
         b.kill()
-        assert told.get(timeout=60).text == "".join(reply)
+        assert prompt.get(timeout=60).text == "".join(reply)
         world.sleep(5)
         said = ""
         for event in heard:
@@ -330,11 +332,11 @@ def test_hosts_are_stopped_cut_off_or_unheard_by_chance_and_nothing_is_lost(enou
             world.open(ScriptedProvider(echo))
             world.sleep(5)
             world.follow(Schedule({number: 1}))
-            told = [host.system.root.prompt(host.name) for host in world.hosts]
+            prompts = [host.system.root.prompt(host.name) for host in world.hosts]
             world.sleep(60)
             outcomes = [
                 future.get(timeout=0).text[:1] if host.answers else ""
-                for host, future in zip(world.hosts, told, strict=True)
+                for host, future in zip(world.hosts, prompts, strict=True)
             ]
             assert {"a", "b", ""} >= set(outcomes)
             seen += [line.text.partition(": ")[2] for line in world.trace.lines if line.kind == "fault"]
@@ -367,7 +369,7 @@ def test_who_ends_a_host_that_has_renewed_or_was_there_is_found(world: Simulatio
     a, b, _ = world.hosts
     world.sleep(20)
     [beat] = a.process.looked_at.read(
-        lambda tx: [one[1] for one in tx.run("other_hosts", host=a.host_id) if one[0] == b.host_id]
+        lambda tx: [row[1] for row in tx.run("other_hosts", host=a.host_id) if row[0] == b.host_id]
     )
     a.process.store.write(lambda tx: tx.run("end_suspect", host=b.host_id, beat=beat))
     with pytest.raises(Broken, match=r"believed: host .* was ended, and was there for"):

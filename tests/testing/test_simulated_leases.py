@@ -180,9 +180,9 @@ def test_hosts_with_names_share_the_shards_and_the_next_of_a_name_replaces_the_o
     again.claim()
     with pytest.raises(Fenced):
         first.renew()
-    found = store.read(lambda tx: shares(tx, again.id))
-    assert (len(found.own), found.vacant, {one.host for one in found.members}) == (
-        found.shards // 2,
+    divided = store.read(lambda tx: shares(tx, again.id))
+    assert (len(divided.own), divided.vacant, {member.host for member in divided.members}) == (
+        divided.shards // 2,
         0,
         {"host b", "host a again"},
     )

@@ -20,7 +20,7 @@ CHATTER = "so many words about it that there is something to save " * 10
 
 def answer(request: Request) -> Reply:
     """Calls what a prompt asks for, then words; notes for who asks for them."""
-    texts = [block["text"] for one in request.messages for block in one["content"] if block["type"] == "text"]
+    texts = [block["text"] for message in request.messages for block in message["content"] if block["type"] == "text"]
     last = [block["text"] for block in request.messages[-1]["content"] if block["type"] == "text"]
     if last and last[-1].startswith(REPORT):
         return Reply("it dug")
@@ -95,7 +95,7 @@ def test_it_happens_once_or_not_at_all_at_whichever_commit_the_process_ends(
     for commit in range(1, 20, step):
         with simulated() as world:
             root = prepared(world, verb)
-            before = [one.id for one in root.history(all=True)]
+            before = [message.id for message in root.history(all=True)]
             world.crash_at(CrashPoint(commit, committed))
             crashed = False
             try:
@@ -106,12 +106,12 @@ def test_it_happens_once_or_not_at_all_at_whichever_commit_the_process_ends(
                 world.recover()
                 world.settle()
             root = world.system.root
-            new = [one for one in root.history(all=True) if one.id not in before]
-            written = [one.content for one in new if one.kind == verb.kind]
+            new = [message for message in root.history(all=True) if message.id not in before]
+            written = [message.content for message in new if message.kind == verb.kind]
             outcomes.add(len(written))
             assert {*written} <= verb.texts
             assert len(written) <= verb.rounds
-            if any(one.kind == "user" for one in new):
+            if any(message.kind == "user" for message in new):
                 assert written  # what a refusal told of the window is lost: fewer rounds may do
                 assert root.reply().text.startswith("done")
             assert list(LogCache(world.process.looked_at).load(root.uuid).visible()) == root.history()

@@ -83,9 +83,9 @@ def state(system: ActorSystem) -> list[Any]:
 
 def value(world: Simulation, key: RemoteCommandKey) -> Any:
     """The answer of a command, which has one."""
-    found = world.process.looked_at.read(lambda tx: answer_of(tx, key))
-    assert found is not None
-    return found.value
+    answer = world.process.looked_at.read(lambda tx: answer_of(tx, key))
+    assert answer is not None
+    return answer.value
 
 
 def carried_out(kind: str, crash: CrashPoint | None) -> tuple[bool, list[Any], Any]:
@@ -125,8 +125,8 @@ BEFORE_AND_AFTER = [
 def test_a_request_is_carried_out_once_at_whichever_commit_the_host_ends(kind: str, committed: bool) -> None:
     _, plain, answer = carried_out(kind, None)
     for commit in range(1, 20):
-        crashed, found, told = carried_out(kind, CrashPoint(commit, committed))
-        assert (found, told) == (plain, answer)
+        crashed, state, reply = carried_out(kind, CrashPoint(commit, committed))
+        assert (state, reply) == (plain, answer)
         if not crashed:
             return
     raise AssertionError("It never came to rest.")
@@ -164,6 +164,6 @@ def test_commands_from_elsewhere_leave_what_local_ones_leave(asked: Sequence[str
             key = world.ask_from_elsewhere(anna.uuid, kind, ASKED[kind])
             world.sleep(5)
             world.settle()
-            found = value(world, key)
-            remote.append(type(found) if isinstance(found, IkigaiError) else found)
+            kept = value(world, key)
+            remote.append(type(kept) if isinstance(kept, IkigaiError) else kept)
         assert (remote, state(world.system)) == (local, left)

@@ -21,7 +21,7 @@ def refused(after: float = 0) -> ProviderError:
 
 
 def metric(agent: AgentRef, name: str) -> float:
-    return next(one.values[()] for one in read_metrics(agent.system) if one.name == name)
+    return next(metric.values[()] for metric in read_metrics(agent.system) if metric.name == name)
 
 
 def test_a_turn_waits_an_hour_and_everybody_sees_until_when() -> None:
@@ -62,7 +62,7 @@ def test_a_blip_in_the_middle_of_a_reply_is_waited_for_longer_each_time_and_ends
         with pytest.raises(ProviderError, match="overloaded"):
             root.prompt("go").get()
         assert 11_000 < world.clock.now_ms() - began < 16_000
-        times = [one.created_at for one in root.history() if one.kind in ("retry", "error")]
+        times = [message.created_at for message in root.history() if message.kind in ("retry", "error")]
         pauses = [later - earlier for earlier, later in pairwise(times)]
         assert pauses == sorted(pauses)
         assert kinds(root.history()) == ["user", *["retry"] * SERVICE_RETRIES, "error"]

@@ -80,11 +80,11 @@ def test_the_story_tells_which_lines_of_the_test_waited_and_by_how_much_mail_was
         system.send(system.root, "tea")
         assert len(system.root.read_mail()) == 1
         assert system.root.prompt("hello").get().text == "hello"
-        told = world.story()
-    assert 'system.send(system.root, "tea")' in told
-    assert "unread by +1" in told
-    assert "unread by -1" in told
-    assert 'assert system.root.prompt("hello").get().text == "hello"' in told
+        story = world.story()
+    assert 'system.send(system.root, "tea")' in story
+    assert "unread by +1" in story
+    assert "unread by -1" in story
+    assert 'assert system.root.prompt("hello").get().text == "hello"' in story
 
 
 def test_agents_that_keep_each_other_busy_are_an_error_and_do_not_hang() -> None:
@@ -100,10 +100,10 @@ def prompted(world: Simulation) -> tuple[ActorSystem, AgentRef]:
 
 
 def test_a_crash_before_a_commit_loses_it_and_one_after_it_keeps_what_nobody_was_told_of() -> None:
-    for told, expected in ((False, ["fork"]), (True, ["fork", "mark"])):
+    for is_committed, expected in ((False, ["fork"]), (True, ["fork", "mark"])):
         with simulated() as world:
             _, anna = prompted(world)
-            world.crash_at(CrashPoint(committed=told))
+            world.crash_at(CrashPoint(committed=is_committed))
             with pytest.raises(ProcessCrashed):
                 anna.mark("here")
             again = world.reopen().agent("anna")

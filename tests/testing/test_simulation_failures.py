@@ -68,8 +68,8 @@ def test_a_failure_of_a_rule_is_reported_and_not_what_a_look_at_the_end_would_fi
 def test_a_failure_of_a_rule_is_what_is_reported_and_shrunk_to_the_steps_that_it_needs(
     failure: tuple[str, list[str]],
 ) -> None:
-    told, program = failure
-    assert told == "mine"
+    text, program = failure
+    assert text == "mine"
     rules = [line.split("(")[0] for line in program if line.startswith("state.") and not line.endswith("()")]
     assert rules == ["state.begin", "state.fails"]  # invariants, and the end, take no arguments
 

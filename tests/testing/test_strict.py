@@ -95,7 +95,7 @@ def test_a_good_request_is_accepted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "told"),
+    ("made", "message"),
     [
         (put(None, "model"), "model: Field required"),
         (put("", "model"), "model: Field required"),
@@ -155,8 +155,8 @@ def test_a_good_request_is_accepted() -> None:
         (said(call(input=None)), "messages.1: tool_use.input: Input should be a valid dictionary"),
     ],
 )
-def test_what_the_api_rejects_is_a_violation(made: dict[str, Any], told: str) -> None:
-    assert any(told in one for one in violations(made))
+def test_what_the_api_rejects_is_a_violation(made: dict[str, Any], message: str) -> None:
+    assert any(message in violation for violation in violations(made))
 
 
 @pytest.mark.parametrize("empty", [[], "", ["no block"]])

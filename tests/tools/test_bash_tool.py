@@ -156,26 +156,26 @@ def test_an_exit_code_is_kept_and_said_unless_it_is_0(tmp_path: Path) -> None:
 
 def test_output_of_any_length_comes_whole_with_its_exit_code(tmp_path: Path) -> None:
     lengths = [*range(4_040, 4_110), 65_536 % OUTPUT_KEPT, OUTPUT_KEPT - 1, OUTPUT_KEPT]
-    given = said(tmp_path, *(f"printf '%{length}s' x; (exit 123)" for length in lengths))
-    assert [told.content for told in given] == ["x".rjust(length) + "\n[exit code 123]" for length in lengths]
+    results = said(tmp_path, *(f"printf '%{length}s' x; (exit 123)" for length in lengths))
+    assert [result.content for result in results] == ["x".rjust(length) + "\n[exit code 123]" for length in lengths]
 
 
 def test_output_over_the_limit_is_cut_at_its_beginning_which_is_said(tmp_path: Path) -> None:
-    [told] = said(tmp_path, "head -c 1000000 /dev/zero | tr '\\0' x; echo end")
-    assert told.content == f"[cut: {1_000_004 - OUTPUT_KEPT} bytes before this]\n" + "x" * (OUTPUT_KEPT - 4) + "end"
-    assert len(told.content) < LIMIT
+    [result] = said(tmp_path, "head -c 1000000 /dev/zero | tr '\\0' x; echo end")
+    assert result.content == f"[cut: {1_000_004 - OUTPUT_KEPT} bytes before this]\n" + "x" * (OUTPUT_KEPT - 4) + "end"
+    assert len(result.content) < LIMIT
 
 
 def test_binary_output_does_no_harm(tmp_path: Path) -> None:
-    told, after = said(tmp_path, "head -c 5000 /dev/urandom; printf '\\0\\377end'", "echo ok")
-    assert told.content.endswith("\0\ufffdend")
+    result, after = said(tmp_path, "head -c 5000 /dev/urandom; printf '\\0\\377end'", "echo ok")
+    assert result.content.endswith("\0\ufffdend")
     assert after == Result("ok")
 
 
 def test_a_quote_that_is_not_closed_is_an_error_at_once_and_harms_no_later_command(tmp_path: Path) -> None:
-    told, after = said(tmp_path, 'echo "half', "if true; then { echo ok; }; fi")
-    assert "unexpected EOF" in told.content
-    assert told.content.endswith("[exit code 2]")
+    result, after = said(tmp_path, 'echo "half', "if true; then { echo ok; }; fi")
+    assert "unexpected EOF" in result.content
+    assert result.content.endswith("[exit code 2]")
     assert after == Result("ok")
 
 
@@ -222,9 +222,9 @@ def test_a_shell_that_is_spoiled_for_good_is_ended_and_the_next_one_is_not(tmp_p
 
 
 def test_no_command_is_handed_the_descriptor_that_tells_of_its_end(tmp_path: Path) -> None:
-    [told] = said(tmp_path, "for fd in /dev/fd/*; do basename $fd; done | sort -n | tail -n 1; echo mine >&219")
-    assert "219: Bad file descriptor" in told.content
-    assert "219\n" not in told.content
+    [result] = said(tmp_path, "for fd in /dev/fd/*; do basename $fd; done | sort -n | tail -n 1; echo mine >&219")
+    assert "219: Bad file descriptor" in result.content
+    assert "219\n" not in result.content
 
 
 def test_a_command_that_bash_would_alter_and_a_time_out_of_bounds_are_refused(tmp_path: Path) -> None:
@@ -256,17 +256,17 @@ def late(directory: Path, seconds: float, trap: str = "") -> list[Result]:
     async def work(shells: Shells) -> list[Result]:
         await shells.run("agent", f"{trap}({BUSY}) > /dev/null &", DEADLINE)
         session = await asyncio.to_thread(session_in, directory)
-        told = await shells.run("agent", "echo so far; sleep 97", seconds)
+        result = await shells.run("agent", "echo so far; sleep 97", seconds)
         assert living(session) == []
-        return [told, await shells.run("agent", "echo ok", DEADLINE)]
+        return [result, await shells.run("agent", "echo ok", DEADLINE)]
 
     return in_shells(directory, work)
 
 
 @LINUX
 def test_a_command_that_takes_too_long_is_ended_with_all_that_runs_in_its_shell(tmp_path: Path) -> None:
-    told, after = late(tmp_path, 2.0)
-    assert told == Result(
+    result, after = late(tmp_path, 2.0)
+    assert result == Result(
         "so far\n[not finished after 2 s, so it was ended, and the shell with it; the next call gets a new shell]", True
     )
     assert after == Result(f"[new shell in {tmp_path}; the one before had ended]\nok")
@@ -284,9 +284,9 @@ def test_a_cancelled_call_leaves_no_process_and_the_next_one_gets_a_new_shell(tm
         assert living(session) == []
         return await waiting
 
-    told = in_shells(tmp_path, work)
+    result = in_shells(tmp_path, work)
     why = "the one before was ended with a call that was cancelled"
-    assert told == Result(f"[new shell in {tmp_path}; {why}]\nok")
+    assert result == Result(f"[new shell in {tmp_path}; {why}]\nok")
 
 
 def test_an_agent_that_never_ran_a_command_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -317,8 +317,8 @@ def test_a_shell_without_calls_is_closed_after_a_while(tmp_path: Path) -> None:
         await until(lambda: not living(session))
         return await shells.run("agent", "echo ok", DEADLINE)
 
-    told = in_shells(tmp_path, work, idle=0.05)
-    assert told == Result(f"[new shell in {tmp_path}; the one before was closed after 0.05 s without a call]\nok")
+    result = in_shells(tmp_path, work, idle=0.05)
+    assert result == Result(f"[new shell in {tmp_path}; the one before was closed after 0.05 s without a call]\nok")
 
 
 def test_a_shell_that_cannot_be_started_is_an_error_result(tmp_path: Path) -> None:
@@ -326,10 +326,10 @@ def test_a_shell_that_cannot_be_started_is_an_error_result(tmp_path: Path) -> No
         tmp_path.rmdir()
         return await shells.run("agent", "echo ok", DEADLINE)
 
-    told = in_shells(tmp_path, work)
+    result = in_shells(tmp_path, work)
     tmp_path.mkdir()
-    assert told.is_error
-    assert told.content.startswith("A shell could not be started: ")
+    assert result.is_error
+    assert result.content.startswith("A shell could not be started: ")
 
 
 def test_calls_of_one_reply_take_turns_and_read_what_was_passed_on(

@@ -229,9 +229,9 @@ def test_files_keep_their_rights_and_nothing_is_left_beside_them(use: Use, work:
 
 def test_a_file_with_a_second_name_gets_a_new_file_and_the_other_name_keeps_the_old(use: Use, work: Path) -> None:
     (work / "shared.txt").hardlink_to(work.parent / "secret.txt")
-    told = use("edit", file_path="shared.txt", old_string="secret", new_string="public")
+    result = use("edit", file_path="shared.txt", old_string="secret", new_string="public")
     note = "(a new file under this name: it had 2 names, and the others keep the old text)"
-    assert told == Result(f"edited shared.txt (1 replacement) {note}")
+    assert result == Result(f"edited shared.txt (1 replacement) {note}")
     assert ((work / "shared.txt").read_text(), (work.parent / "secret.txt").read_text()) == ("the public", "the secret")
     assert use("write", file_path="shared.txt", content="mine") == Result("wrote 4 bytes to shared.txt")
 
@@ -283,15 +283,15 @@ def test_glob_finds_what_a_pattern_says_newest_first(use: Use, work: Path) -> No
         (work / name).write_text("")
         os.utime(work / name, (1e9 - age, 1e9 - age))
 
-    def found(pattern: str, **more: str) -> list[str]:
+    def files_found(pattern: str, **more: str) -> list[str]:
         return [os.path.relpath(line, work) for line in use("glob", pattern=pattern, **more).content.splitlines()]
 
-    assert found("**/*.py") == ["below/a.py", "b.py", "below/deep/c.py"]
-    assert found("*.py") == ["b.py"]
-    assert found("b*/[a-b].p?") == ["below/a.py"]
-    assert found("*.py", path="below") == ["below/a.py"]
-    assert found("inner/*.py") == ["inner/c.py"]
-    assert set(found("below/**")) == {f"below/{name}" for name in ("a.py", "deep", "deep/c.py", "deep/plan.txt")}
+    assert files_found("**/*.py") == ["below/a.py", "b.py", "below/deep/c.py"]
+    assert files_found("*.py") == ["b.py"]
+    assert files_found("b*/[a-b].p?") == ["below/a.py"]
+    assert files_found("*.py", path="below") == ["below/a.py"]
+    assert files_found("inner/*.py") == ["inner/c.py"]
+    assert set(files_found("below/**")) == {f"below/{name}" for name in ("a.py", "deep", "deep/c.py", "deep/plan.txt")}
     assert use("glob", pattern="out*/*").content == use("glob", pattern="out_and_*").content == "no matches"
 
 
@@ -301,9 +301,9 @@ def test_grep_refuses_a_pipe_and_a_device_and_passes_over_them_in_a_directory(us
         os.mkfifo(work / "odd")
     else:
         (work / "odd").symlink_to("/dev/zero")
-    told = use("grep", pattern="tea", path="odd")
-    assert told.is_error
-    assert ("neither a regular file nor a directory" if kind == "pipe" else "outside") in told.content
+    result = use("grep", pattern="tea", path="odd")
+    assert result.is_error
+    assert ("neither a regular file nor a directory" if kind == "pipe" else "outside") in result.content
     assert use("grep", pattern="tea") == Result(f"{work / 'notes.txt'}:1:tea\n")
 
 
@@ -325,9 +325,9 @@ def test_grep_searches_many_files_and_says_what_is_wrong_with_a_pattern_where_th
 
 
 @contextmanager
-def exchanging(one: Path, other: Path) -> Iterator[None]:
+def exchanging(inside: Path, other: Path) -> Iterator[None]:
     """Another process exchanges two names, again and again."""
-    script = [sys.executable, "-c", EXCHANGER % os.getpid(), str(one), str(other)]
+    script = [sys.executable, "-c", EXCHANGER % os.getpid(), str(inside), str(other)]
     with subprocess.Popen(script, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -342,8 +342,8 @@ def exchanging(one: Path, other: Path) -> Iterator[None]:
 def test_no_read_leaves_the_directory_while_it_is_exchanged_for_a_link(use: Use, work: Path) -> None:
     (work / "below" / "secret.txt").write_text("the decoy")
     with exchanging(work / "below", work / "out"):
-        told = {use("read", file_path="below/secret.txt") for _ in range(1_000)}
-    assert {one.content for one in told if not one.is_error} <= {"the decoy"}
+        results = {use("read", file_path="below/secret.txt") for _ in range(1_000)}
+    assert {result.content for result in results if not result.is_error} <= {"the decoy"}
 
 
 @LINUX
@@ -389,9 +389,9 @@ def test_no_path_leads_to_a_protected_name(tmp_path: Path, path: str, by_hand: b
     (tmp_path / "way").symlink_to("link")
     (tmp_path / "to_envrc").symlink_to(".envrc")
     tools = {tool.name: tool for tool in file_tools(Root(tmp_path, by_hand=by_hand, protect=[".git/hooks", ".envrc"]))}
-    told = tools["write"].call({"file_path": path, "content": "mine"})
-    assert told.is_error
-    assert "is protected" in told.content
+    result = tools["write"].call({"file_path": path, "content": "mine"})
+    assert result.is_error
+    assert "is protected" in result.content
     assert [*(tmp_path / ".git" / "hooks").iterdir()] == []
     assert not (tmp_path / ".envrc").exists()
     assert not tools["write"].call({"file_path": ".git/description", "content": "mine"}).is_error

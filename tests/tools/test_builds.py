@@ -56,7 +56,7 @@ def test_the_same_code_has_the_same_digest_elsewhere_and_any_change_of_it_anothe
 
 def test_a_file_counts_once_for_tools_programs_and_toolsets_of_an_app() -> None:
     @tool
-    def one() -> str:
+    def plain() -> str:
         """Do one thing."""
         return ""
 
@@ -74,7 +74,7 @@ def test_a_file_counts_once_for_tools_programs_and_toolsets_of_an_app() -> None:
         return prompt
 
     assert build_of([Two()]).id == build_of([], [act]).id == build_of([Two()], [act]).id
-    assert build_of([one, Two()]) == build_of([one], [act])
+    assert build_of([plain, Two()]) == build_of([plain], [act])
     assert build_of([Two()]).tools == ()
 
 
@@ -91,8 +91,8 @@ def test_tools_that_hosts_do_not_have_alike_are_named_with_what_differs() -> Non
     }
     alike = {"look": "9"}
     assert differing({"a": {"price": "1", **alike}, "b": {"price": "1", **alike}}, bodies) == ()
-    found = differing({"a": {"price": "1", **alike}, "b": {"price": "2", "refund": "3", **alike}}, bodies)
-    assert found == (
+    differences = differing({"a": {"price": "1", **alike}, "b": {"price": "2", "refund": "3", **alike}}, bodies)
+    assert differences == (
         ToolDifference("price", ("description", "policy"), ()),
         ToolDifference("refund", (), ("a",)),
     )

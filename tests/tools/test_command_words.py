@@ -25,12 +25,12 @@ def differences(seed: int, count: int) -> tuple[int, list[str]]:
     chance = random.Random(seed)
     texts = ("".join(chance.choice(ALPHABET) for _ in range(chance.randint(1, 12))) for _ in range(count))
     called = [(text, words) for text in texts if (words := plain_words(f"p {text}")) is not None]
-    given = "p() { [ $# -eq 0 ] || printf '%s\\0' \"$@\"; printf '\\1\\0'; }\n"
-    script = given + "".join(f"p {text}\n" for text, _ in called)
+    prelude = "p() { [ $# -eq 0 ] || printf '%s\\0' \"$@\"; printf '\\1\\0'; }\n"
+    script = prelude + "".join(f"p {text}\n" for text, _ in called)
     ran = subprocess.run(["bash", "--noprofile", "--norc"], input=script.encode(), capture_output=True, check=False)
-    found = [tuple(part.decode().split("\0")[:-1]) for part in ran.stdout.split(b"\1\0")[:-1]]
-    assert len(found) == len(called)
-    return len(called), [text for (text, words), run in zip(called, found, strict=True) if words != ("p", *run)]
+    parsed = [tuple(part.decode().split("\0")[:-1]) for part in ran.stdout.split(b"\1\0")[:-1]]
+    assert len(parsed) == len(called)
+    return len(called), [text for (text, words), run in zip(called, parsed, strict=True) if words != ("p", *run)]
 
 
 def test_bash_runs_a_plain_command_as_exactly_its_words() -> None:

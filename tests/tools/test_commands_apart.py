@@ -122,7 +122,7 @@ async def check(shells: Shells, histories: Sequence[Sequence[str]]) -> list[str]
 
 @pytest.mark.slow("starts shells")
 def test_no_earlier_command_changes_what_one_apart_does(tmp_path: Path) -> None:
-    assert in_shells(tmp_path, lambda shells: check(shells, [[one] for one in POLLUTING])) == []
+    assert in_shells(tmp_path, lambda shells: check(shells, [[command] for command in POLLUTING])) == []
 
 
 @pytest.mark.slow("starts shells")
@@ -167,20 +167,20 @@ def test_the_pattern_of_a_rule_holds_only_where_it_means_what_it_says(tmp_path: 
 
     async def work(shells: Shells) -> list[str]:
         await run(shells, EVIL + "ln -s ../../outside evil/out; mkdir evil/gone", ASKED)
-        told = [await ran(shells, "evil/tool", APART)]
+        outputs = [await ran(shells, "evil/tool", APART)]
         for where in ("evil", "../evil/out", "/", "/proc/self", f"{tmp_path}/desk/evil/gone"):
             await run(shells, f"cd {where}; [ $PWD = {tmp_path}/desk/evil/gone ] && rmdir $PWD", ASKED)
-            told += [await ran(shells, command, APART) for command in ("./tool", "echo tea")]
-        return told
+            outputs += [await ran(shells, command, APART) for command in ("./tool", "echo tea")]
+        return outputs
 
     first, beneath, tea, *others = in_shells(tmp_path, work)
     assert (first, tea) == ("EVIL", "tea")
     assert beneath.startswith(f"Nothing was run: your shell is in {tmp_path}/desk/evil, beneath")
     assert beneath.endswith(f"or begin it with `cd {tmp_path}/desk/evil &&`: then it asks.")
     places = [f"{tmp_path}/outside", f"{tmp_path}/outside", "/", "/"]
-    for told, place in zip(others, places, strict=False):
-        assert told.startswith(f"Nothing was run: your shell is in {place}, outside of the workspace")
-    assert all(told.startswith("Nothing was run:") for told in others)
+    for result, place in zip(others, places, strict=False):
+        assert result.startswith(f"Nothing was run: your shell is in {place}, outside of the workspace")
+    assert all(result.startswith("Nothing was run:") for result in others)
     assert others[-1] == why_not(PlaceOfShell.GONE, "")
 
 
@@ -195,11 +195,11 @@ def test_a_program_with_a_path_from_the_current_directory_is_meant_in_the_top_on
 def test_what_jobs_print_before_a_command_is_refused_comes_with_the_next_result(tmp_path: Path) -> None:
     async def work(shells: Shells) -> list[str]:
         job = "(until [ -e go ]; do sleep 0.01; done; echo late; touch printed) & cd /"
-        told = [await ran(shells, job, ASKED)]
+        outputs = [await ran(shells, job, ASKED)]
         (tmp_path / "desk" / "go").touch()
         while not (tmp_path / "desk" / "printed").exists():
             await asyncio.sleep(0.01)  # to the job
-        return [*told, await ran(shells, "echo tea", APART), await ran(shells, "true", ASKED)]
+        return [*outputs, await ran(shells, "echo tea", APART), await ran(shells, "true", ASKED)]
 
     first, refused, after = in_shells(tmp_path, work)
     assert (first, after) == ("", "late")
@@ -220,12 +220,12 @@ def test_a_shell_ends_with_its_clean_shell_and_the_next_call_gets_both_anew(tmp_
 
 def test_a_result_says_once_and_after_each_failure_what_does_not_hold_apart(tmp_path: Path) -> None:
     async def work(shells: Shells) -> list[bool]:
-        told = []
+        flags = []
         for command, kind in (
             ("true", APART), ("tea=green", ASKED), ("true", APART), ("true", APART), ("false", APART), ("false", ASKED),
         ):  # fmt: skip
-            told.append("[run apart from your shell" in (await run(shells, command, kind)).content)
-        return told
+            flags.append("[run apart from your shell" in (await run(shells, command, kind)).content)
+        return flags
 
     assert in_shells(tmp_path, work) == [False, False, True, False, True, False]
 

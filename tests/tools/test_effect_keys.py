@@ -15,7 +15,7 @@ from tests.kit.tool_scripts import calling, results
 
 def test_a_key_belongs_to_an_agent_a_reply_and_a_call() -> None:
     calls = product(("a", "b"), (1, 11), ("1", "11", "\ud800"))
-    assert len({effect_key(*one) for one in calls}) == 12
+    assert len({effect_key(*call) for call in calls}) == 12
 
 
 def test_a_key_is_the_same_in_every_version() -> None:
@@ -31,11 +31,11 @@ def test_outside_of_a_tool_there_is_no_call() -> None:
 def test_the_model_that_a_tool_asks_is_not_within_its_call(
     provider: type[FunctionProvider] | type[ScriptedProvider],
 ) -> None:
-    told: list[str] = []
+    calls: list[str] = []
 
     @tool
     def ask() -> str:
-        told.append(current_call().id)
+        calls.append(current_call().id)
         return system.agent("kid").prompt("well?").get(timeout=DEADLINE).text
 
     def answer(request: Request) -> str | Reply:
@@ -49,7 +49,7 @@ def test_the_model_that_a_tool_asks_is_not_within_its_call(
     with ActorSystem.open(":memory:", provider=provider(answer), tools=[ask]) as system:
         system.root.fork(name="kid")
         assert system.root.prompt("go").get(timeout=DEADLINE).text == "no call"
-    assert told == ["1"]
+    assert calls == ["1"]
 
 
 @pytest.mark.parametrize("wrong", ["by key", "", 1, None])

@@ -232,8 +232,8 @@ def test_no_attempt_gets_out_of_the_fence_of_a_server(tmp_path: Path, mode: str)
         script = ScriptedProvider([calling(("t__run", {"command": command})), "done"])
         with ActorSystem.open(of.database.with_name("e.db"), script, tools=[server]) as system:
             system.root.prompt("go").get(timeout=DEADLINE)
-        [told] = results(requests_of(script, None)[1])
-        assert set(json.loads(told.content)["out"]) == OPEN[mode] - IN_THE_WORKSPACE
+        [result] = results(requests_of(script, None)[1])
+        assert set(json.loads(result.content)["out"]) == OPEN[mode] - IN_THE_WORKSPACE
         assert [*(tmp_path / "home" / "fence").iterdir()] == []
 
 

@@ -109,7 +109,7 @@ def test_what_this_program_imports_from_a_workspace_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"),
+    ("form", "meant"),
     [
         ("all", Network()),
         ("none", Network("none")),
@@ -118,18 +118,18 @@ def test_what_this_program_imports_from_a_workspace_stays_as_it_is() -> None:
         ("proxy:3128", Network("proxy", (3128,))),
     ],
 )
-def test_the_forms_of_a_network(given: object, meant: Network) -> None:
-    assert parse_network(given) == meant
+def test_the_forms_of_a_network(form: object, meant: Network) -> None:
+    assert parse_network(form) == meant
 
 
-@pytest.mark.parametrize("given", ["some", "proxy:", "proxy:0", "proxy:x", [], [0], [65536], [True], ["x"], 443, None])
-def test_a_network_of_no_form_is_refused_with_the_forms(given: Any) -> None:
+@pytest.mark.parametrize("form", ["some", "proxy:", "proxy:0", "proxy:x", [], [0], [65536], [True], ["x"], 443, None])
+def test_a_network_of_no_form_is_refused_with_the_forms(form: Any) -> None:
     with pytest.raises(BadInput, match='Expected network to be "all", "none", a list of ports'):
-        Fence(network=given)
+        Fence(network=form)
 
 
 @pytest.mark.parametrize(
-    "given",
+    "options",
     [
         {"mode": "strong"},
         {"read": "/usr"},
@@ -140,9 +140,9 @@ def test_a_network_of_no_form_is_refused_with_the_forms(given: Any) -> None:
         {"protect": ["/etc"]},
     ],
 )
-def test_bad_arguments_of_a_fence_are_refused(given: Any) -> None:
+def test_bad_arguments_of_a_fence_are_refused(options: Any) -> None:
     with pytest.raises(BadInput, match="Expected "):
-        Fence(**given)
+        Fence(**options)
 
 
 def test_a_relative_path_is_one_of_the_directory_in_which_the_fence_is_made(
@@ -166,7 +166,7 @@ def test_each_version_of_landlock_has_its_tier(version: int) -> None:
     assert candidates("landlock", Network(), of) == ((alone,) if version >= 6 else ())
     assert candidates("required", Network("ports", (1,)), of) == ((whole,) if version >= 4 else ())
     assert candidates("landlock", Network("ports", (1,)), of) == ()
-    assert [one.unix_sockets for one in candidates("required", Network("none"), of)] == [True]
+    assert [candidate.unix_sockets for candidate in candidates("required", Network("none"), of)] == [True]
     assert ("abstract UNIX sockets" in alone.open) == (version < 6)
     assert ("ports" in alone.open) == (version < 4)
 
@@ -199,16 +199,23 @@ def test_a_machine_without_the_fence_says_what_is_missing_and_how_it_is_had(
 
 @pytest.mark.parametrize("network", [Network(), Network("none"), Network("ports", (443,)), Network("proxy", (3128,))])
 def test_macos_has_its_own_sandbox_which_counts_as_unproven(network: Network) -> None:
-    [found] = candidates("auto", network, MAC)
-    assert (found.tier, found.is_proven, found.namespaces, found.landlock) == (Tier.SEATBELT, False, False, 0)
-    assert "unproven by us" in found.open[0]
+    [candidate] = candidates("auto", network, MAC)
+    assert (candidate.tier, candidate.is_proven, candidate.namespaces, candidate.landlock) == (
+        Tier.SEATBELT,
+        False,
+        False,
+        0,
+    )
+    assert "unproven by us" in candidate.open[0]
     for mode in ("required", "landlock", "none"):
         assert candidates(mode, network, MAC) == ()
     assert candidates("auto", network, replace(MAC, strongest="none")) == ()
 
 
 def test_a_fence_that_may_be_no_stronger_is_none_stronger() -> None:
-    assert [one.tier for one in candidates("auto", Network(), Kernel(landlock=7, strongest="landlock"))] == [LANDLOCK]
+    assert [
+        candidate.tier for candidate in candidates("auto", Network(), Kernel(landlock=7, strongest="landlock"))
+    ] == [LANDLOCK]
     assert candidates("auto", Network(), Kernel(landlock=7, strongest="none")) == ()
 
 
@@ -273,8 +280,8 @@ def test_the_filter_refuses_what_it_lists_and_nothing_else(machine: str) -> None
         assert [run(alone, machine, numbers[column], pid) == ALLOWED for pid in (0, 7)] == [True, False]
         assert run(whole, machine, numbers[column], 7) == ALLOWED
     for *of_machines, kind in BY_KIND.values():
-        given = [(kind, 0), (kind, 7), (kind + 1, 0), (2, 0), (3, 0)]
-        assert [run(alone, machine, of_machines[column], *one) == ALLOWED for one in given] == [True] + [False] * 4
+        sockets = [(kind, 0), (kind, 7), (kind + 1, 0), (2, 0), (3, 0)]
+        assert [run(alone, machine, of_machines[column], *pair) == ALLOWED for pair in sockets] == [True] + [False] * 4
         assert run(whole, machine, of_machines[column], 2, 7) == ALLOWED
     for number, (mode, flags) in modes.items():
         for rights, makes, allowed in [

@@ -57,8 +57,8 @@ def test_a_server_that_may_write_to_a_repository_plants_no_hook_there(tmp_path: 
     tries = f"cd {repository}; touch mine .git/index; touch .git/hooks/post-commit; mv .git other"
     run_started(made.launch("server"), made.environment("server"), ["bash", "-c", tries], tmp_path)
     made.close()
-    found = {str(place.relative_to(repository)) for place in repository.rglob("*")}
-    assert found == {"mine", ".git", ".git/index", ".git/hooks"}
+    names = {str(place.relative_to(repository)) for place in repository.rglob("*")}
+    assert names == {"mine", ".git", ".git/index", ".git/hooks"}
 
 
 def test_private_directories_of_a_host_that_is_gone_are_removed_and_others_stay(
@@ -96,9 +96,9 @@ def test_the_paths_of_a_host_are_its_database_with_what_is_beside_it_and_its_con
 
     monkeypatch.setenv("IKIGAI_HOME", str(tmp_path / "home"))
     (tmp_path / "c.toml").write_text("")
-    found = host_paths(tmp_path / "d.db", tmp_path / "c.toml")
+    known = host_paths(tmp_path / "d.db", tmp_path / "c.toml")
     names = ["d.db", "d.db-wal", "d.db-shm", "d.db.lock", "d.db-journal", "c.toml"]
-    assert found == HostPaths(tmp_path / "home", tuple(tmp_path / name for name in names))
+    assert known == HostPaths(tmp_path / "home", tuple(tmp_path / name for name in names))
     assert host_paths(":memory:", "") == HostPaths(tmp_path / "home")
 
 
@@ -107,7 +107,7 @@ def test_a_person_hears_of_code_that_agents_could_change(tmp_path: Path, monkeyp
     (work / "own").mkdir(parents=True)
     heard = list[str]()
 
-    def told(mode: str, *path: Path) -> str:
+    def warning_of(mode: str, *path: Path) -> str:
         needs(mode)
         heard.clear()
         with monkeypatch.context() as patched:
@@ -117,10 +117,10 @@ def test_a_person_hears_of_code_that_agents_could_change(tmp_path: Path, monkeyp
         made.close()
         return "".join(heard)
 
-    assert told("landlock") == ""
-    assert f"imports modules from {work}, where agents write" in told("required", work)
-    assert f"imports modules from {work / 'own'}, where agents write" in told("landlock", work / "own")
-    assert told("required", work / "own") == ""
+    assert warning_of("landlock") == ""
+    assert f"imports modules from {work}, where agents write" in warning_of("required", work)
+    assert f"imports modules from {work / 'own'}, where agents write" in warning_of("landlock", work / "own")
+    assert warning_of("required", work / "own") == ""
 
 
 def test_a_toolchain_that_is_seen_is_found_from_another_home() -> None:

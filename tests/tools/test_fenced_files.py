@@ -32,16 +32,16 @@ def reached(of: Scene) -> list[str]:
     """The paths outside that an attempt may name, in each way in which it may name them."""
     outside = [str(of.targets[name]) for name in ("secret", "database", "key", "in_tmp", "victim_file")]
     outside += ["/etc/shadow", "/proc/self/environ", f"/proc/{os.getpid()}/environ", "/proc/self/mem", "/dev/mem"]
-    found = [*outside, *(os.path.relpath(path, of.work) for path in outside)]
+    paths = [*outside, *(os.path.relpath(path, of.work) for path in outside)]
     for number, path in enumerate(outside):
         (of.work / f"link{number}").symlink_to(path)
         (of.work / f"above{number}").symlink_to(Path(path).parent)
-        found += [f"link{number}", f"above{number}/{Path(path).name}"]
-    return found
+        paths += [f"link{number}", f"above{number}/{Path(path).name}"]
+    return paths
 
 
-def used(tool: Tool, **given: Any) -> str:
-    done = asyncio.run(tool.call_async(given)) if tool.is_async else tool.call(given)
+def used(tool: Tool, **arguments: Any) -> str:
+    done = asyncio.run(tool.call_async(arguments)) if tool.is_async else tool.call(arguments)
     assert done.is_error or done.content == "no matches"
     return done.content
 

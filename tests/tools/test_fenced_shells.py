@@ -39,26 +39,26 @@ def said(work: Path, *commands: str, fence: str = "required", timeout: float = D
 
 def alive(marker: str) -> list[int]:
     """The processes with a variable in their environment."""
-    found = []
+    pids = []
     for place in Path("/proc").iterdir():
         if place.name.isdigit():
             try:
                 if f"{marker}\0".encode() in (place / "environ").read_bytes() + b"\0":
-                    found.append(int(place.name))
+                    pids.append(int(place.name))
             except OSError:
                 pass
-    return found
+    return pids
 
 
 def launched(work: Path) -> list[Path]:
     """The launchers of shells that have their private directory beside a workspace."""
     place = str(work.parent / "home" / "fence").encode()
-    found = []
+    processes = []
     for process in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             if process.name.isdigit() and place in (process / "cmdline").read_bytes():
-                found.append(process)
-    return found
+                processes.append(process)
+    return processes
 
 
 def fenced_directories(tmp_path: Path) -> list[Path]:
@@ -91,10 +91,10 @@ def test_a_person_hears_once_of_a_protected_name_that_an_agent_has_made(work: Pa
         system.root.prompt("go").get(timeout=DEADLINE)
         first, second = [message.content for message in system.root.history() if message.kind == "tool_result"]
         eventually(lambda: heard, "the news")
-    told = f"An agent has made {work}/.envrc and {work}/.claude. Programs that you start there may run that unasked"
-    assert f"[{told}: look at it first.]" in first
+    notice = f"An agent has made {work}/.envrc and {work}/.claude. Programs that you start there may run that unasked"
+    assert f"[{notice}: look at it first.]" in first
     assert "An agent has made" not in second
-    assert [told in str(event) for event in heard] == [True]
+    assert [notice in str(event) for event in heard] == [True]
 
 
 @pytest.mark.sample(1, "a tier each; a shell ends with its jobs in both")
@@ -102,8 +102,8 @@ def test_a_person_hears_once_of_a_protected_name_that_an_agent_has_made(work: Pa
 def test_a_command_that_takes_too_long_is_ended_with_its_daemons(work: Path, fence: str) -> None:
     marker = f"MARK={work}"
     command = f"export {marker}; (trap '' TERM; setsid sleep 300 &) ; sleep 299"
-    [_, told] = said(work, ":", command, fence=fence, timeout=1)
-    assert "not finished after 1 s, so it was ended, and the shell with it" in told
+    [_, result] = said(work, ":", command, fence=fence, timeout=1)
+    assert "not finished after 1 s, so it was ended, and the shell with it" in result
     assert alive(marker) == []
 
 
@@ -167,8 +167,8 @@ def test_where_no_fence_is_required_ends_in_an_error_and_auto_tells_a_person(
     with ActorSystem.open(":memory:", "offline", tools=[Workspace(work)]) as system:
         system.subscribe(heard.append)
         eventually(lambda: any(isinstance(event, ToolTrouble) for event in heard), "the news")
-    [told] = [event.text for event in heard if isinstance(event, ToolTrouble)]
-    assert told.startswith("No fence holds here, so programs of agents do what you may do")
+    [notice] = [event.text for event in heard if isinstance(event, ToolTrouble)]
+    assert notice.startswith("No fence holds here, so programs of agents do what you may do")
 
 
 def test_the_model_hears_what_its_commands_may_write(work: Path) -> None:

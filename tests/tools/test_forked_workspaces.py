@@ -28,12 +28,12 @@ pytestmark = pytest.mark.slow("mounts directories and starts shells")
 Call = tuple[str, Mapping[str, object]]
 
 
-def told(request: Request) -> Reply | str:
+def scripted(request: Request) -> Reply | str:
     """Make the calls that the latest prompt lists; then say that it is done."""
     last = request.messages[-1]
     for block in reversed(last["content"]) if isinstance(last["content"], list) else [{"text": last["content"]}]:
         if str(block.get("text", "")).startswith("[["):
-            return Reply(tool_calls=tuple(ToolCall(name, given) for name, given in json.loads(block["text"])))
+            return Reply(tool_calls=tuple(ToolCall(name, arguments) for name, arguments in json.loads(block["text"])))
     return "done"
 
 
@@ -64,7 +64,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @contextmanager
 def opened(work: Path, on_fork: str = "overlay") -> Iterator[ActorSystem]:
     tools = [Workspace(work, fence="required", on_fork=on_fork)]
-    with ActorSystem.open(work.parent / "d.db", ScriptedProvider(told), tools=tools, approvals="allow") as system:
+    with ActorSystem.open(work.parent / "d.db", ScriptedProvider(scripted), tools=tools, approvals="allow") as system:
         yield system
         assert check(system._store) == []
 
@@ -97,7 +97,7 @@ def test_what_only_a_pattern_allows_sees_the_files_and_jobs_of_its_agent_and_no_
     if on_fork == "worktree":
         subprocess.run(["git", "init", "-q", work], check=True)
     tools, rules = [Workspace(work, fence="required", on_fork=on_fork)], [("allow", "bash", "cat *")]
-    script = ScriptedProvider(told)
+    script = ScriptedProvider(scripted)
     with ActorSystem.open(work.parent / "d.db", script, tools=tools, approvals=lambda _: True, rules=rules) as system:
         kid = system.root.fork(name="kid")
         assert bash(kid, "cat() { echo EVIL; }; echo mine >> a; sleep 100 & echo $! > /tmp/job; cd d; cat x") == "EVIL"
@@ -121,7 +121,7 @@ def test_the_file_tools_see_what_the_shell_of_their_agent_sees(work: Path) -> No
         kid = system.root.fork(name="kid")
         bash(kid, "echo kid >> a")
         assert do(kid, ("read", {"file_path": "a"})) == ["a\nkid\n"]
-        assert [system._text_of(one.uuid, f"{work}/a") for one in (kid, system.root)] == ["a\nkid\n", "a\n"]
+        assert [system._text_of(agent.uuid, f"{work}/a") for agent in (kid, system.root)] == ["a\nkid\n", "a\n"]
         assert do(kid, ("write", {"file_path": f"{work}/new/b", "content": "hello\n"})) == [
             f"wrote 6 bytes to {work}/new/b"
         ]
@@ -336,7 +336,7 @@ def test_a_machine_that_cannot_mount_says_so_and_an_agent_with_files_of_its_own_
             ActorSystem.open(":memory:", ScriptedProvider([]), tools=[Workspace(work, fence=fence, on_fork="overlay")])
     tools = [Workspace(work, fence="landlock")]
     monkeypatch.setenv(TIER_VARIABLE, "landlock")
-    with ActorSystem.open(work.parent / "d.db", ScriptedProvider(told), tools=tools, approvals="allow") as system:
+    with ActorSystem.open(work.parent / "d.db", ScriptedProvider(scripted), tools=tools, approvals="allow") as system:
         for call in (("bash", {"command": "cat a"}), ("read", {"file_path": "a"}), ("grep", {"pattern": "a"})):
             assert "only a fence with namespaces can mount" in do(system.agent("kid"), call)[0]
     (work.parent / "home" / "trees" / "machine").write_text("elsewhere-1")
@@ -378,15 +378,15 @@ with ActorSystem.open(work.parent / "d.db", ScriptedProvider(told), tools=tools,
 
 def mounted(place: Path) -> list[str]:
     """The processes in whose namespaces a directory is mounted through layers."""
-    found = []
+    mounts = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
             try:
                 lines = (process / "mounts").read_text().splitlines()
             except OSError:
                 continue
-            found += [process.name for line in lines if line.startswith(f"overlay {place} ")]
-    return found
+            mounts += [process.name for line in lines if line.startswith(f"overlay {place} ")]
+    return mounts
 
 
 def test_a_killed_host_leaves_no_mount_and_no_process_and_the_files_are_there(work: Path) -> None:

@@ -84,21 +84,21 @@ def test_a_merge_takes_what_one_side_has_changed_or_nothing_where_both_have(tmp_
     paths = {path for view in (before, here, there) for path in view.beneath(".")} - {"."}
     plan = plan_merge(before, here, there, paths)
     for path in paths:
-        one, mine, new = (text_at(each / path) for each in (base, ours, theirs))
-        if new not in (one, mine) and one == mine:
+        common, mine, new = (text_at(each / path) for each in (base, ours, theirs))
+        if new not in (common, mine) and common == mine:
             assert path in {change.path for change in plan.changes}
-        if new not in (one, mine) and one != mine:
+        if new not in (common, mine) and common != mine:
             assert path in plan.conflicts
     if plan.conflicts:
         return
     write_layer(tmp_path / "layer", plan, here)
     after = FileView([tmp_path / "layer"], ours)
     for path in paths:
-        one, mine, new = (text_at(each / path) for each in (base, ours, theirs))
+        text_ats, mine, new = (text_at(each / path) for each in (base, ours, theirs))
         if any(change.theirs and change.path.startswith(f"{path}/") for change in plan.changes):
             continue  # a directory that one side has removed is there again for what the other has put there
         got = after.find(path)
-        assert (None if got is None else text_at(got)) == (mine if new == one else new), path
+        assert (None if got is None else text_at(got)) == (mine if new == text_ats else new), path
 
 
 def test_what_a_parent_has_put_into_a_directory_that_the_child_removed_is_a_conflict(tmp_path: Path) -> None:

@@ -99,10 +99,10 @@ def test_what_breaks_the_protocol_beside_an_answer_that_does_too_is_heard_of_by_
     progress = {"method": "notifications/progress", "params": {"progressToken": 1, "progress": "5", "total": "9"}}
     other = {"method": "notifications/message", "params": {"level": "loud", "data": 1}}
     answered = {"id": "$ID", "result": {"content": [{"type": "hologram"}, {"type": "text", "text": "t"}]}}
-    lines = "".join(json.dumps({"jsonrpc": "2.0", **one}) + "\n" for one in (progress, other, answered))
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in (progress, other, answered))
     with caplog.at_level(logging.DEBUG):
         assert shared.call("say", lines=b64encode(lines.encode()).decode()) == Result('{"type": "hologram"}\nt')
-    assert not [one for one in caplog.records if one.exc_info]
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 def test_a_result_that_does_not_fit_the_server_s_own_schema_is_the_result(bench: Bench) -> None:
@@ -124,7 +124,7 @@ def test_a_server_is_sent_the_key_of_a_call_and_how_often_it_was_started() -> No
     script = ScriptedProvider(lambda asked: seen[0].content if (seen := results(asked)) else calling("t__meta"))
     with ActorSystem.open(":memory:", provider=script, tools=[McpServer(SERVER, name="t")]) as system:
         sent = json.loads(system.root.prompt("go").get(timeout=DEADLINE).text)
-        asked, _ = (one for one in system.root.history() if one.kind == "assistant")
+        asked, _ = (message for message in system.root.history() if message.kind == "assistant")
         key = effect_key(system.root.uuid, asked.id, reply_of(asked).tool_calls[0].id)
     assert sent == {"ikigai-actors/key": key, "ikigai-actors/attempt": 1}
 
@@ -158,9 +158,9 @@ def test_blocks_that_are_no_text_become_text(shared: Bench) -> None:
 
 
 def test_a_long_result_is_cut(shared: Bench) -> None:
-    given = shared.call("long", length=LIMIT + 7).content
-    assert given.startswith("x" * LIMIT)
-    assert "7 more characters" in given
+    text = shared.call("long", length=LIMIT + 7).content
+    assert text.startswith("x" * LIMIT)
+    assert "7 more characters" in text
 
 
 def test_a_server_gets_no_secret_of_ours_but_what_it_is_given(
@@ -208,7 +208,7 @@ def test_a_server_killed_between_calls_is_told_and_many_calls_start_it_once(benc
     assert visits[0].pid == visits[1].pid
     for visit in visits:
         visit.say("here")
-    assert [one.result(DEADLINE) for one in both] == [Result("here")] * 2
+    assert [future.result(DEADLINE) for future in both] == [Result("here")] * 2
 
 
 def test_a_call_that_is_cancelled_while_the_server_starts_again_harms_no_other(bench: Bench, meeting: Meeting) -> None:
@@ -305,7 +305,7 @@ sys.stdout.buffer.write({lines!r})
         process = await ServerProcess.start([sys.executable, "-c", program], {}, write_end, 1_000)
         await process.ended(DEADLINE)
         async with process.serving(lambda: None, lambda heard: heard) as (received, _):
-            methods = [method_of(one) async for one in received]
+            methods = [method_of(line) async for line in received]
         os.close(read_end)
         os.close(write_end)
         return methods

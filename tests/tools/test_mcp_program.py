@@ -59,7 +59,7 @@ def test_pictures_and_documents_of_a_server_are_attached_to_the_result_for_the_m
         assert system.root.prompt("Show me.").get(timeout=DEADLINE).text == "nice"
         [result] = [message for message in system.root.history() if message.kind == "tool_result"]
         stored = [attachment(PNG), attachment(PDF, "plan.pdf")]
-        assert result.data["attached"] == [one.stored() for one in stored]
+        assert result.data["attached"] == [attachment.stored() for attachment in stored]
         assert not result.data.get("is_error")
         [block] = requests_of(script, None)[1].messages[-1]["content"]
         assert [part["type"] for part in block["content"]] == ["image", "document", "text"]
@@ -80,8 +80,8 @@ def test_a_server_that_ends_is_named_to_subscribers(meeting: Meeting) -> None:
         trouble = heard.get(timeout=DEADLINE)
         assert isinstance(trouble, ToolTrouble)
         assert (trouble.toolset, "starts it again" in trouble.text) == ("t", True)
-        [told] = results(requests_of(script, None)[1])
-        assert told.is_error
+        [result] = results(requests_of(script, None)[1])
+        assert result.is_error
 
 
 def test_the_program_calls_the_tools_of_a_server_and_tells_when_it_ends(meeting: Meeting) -> None:

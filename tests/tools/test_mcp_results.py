@@ -46,10 +46,10 @@ def test_what_can_be_read_of_an_answer_is_the_result(answer: Mapping[str, Any], 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_picture_without_a_type_is_one(version: str) -> None:
-    found = read({"content": [{"type": "image", "data": PICTURE}, TEXT]}, version)
-    [picture] = found.attached
+    result = read({"content": [{"type": "image", "data": PICTURE}, TEXT]}, version)
+    [picture] = result.attached
     assert picture.media == "image/png"
-    assert found.content.endswith("\nt")
+    assert result.content.endswith("\nt")
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -72,15 +72,15 @@ def test_what_services_refuse_is_said_in_their_words(
 
 
 def test_what_is_combined_at_the_top_stays_as_words() -> None:
-    told = plain({"type": "object", "description": "Either.", "not": {"required": ["x"]}}).schema["description"]
-    assert told == 'Either.\n\nThe arguments must also fit this schema: {"not": {"required": ["x"]}}'
+    description = plain({"type": "object", "description": "Either.", "not": {"required": ["x"]}}).schema["description"]
+    assert description == 'Either.\n\nThe arguments must also fit this schema: {"not": {"required": ["x"]}}'
 
 
 @pytest.mark.parametrize("pattern", [r"(?<year>\d{4})", r"^\p{L}+$", r"\u{1F600}", "["])
 def test_a_pattern_that_python_does_not_know_stays_as_words(pattern: str) -> None:
     schema = {"type": "object", "properties": {"x": {"type": "array", "items": {**TEXT, "pattern": pattern}}}}
-    told = f"It must match the regular expression {pattern}"
-    assert plain(schema).schema["properties"]["x"]["items"] == {**TEXT, "description": told}
+    words = f"It must match the regular expression {pattern}"
+    assert plain(schema).schema["properties"]["x"]["items"] == {**TEXT, "description": words}
     known = {"type": "object", "properties": {"x": {**TEXT, "pattern": r"^(?:a|b)\d+$"}}}
     assert plain(known).schema == known
 
@@ -112,7 +112,7 @@ def multiplying(depth: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("schema", "told"),
+    ("schema", "message"),
     [
         (None, "no JSON object, but of type NoneType"),
         ([], "no JSON object, but of type list"),
@@ -129,8 +129,8 @@ def multiplying(depth: int) -> dict[str, Any]:
         ({"properties": {"x": {"default": {1}}}}, "no JSON: "),
     ],
 )
-def test_what_has_no_plain_form_is_refused_with_the_reason(schema: object, told: str) -> None:
-    with pytest.raises(Unsuitable, match=told):
+def test_what_has_no_plain_form_is_refused_with_the_reason(schema: object, message: str) -> None:
+    with pytest.raises(Unsuitable, match=message):
         plain(schema)
 
 

@@ -26,10 +26,10 @@ def path(text: str) -> Asked:
 @pytest.mark.parametrize("order", [*product([ALLOW, ASK, DENY], repeat=3)])
 def test_the_strictest_rule_that_fits_decides_wherever_it_stands(order: tuple[Policy, ...]) -> None:
     rules = [rule(decision, "bash", id_=number) for number, decision in enumerate(order)]
-    found = deciding(rules, "bash", command("ls"))
-    assert found is not None
-    assert found.decision is max(order, key=[ALLOW, ASK, DENY].index)
-    assert found is rules[order.index(found.decision)]
+    deciding_rule = deciding(rules, "bash", command("ls"))
+    assert deciding_rule is not None
+    assert deciding_rule.decision is max(order, key=[ALLOW, ASK, DENY].index)
+    assert deciding_rule is rules[order.index(deciding_rule.decision)]
 
 
 def test_of_rules_that_allow_a_call_one_without_a_pattern_decides() -> None:
@@ -110,8 +110,8 @@ def test_a_pattern_for_a_tool_without_patterns_denies_and_asks_and_allows_nothin
 
 
 def test_a_pattern_for_several_tools_that_is_no_command_is_strict_for_bash() -> None:
-    found = [rule(decision, "*", "$x").fits("bash", command("ls")) for decision in Policy]
-    assert found == [False, True, True]
+    fits = [rule(decision, "*", "$x").fits("bash", command("ls")) for decision in Policy]
+    assert fits == [False, True, True]
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def parsed(profile: str) -> list[Expression]:
             done = stack.pop()
             stack[-1].append(done)
         else:
-            stack[-1].append(mark or re.sub(r"\\(.)", lambda found: {"n": "\n"}.get(found[1], found[1]), quoted))
+            stack[-1].append(mark or re.sub(r"\\(.)", lambda texts: {"n": "\n"}.get(texts[1], texts[1]), quoted))
     [rules] = stack
     return rules
 
@@ -41,11 +41,11 @@ def allowed(profile: str, operation: str, path: str) -> bool:
     """What the rules say of an operation on a path: the last one that fits counts."""
     answer = False
     for decision, *words in parsed(profile)[2:]:
-        filters = [one for one in words if isinstance(one, list)]
+        filters = [word for word in words if isinstance(word, list)]
         named = any(
-            operation == one or (one.endswith("*") and operation.startswith(one[:-1]))
-            for one in words
-            if isinstance(one, str)
+            operation == word or (word.endswith("*") and operation.startswith(word[:-1]))
+            for word in words
+            if isinstance(word, str)
         )
         if named and any(path == to or (kind == "subpath" and path.startswith(f"{to}/")) for kind, to, *_ in filters):
             answer = decision == "allow"

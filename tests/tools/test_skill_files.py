@@ -40,14 +40,14 @@ class Runner:
         if last["type"] == "tool_result":
             text = str(last["content"])
             self.results.append(text)
-            if found := re.search(r"\$IKIGAI_SKILLS/[\w-]+", text):
-                self.place = found[0]
+            if match := re.search(r"\$IKIGAI_SKILLS/[\w-]+", text):
+                self.place = match[0]
             return Reply("ok")
         word = str(request.messages[-1]["content"][-1]["text"])
         if word == "load":
             return Reply(tool_calls=(ToolCall("load_skill", {"name": "pdf"}, f"l{len(request.messages)}"),))
-        given = {"command": word.replace("PLACE", self.place)}
-        return Reply(tool_calls=(ToolCall("bash", given, f"b{len(request.messages)}"),))
+        arguments = {"command": word.replace("PLACE", self.place)}
+        return Reply(tool_calls=(ToolCall("bash", arguments, f"b{len(request.messages)}"),))
 
 
 @pytest.mark.parametrize("fence", ["auto", "none"])
@@ -75,21 +75,23 @@ def test_a_script_of_a_loaded_skill_runs_as_it_was_pinned_and_cannot_be_written(
 
 def test_files_are_laid_out_whole_or_not_at_all_and_never_beside_their_place(tmp_path: Path) -> None:
     entry = pinned(read_skill(skill_at(tmp_path / "skills")).manifest, "here")
-    bytes_of = {sha256(one.read_bytes()).hexdigest(): one.read_bytes() for one in tmp_path.rglob("*") if one.is_file()}
+    bytes_of = {
+        sha256(path.read_bytes()).hexdigest(): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()
+    }
     place = tmp_path / "place"
     place.mkdir()
 
-    def reads(found: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        return found
+    def reads(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        return files
 
     def read(hashes: Sequence[str]) -> Mapping[str, bytes]:
         return reads(bytes_of)
 
     wrong = dict.fromkeys(bytes_of, b"EVIL")
-    for found in ({}, wrong):
+    for files in ({}, wrong):
         with pytest.raises(ToolError, match="is not in the database as it was pinned"):
-            lay_out_skills(place, [entry], lambda hashes, found=found: found)  # type: ignore[misc]
-    outside = {**entry, "attached": [{**one, "name": "../../evil"} for one in entry["attached"]]}
+            lay_out_skills(place, [entry], lambda hashes, files=files: files)  # type: ignore[misc]
+    outside = {**entry, "attached": [{**file, "name": "../../evil"} for file in entry["attached"]]}
     with pytest.raises(ToolError, match="which is not within it"):
         lay_out_skills(place, [pinned(outside, "here")], read)
     assert not (tmp_path / "evil").exists()

@@ -58,9 +58,9 @@ def test_of_two_of_a_name_the_later_counts_and_what_is_left_out_is_said(tmp_path
     write(tmp_path / "two" / "mute", "name: mute")
     write(tmp_path / "two" / ".git" / "hidden")
     (tmp_path / "two" / "link").symlink_to(tmp_path / "one", target_is_directory=True)
-    found = find_skills([tmp_path / "one", tmp_path / "two"])
-    assert [(one.name, one.description) for one in found.skills] == [("csv", "d"), ("pdf", "second")]
-    shadowed, mute = sorted(found.troubles)
+    listing = find_skills([tmp_path / "one", tmp_path / "two"])
+    assert [(skill.name, skill.description) for skill in listing.skills] == [("csv", "d"), ("pdf", "second")]
+    shadowed, mute = sorted(listing.troubles)
     assert "is shadowed by that of" in shadowed
     assert mute.endswith("is left out: its SKILL.md has no description.")
     with pytest.raises(BadInput, match="Expected a directory with skills"):

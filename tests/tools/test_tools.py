@@ -67,9 +67,9 @@ def test_annotations_limit_and_describe_an_argument() -> None:
     assert properties["size"]["description"] == "mm"
     assert properties["colour"]["enum"] == ["red", "blue"]
     assert plot.call({"point": {"x": 1}, "colour": "red", "size": 2}) == Result("1 red 2")
-    told = plot.call({"point": {"x": "?"}, "colour": "green", "size": 0}).content
+    text = plot.call({"point": {"x": "?"}, "colour": "green", "size": 0}).content
     for part in ("point.x: Input should be a valid integer", "colour: Input should be 'red' or 'blue'", "size: "):
-        assert part in told
+        assert part in text
 
 
 # What becomes of arguments
@@ -80,7 +80,7 @@ def test_an_argument_that_can_be_read_as_its_type_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ({}, "a: Missing required argument."),
         ({"a": "x"}, "a: Input should be a valid integer"),
@@ -90,11 +90,11 @@ def test_an_argument_that_can_be_read_as_its_type_is() -> None:
         ({"b": "x"}, "; b: Input should be a valid integer"),
     ],
 )
-def test_arguments_that_do_not_fit_are_an_error_that_names_them(arguments: dict[str, Any], told: str) -> None:
+def test_arguments_that_do_not_fit_are_an_error_that_names_them(arguments: dict[str, Any], message: str) -> None:
     result = add.call(arguments)
     assert result.is_error
     assert result.content.startswith("The arguments do not fit the schema of add: ")
-    assert told in result.content
+    assert message in result.content
 
 
 def test_arguments_with_names_that_cannot_be_stored_are_an_error_that_can() -> None:
@@ -220,7 +220,7 @@ def strange(odd: Odd) -> str:
 
 
 @pytest.mark.parametrize(
-    ("function", "told"),
+    ("function", "message"),
     [
         (stars, r"\*args: int has no name"),
         (keywords, r"\*\*options: int has no name"),
@@ -232,8 +232,8 @@ def strange(odd: Odd) -> str:
         (umlaut, "parameters whose names are .*, got 'größe'. Rename"),
     ],
 )
-def test_what_gives_no_usable_schema_is_refused(function: Any, told: str) -> None:
-    with pytest.raises(BadInput, match=told):
+def test_what_gives_no_usable_schema_is_refused(function: Any, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
         tool(function)
 
 
@@ -285,7 +285,7 @@ def test_a_function_that_yields_is_no_tool() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("value", "said"),
     [
         (b"PNG\xff", "it returned bytes"),
         ({"picture": bytearray(b"PNG")}, "it returned bytes"),
@@ -294,10 +294,10 @@ def test_a_function_that_yields_is_no_tool() -> None:
         (_pages(), "an iterator (async_generator)"),
     ],
 )
-def test_what_has_no_content_that_a_model_could_read_is_a_clear_error(given: object, said: str) -> None:
+def test_what_has_no_content_that_a_model_could_read_is_a_clear_error(value: object, said: str) -> None:
     @tool
     def odd() -> Any:
-        return given
+        return value
 
     result = odd.call({})
     assert result.is_error

@@ -59,8 +59,8 @@ def test_a_toolset_lives_as_long_as_the_system_and_its_tools_are_called() -> Non
     recorder, script = Recorder(), ScriptedProvider([calling("recorded"), "done"])
     with ActorSystem.open(":memory:", provider=script, tools=[recorder]) as system:
         assert system.root.prompt("go").get(timeout=DEADLINE).text == "done"
-        [told] = results(requests_of(script, None)[1])
-        assert told.content == "from the set"
+        [result] = results(requests_of(script, None)[1])
+        assert result.content == "from the set"
         assert recorder.did == ["open"]
     assert recorder.did == ["open", "close"]
 
@@ -252,14 +252,14 @@ class Late(Recorder):
         before = len(self._world.requests)
         await asyncio.sleep(4 * BALANCE)
         self.asked = len(self._world.requests) - before
-        self.hosts = [one.name for one in self._world.process.looked_at.read(open_hosts)]
+        self.hosts = [host.name for host in self._world.process.looked_at.read(open_hosts)]
         return await super().open(tell)
 
 
 def uses_the_set(request: Request) -> Reply | str:
     """Calls the tool of the set, and says what it gave."""
-    given = [block["content"] for block in request.messages[-1]["content"] if block["type"] == "tool_result"]
-    return given[0] if given else calling("recorded")
+    contents = [block["content"] for block in request.messages[-1]["content"] if block["type"] == "tool_result"]
+    return contents[0] if contents else calling("recorded")
 
 
 def test_nothing_that_waits_for_a_host_is_taken_up_before_the_tools_are_there() -> None:

@@ -18,10 +18,10 @@ def test_what_a_repository_knows_of_its_own_is_not_compared_and_one_that_is_new_
     here = view(tmp_path / "here", {".git/HEAD": "x", "sub/.git/HEAD": "x", "module/.git": "gitdir: elsewhere"})
     inner = {".git", ".git/index", ".git/objects", ".git/objects/ab/c", "sub/.git/HEAD"}
     paths = {"a", *inner, "module/.git", "new/.git/HEAD", "d/__pycache__/a.pyc"}
-    found = divided(paths, here)
-    assert found.files == {"a", "module/.git", "new/.git/HEAD"}
-    assert found.objects == {".git/objects/ab/c"}
-    assert found.repositories == {".git", "sub/.git"}
+    division = divided(paths, here)
+    assert division.files == {"a", "module/.git", "new/.git/HEAD"}
+    assert division.objects == {".git/objects/ab/c"}
+    assert division.repositories == {".git", "sub/.git"}
 
 
 def test_the_commit_of_a_repository_is_found_wherever_git_keeps_it(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def tree(agent: str, parent: str | None = None, below: int = 0, upper: int = 0) 
 
 
 def names(trees: list[FileTree], *merges: TreeMerge, since: tuple[str, int] | None = None) -> list[str]:
-    return [f"{one.agent}/{one.name}" for one in layers_of(trees, merges, since)]
+    return [f"{layer.agent}/{layer.name}" for layer in layers_of(trees, merges, since)]
 
 
 def test_an_agent_sees_what_it_froze_above_what_its_parent_had_frozen_at_its_birth() -> None:
@@ -74,14 +74,14 @@ def test_changes_that_are_merged_begin_at_the_latest_merge_or_at_the_fork() -> N
 
 def test_what_was_there_at_a_point_is_what_is_beneath_it() -> None:
     rows = ((tree("grandchild", "kid", 3, 1), tree("kid", "root", 1, 4), tree("root", upper=9)), ())
-    assert [f"{one.agent}/{one.name}" for one in layers_beneath(rows, "kid", 2)] == ["kid/1", "kid/0", "root/0"]
-    assert [f"{one.agent}/{one.name}" for one in layers_beneath(rows, "root", 1)] == ["root/0"]
+    assert [f"{layer.agent}/{layer.name}" for layer in layers_beneath(rows, "kid", 2)] == ["kid/1", "kid/0", "root/0"]
+    assert [f"{layer.agent}/{layer.name}" for layer in layers_beneath(rows, "root", 1)] == ["root/0"]
 
 
 def test_a_chain_of_trees_ends_at_the_base_and_a_circle_is_cut() -> None:
     rows = {"a": tree("a", "b", 1), "b": tree("b", None, upper=1)}
-    assert [one.agent for one in ordered("a", rows)] == ["a", "b"]
-    assert [one.agent for one in ordered("a", {"a": tree("a", "b"), "b": tree("b", "a")})] == ["a", "b"]
+    assert [tree.agent for tree in ordered("a", rows)] == ["a", "b"]
+    assert [tree.agent for tree in ordered("a", {"a": tree("a", "b"), "b": tree("b", "a")})] == ["a", "b"]
     assert ordered("nobody", rows) == ()
 
 

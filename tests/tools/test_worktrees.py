@@ -13,7 +13,7 @@ from ikigai_actors.errors import FilesConflict
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.verbs.upkeep.prune import prune_database as prune
 from tests.kit.fences import needs
-from tests.tools.test_forked_workspaces import bash, do, told
+from tests.tools.test_forked_workspaces import bash, do, scripted
 
 pytestmark = pytest.mark.slow("starts shells and git")
 
@@ -45,7 +45,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @contextmanager
 def opened(work: Path) -> Iterator[ActorSystem]:
     tools = [Workspace(work, fence="required", on_fork="worktree")]
-    with ActorSystem.open(work.parent / "d.db", ScriptedProvider(told), tools=tools, approvals="allow") as system:
+    with ActorSystem.open(work.parent / "d.db", ScriptedProvider(scripted), tools=tools, approvals="allow") as system:
         yield system
         assert check(system._store) == []
 
@@ -181,11 +181,11 @@ def test_a_worktree_that_its_repository_has_forgotten_keeps_its_files(work: Path
         bash(kid, "echo mine > mine")
         place = work.parent / "home" / "trees" / kid.uuid
         shutil.rmtree(next((work / ".git" / "worktrees").iterdir()))
-        told = "[the repository had forgotten your worktree, and knows it again: nothing is staged]"
-        assert bash(kid, "cat mine; git status --short") == f"{told}\nmine\n?? mine"
+        notice = "[the repository had forgotten your worktree, and knows it again: nothing is staged]"
+        assert bash(kid, "cat mine; git status --short") == f"{notice}\nmine\n?? mine"
         (place / "tree" / "work" / ".git").unlink()
         (place / "gitfile").unlink()
-        assert bash(kid, "cat mine; git status --short") == f"{told}\nmine\n?? mine"
+        assert bash(kid, "cat mine; git status --short") == f"{notice}\nmine\n?? mine"
         assert system.root.merge_files(kid) == ["mine"]
 
 
@@ -380,7 +380,9 @@ def test_an_agent_can_neither_point_its_worktree_elsewhere_nor_change_the_settin
             assert "exit code" in bash(kid, attempt)
     for on_fork in ("worktree", "share"):
         tools = [Workspace(work, fence="required", on_fork=on_fork, protect=())]
-        with ActorSystem.open(work.parent / "d.db", ScriptedProvider(told), tools=tools, approvals="allow") as system:
+        with ActorSystem.open(
+            work.parent / "d.db", ScriptedProvider(scripted), tools=tools, approvals="allow"
+        ) as system:
             kid = system.agent("kid")
             assert "is protected" in do(kid, ("write", {"file_path": ".git", "content": "gitdir: /tmp"}))[0]
             place = work.parent / "home" / "trees" / kid.uuid / "tree" / "work"

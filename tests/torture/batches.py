@@ -103,11 +103,13 @@ class _Handler(BaseHTTPRequestHandler):
             "stop_sequence": None, "usage": {"input_tokens": 5, "output_tokens": 3},
             "content": [{"type": "text", "text": "Noted."}],
         }  # fmt: skip
-        results = [{"type": "succeeded", "message": message} for _ in self.server.orders[number][1]]
+        names = self.server.orders[number][1]
+        results = [{"type": "succeeded", "message": message} for _ in names]
         if number == 0:
             results[0] = {"type": "expired"}
         return [
-            {"custom_id": name, "result": one} for name, one in zip(self.server.orders[number][1], results, strict=True)
+            {"custom_id": name, "result": result}
+            for name, result in zip(self.server.orders[number][1], results, strict=True)
         ]
 
     def _send(self, text: str) -> None:

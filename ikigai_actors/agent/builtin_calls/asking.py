@@ -47,8 +47,8 @@ class AskPersonCall(BuiltinCall):
         schema = {"type": "object", "properties": properties, "additionalProperties": False, "required": ["question"]}
         self.described = {**self.described, "input_schema": schema}
 
-    def check(self, given: Given) -> None:
-        check_question(given)
+    def check(self, arguments: Given) -> None:
+        check_question(arguments)
 
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
         raise BadInput("Nobody is asked here: all that asks is allowed. Decide yourself, and say so.")

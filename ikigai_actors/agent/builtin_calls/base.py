@@ -78,9 +78,9 @@ class BuiltinCall:
         }
         """The call as a Messages-API dict."""
 
-    def check(self, given: Given) -> None:
+    def check(self, arguments: Given) -> None:
         """Check the arguments. Raises `BadInput` with a message that helps the model."""
-        for key, value in given.items():
+        for key, value in arguments.items():
             if key not in self.arguments:
                 takes = ", ".join(self.arguments) or "no arguments"
                 raise BadInput(f"{self.name} takes {takes}; it does not know {key!r}.")
@@ -88,7 +88,7 @@ class BuiltinCall:
             if value is not None and not _fits(value, wanted):
                 raise BadInput(f"{self.name} wants {key} to be {_WORDS[wanted][1]}, got {value!r}.")
         for key, argument in self.arguments.items():
-            value = given.get(key)
+            value = arguments.get(key)
             if argument.required and (value is None or (value in ("", []) and not argument.may_be_empty)):
                 raise BadInput(f"{self.name} needs {key}.")
 
@@ -100,12 +100,12 @@ class BuiltinCall:
         notice = 0 if self.name in LOOKS else state.notice
         return Step(advance(state, (unit.message(),), calls=done, notice=notice), unit, call=call.id)
 
-    def act(self, agent: str, given: Given, now: int) -> Unit:
+    def act(self, agent: str, arguments: Given, now: int) -> Unit:
         """Return the unit of writes that carries the call out.
 
         Args:
             agent: the uuid of the agent whose model calls.
-            given: the checked arguments.
+            arguments: the checked arguments.
             now: the time, in milliseconds since 1970.
         """
         raise NotImplementedError(f"{self.name} is no unit of its own")
@@ -119,9 +119,9 @@ class BuiltinCall:
         return NO_DATA
 
 
-def text(given: Given, key: str) -> str:
+def text(arguments: Given, key: str) -> str:
     """Return a text argument in a form that can be stored; empty when it was left out."""
-    return storable(given.get(key) or "")
+    return storable(arguments.get(key) or "")
 
 
 def _fits(value: object, kind: str) -> bool:
@@ -129,5 +129,5 @@ def _fits(value: object, kind: str) -> bool:
     if isinstance(value, bool):
         return expected is bool
     return isinstance(value, expected) and (
-        not isinstance(value, list) or all(isinstance(one, str) and one for one in value)
+        not isinstance(value, list) or all(isinstance(element, str) and element for element in value)
     )

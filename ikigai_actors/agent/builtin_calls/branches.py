@@ -38,8 +38,8 @@ class DiffCall(BuiltinCall):
         "agent": Argument("string", f"The other agent. {WHICH_AGENT}", required=True),
     }
 
-    def act(self, agent: str, given: Given, now: int) -> "ReadDiff":
-        return ReadDiff(agent, text(given, "agent"))
+    def act(self, agent: str, arguments: Given, now: int) -> "ReadDiff":
+        return ReadDiff(agent, text(arguments, "agent"))
 
     def to_model(self, answer: str) -> str:
         return cut(answer)
@@ -64,9 +64,9 @@ class MergeCall(BuiltinCall):
         "positions": Argument("string", "For pick: the positions of its messages, as 31, 35; diff shows them."),
     }
 
-    def check(self, given: Given) -> None:
-        super().check(given)
-        check_merge(given.get("how") or RESULT, _positions(given))
+    def check(self, arguments: Given) -> None:
+        super().check(arguments)
+        check_merge(arguments.get("how") or RESULT, _positions(arguments))
 
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
         self.check(call.input)
@@ -87,16 +87,16 @@ class ReadDiff(Unit):
 
     def write(self, tx: Transaction, locked: LockedRows) -> str:
         other = registry.find(tx, self.other).uuid
-        found, names = read_diff(tx, self.agent, other), CalledAs(tx)
-        common = f"In common: the messages up to {found.common}." if found.common else "Nothing is in common."
-        return "\n\n".join([common, _told("You", found.a), _told(names[other], found.b)])
+        diff, names = read_diff(tx, self.agent, other), CalledAs(tx)
+        common = f"In common: the messages up to {diff.common}." if diff.common else "Nothing is in common."
+        return "\n\n".join([common, _told("You", diff.a), _told(names[other], diff.b)])
 
 
-def _positions(given: Given) -> list[int]:
+def _positions(arguments: Given) -> list[int]:
     """The positions that a model names. Raises `BadInput`."""
-    words = re.findall(r"[^\s,]+", text(given, "positions"))
+    words = re.findall(r"[^\s,]+", text(arguments, "positions"))
     if not all(word.isdecimal() for word in words):
-        raise BadInput(f"merge wants positions to be numbers with commas between them, got {given['positions']!r}.")
+        raise BadInput(f"merge wants positions to be numbers with commas between them, got {arguments['positions']!r}.")
     return [int(word) for word in words]
 
 

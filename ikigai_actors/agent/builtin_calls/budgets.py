@@ -22,13 +22,13 @@ class GrantCall(BuiltinCall):
         "usd": Argument("number", "How many more dollars it may spend."),
     }
 
-    def check(self, given: Given) -> None:
-        super().check(given)
-        if not any(_more(given).limits().values()):
+    def check(self, arguments: Given) -> None:
+        super().check(arguments)
+        if not any(_more(arguments).limits().values()):
             raise BadInput("grant needs tokens, or usd: how much more, above 0.")
 
-    def act(self, agent: str, given: Given, now: int) -> GrantByAgent:
-        return GrantByAgent(text(given, "agent"), agent, _more(given).limits())
+    def act(self, agent: str, arguments: Given, now: int) -> GrantByAgent:
+        return GrantByAgent(text(arguments, "agent"), agent, _more(arguments).limits())
 
     def to_model(self, answer: Served) -> str:
         granted = " and ".join(amount_text(unit, amount) for unit, amount in answer.granted)
@@ -36,9 +36,9 @@ class GrantCall(BuiltinCall):
         return f"The budget of {answer.budget} grants {granted} in all now{going}."
 
 
-def _more(given: Given) -> Budget:
+def _more(arguments: Given) -> Budget:
     """The further amounts. Raises `BadInput`."""
-    return Budget(tokens=given.get("tokens"), usd=given.get("usd"))
+    return Budget(tokens=arguments.get("tokens"), usd=arguments.get("usd"))
 
 
 CALLS = (GrantCall(),)

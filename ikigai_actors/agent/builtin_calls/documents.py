@@ -45,8 +45,8 @@ class DocumentWriteCall(BuiltinCall):
         ),
     }
 
-    def act(self, agent: str, given: Given, now: int) -> "WriteDocument":
-        return WriteDocument(agent, text(given, "path"), text(given, "body"), given.get("expect"), now)
+    def act(self, agent: str, arguments: Given, now: int) -> "WriteDocument":
+        return WriteDocument(agent, text(arguments, "path"), text(arguments, "body"), arguments.get("expect"), now)
 
     def to_model(self, answer: int) -> str:
         return f"Version {answer}."
@@ -62,8 +62,8 @@ class DocumentReadCall(BuiltinCall):
         "version": Argument("integer", "An earlier version; the latest when left out."),
     }
 
-    def act(self, agent: str, given: Given, now: int) -> "ReadDocument":
-        return ReadDocument(text(given, "path"), given.get("version"))
+    def act(self, agent: str, arguments: Given, now: int) -> "ReadDocument":
+        return ReadDocument(text(arguments, "path"), arguments.get("version"))
 
     def to_model(self, answer: str) -> str:
         return cut(answer)
@@ -76,8 +76,8 @@ class DocumentListCall(BuiltinCall):
     description = "List the documents: path, version, author, time."
     arguments: ClassVar = {"prefix": Argument("string", "Only paths that begin with this.")}
 
-    def act(self, agent: str, given: Given, now: int) -> "ListDocuments":
-        return ListDocuments(text(given, "prefix"))
+    def act(self, agent: str, arguments: Given, now: int) -> "ListDocuments":
+        return ListDocuments(text(arguments, "prefix"))
 
     def to_model(self, answer: str) -> str:
         return cut(answer)
@@ -90,8 +90,8 @@ class DocumentDeleteCall(BuiltinCall):
     description = "Delete a document. Its versions stay readable."
     arguments: ClassVar = {"path": _PATH, "expect": Argument("integer", "Delete only this version.")}
 
-    def act(self, agent: str, given: Given, now: int) -> "WriteDocument":
-        return WriteDocument(agent, text(given, "path"), None, given.get("expect"), now)
+    def act(self, agent: str, arguments: Given, now: int) -> "WriteDocument":
+        return WriteDocument(agent, text(arguments, "path"), None, arguments.get("expect"), now)
 
     def to_model(self, answer: int) -> str:
         return f"Deleted: that is version {answer}."
@@ -128,9 +128,9 @@ class ReadDocument(Unit):
     version: int | None
 
     def write(self, tx: Transaction, locked: LockedRows) -> str:
-        found = read_version(tx, self.path, self.version)
-        about = DocumentVersion(found.path, found.version, found.author, found.created_at, False)
-        return f"{found.path}: {about.to_person(CalledAs(tx)[found.author])}\n\n{found.body}"
+        version = read_version(tx, self.path, self.version)
+        about = DocumentVersion(version.path, version.version, version.author, version.created_at, False)
+        return f"{version.path}: {about.to_person(CalledAs(tx)[version.author])}\n\n{version.body}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +141,6 @@ class ListDocuments(Unit):
 
     def write(self, tx: Transaction, locked: LockedRows) -> str:
         names = CalledAs(tx)
-        return "\n".join(f"{one.path}: {one.to_person(names[one.author])}" for one in listed(tx, self.prefix)) or (
-            "No documents."
-        )
+        return "\n".join(
+            f"{document.path}: {document.to_person(names[document.author])}" for document in listed(tx, self.prefix)
+        ) or ("No documents.")

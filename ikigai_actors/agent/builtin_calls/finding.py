@@ -48,12 +48,12 @@ class FindToolsCall(BuiltinCall):
         self.check(call.input)
         hits = ranked(text(call.input, "query"), {name: traits.about for name, traits in tools.items() if traits.about})
         fitting = dict.fromkeys(name for hit in hits[:MOST_HITS] for name in mates_of(hit) if name in tools)
-        found = [name for name in fitting if name not in event.found]
-        told = _NOTHING if not fitting else f"You have these already: {', '.join(fitting)}."
+        names = [name for name in fitting if name not in event.found_tools]
+        answer = _NOTHING if not fitting else f"You have these already: {', '.join(fitting)}."
         data = call.data
-        if found:
-            told, data = f"From your next step on you have {', '.join(found)}.", {**data, FOUND_NAMES: found}
-        messages = messages_of(state.uuid, state.head, now, ((Kind.TOOL_RESULT, told, data),))
+        if names:
+            answer, data = f"From your next step on you have {', '.join(names)}.", {**data, FOUND_NAMES: names}
+        messages = messages_of(state.uuid, state.head, now, ((Kind.TOOL_RESULT, answer, data),))
         done = progress(state.calls, (call.id,), Progress.DONE)
         return Step(advance(state, messages, calls=done), LogUnit(state.uuid, messages))
 

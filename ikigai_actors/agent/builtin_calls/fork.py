@@ -76,35 +76,35 @@ class ForkCall(BuiltinCall):
             del properties["model"]
         return {**self._whole, "input_schema": {**schema, "properties": properties}}
 
-    def check(self, given: Given) -> None:
-        super().check(given)
-        if name := given.get("name"):
+    def check(self, arguments: Given) -> None:
+        super().check(arguments)
+        if name := arguments.get("name"):
             check_name(name)
-        if budget := given.get("budget"):
+        if budget := arguments.get("budget"):
             parse_budget(budget)
 
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
         """Carry out this call together with the ``fork`` calls that directly follow it; see `Continue.one_by_one`."""
         following = () if event.one_by_one else self._following(state, call, tools)
         calls = [call, *following][: len(event.fresh)]
-        beds = [self._bed(state, one, child, tools) for one, child in zip(calls, event.fresh, strict=False)]
-        done = progress(state.calls, (one.id for one in calls), Progress.DONE)
-        told = 0 if event.spent is None else event.spent.usage.all_tokens
-        step = give_birth(replace(state, calls=done), beds, now, inherited=told)
+        beds = [self._bed(state, sibling, child, tools) for sibling, child in zip(calls, event.fresh, strict=False)]
+        done = progress(state.calls, (sibling.id for sibling in calls), Progress.DONE)
+        spent = 0 if event.spent is None else event.spent.usage.all_tokens
+        step = give_birth(replace(state, calls=done), beds, now, inherited=spent)
         return replace(step, call=call.id, together=len(calls) > 1)
 
     def _following(self, state: State, call: Call, tools: Mapping[str, ToolTraits]) -> Iterator[Call]:
         """The calls after this one that can be carried out with it."""
         waiting = builtin_calls(state.calls, tools)
-        for one in waiting[waiting.index(call) + 1 :]:
+        for later in waiting[waiting.index(call) + 1 :]:
             try:
-                if one.name == self.name:
-                    self._bed(state, one, state.uuid, tools)
+                if later.name == self.name:
+                    self._bed(state, later, state.uuid, tools)
             except BadInput:
                 return  # it gets its own result, once it is the first
-            if one.name != self.name:
+            if later.name != self.name:
                 return
-            yield one
+            yield later
 
     def _bed(self, state: State, call: Call, child: str, tools: Mapping[str, ToolTraits]) -> Childbed:
         self.check(call.input)
@@ -114,7 +114,7 @@ class ForkCall(BuiltinCall):
         if SHELL in tools:
             news += " Your shell is new; what the parent runs is not yours."
         own, over = [_result(call, news)], _model_named(call.input, state.view.settings)
-        restart, budget = "transient", parse_budget(given) if (given := call.input.get("budget")) else None
+        restart, budget = "transient", parse_budget(request) if (request := call.input.get("budget")) else None
         if kind_name := text(call.input, "kind"):
             kind = kind_named(state.view.settings, kind_name)
             budget, restart = budget_of_kind(kind, budget), restart_of_kind(kind, restart)
@@ -126,17 +126,17 @@ class ForkCall(BuiltinCall):
             own = [*([(Kind.CONFIGURE, "", over)] if over else []), *own]
             own += [(Kind.USER, prompt, NO_DATA)] if prompt else []
         own, limits = _narrowed(own, state, call)
-        told = (_result(call, f"Forked: the child is {called(child, named)}.{limits}"),)
+        messages = (_result(call, f"Forked: the child is {called(child, named)}.{limits}"),)
         limit = state.view.settings.get("max_agents")
         most = LIVING_LIMIT if limit is None else limit
         return Childbed(
-            child, named, restart, own, told, opens=True, limit=most, limit_is_set=limit is not None, budget=budget
+            child, named, restart, own, messages, opens=True, limit=most, limit_is_set=limit is not None, budget=budget
         )
 
 
-def _model_named(given: Given, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _model_named(arguments: Given, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings by which a child has the model that a call names. Raises `BadInput` for one that is not allowed."""
-    named, allowed = text(given, "model"), settings.get(FORK_MODELS) or ()
+    named, allowed = text(arguments, "model"), settings.get(FORK_MODELS) or ()
     if not named:
         return {}
     if named not in allowed:

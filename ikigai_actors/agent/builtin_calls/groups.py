@@ -19,12 +19,12 @@ class JoinGroupCall(BuiltinCall):
     )
     arguments: ClassVar = {"group": Argument("string", "Its name.", required=True)}
 
-    def act(self, agent: str, given: Given, now: int) -> JoinGroup:
-        return JoinGroup(agent, text(given, "group"), now)
+    def act(self, agent: str, arguments: Given, now: int) -> JoinGroup:
+        return JoinGroup(agent, text(arguments, "group"), now)
 
-    def check(self, given: Given) -> None:
-        super().check(given)
-        JoinGroup("", text(given, "group"), 0)
+    def check(self, arguments: Given) -> None:
+        super().check(arguments)
+        JoinGroup("", text(arguments, "group"), 0)
 
     def to_model(self, answer: bool) -> str:
         return "Joined." if answer else "You were a member already."
@@ -37,12 +37,12 @@ class LeaveGroupCall(BuiltinCall):
     description = "Leave a group that you have joined."
     arguments: ClassVar = {"group": Argument("string", "Its name.", required=True)}
 
-    def act(self, agent: str, given: Given, now: int) -> LeaveGroup:
-        return LeaveGroup(agent, text(given, "group"), now)
+    def act(self, agent: str, arguments: Given, now: int) -> LeaveGroup:
+        return LeaveGroup(agent, text(arguments, "group"), now)
 
-    def check(self, given: Given) -> None:
-        super().check(given)
-        LeaveGroup("", text(given, "group"), 0)
+    def check(self, arguments: Given) -> None:
+        super().check(arguments)
+        LeaveGroup("", text(arguments, "group"), 0)
 
     def to_model(self, answer: bool) -> str:
         return "Left." if answer else "You were no member."
@@ -58,8 +58,8 @@ class MonitorCall(BuiltinCall):
     )
     arguments: ClassVar = {"agent": Argument("string", f"The agent to monitor. {WHICH_AGENT}", required=True)}
 
-    def act(self, agent: str, given: Given, now: int) -> Unit:
-        return about(text(given, "agent"), MonitorAgent, lambda uuid: MonitorAgent(uuid, agent, now))
+    def act(self, agent: str, arguments: Given, now: int) -> Unit:
+        return about(text(arguments, "agent"), MonitorAgent, lambda uuid: MonitorAgent(uuid, agent, now))
 
     def to_model(self, answer: Mail | None) -> str:
         return "You will get mail when it ends." if answer is None else f"It is dead: mail {answer.id} reports it."

@@ -43,8 +43,10 @@ class KillCall(BuiltinCall):
         "cascade": Argument("boolean", "End all its descendants too."),
     }
 
-    def act(self, agent: str, given: Given, now: int) -> SignalByAgent:
-        return SignalByAgent(text(given, "agent"), agent, now, text(given, "reason"), bool(given.get("cascade")))
+    def act(self, agent: str, arguments: Given, now: int) -> SignalByAgent:
+        return SignalByAgent(
+            text(arguments, "agent"), agent, now, text(arguments, "reason"), bool(arguments.get("cascade"))
+        )
 
     def to_model(self, answer: LifecycleChange) -> str:
         dead = len(answer.dead)
@@ -61,13 +63,13 @@ class RenameCall(BuiltinCall):
     )
     arguments: ClassVar = {"name": Argument("string", "Your new name, unique among living agents.")}
 
-    def check(self, given: Given) -> None:
-        super().check(given)
-        if name := given.get("name"):
+    def check(self, arguments: Given) -> None:
+        super().check(arguments)
+        if name := arguments.get("name"):
             check_name(name)
 
-    def act(self, agent: str, given: Given, now: int) -> Rename:
-        return Rename(agent, text(given, "name"), now)
+    def act(self, agent: str, arguments: Given, now: int) -> Rename:
+        return Rename(agent, text(arguments, "name"), now)
 
     def to_model(self, answer: Renamed) -> str:
         return "You have no name any more." if answer.name is None else f"Your name is {answer.name} now."

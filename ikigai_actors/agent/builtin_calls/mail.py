@@ -45,15 +45,15 @@ class SendCall(BuiltinCall):
         ),
     }
 
-    def check(self, given: Given) -> None:
-        super().check(given)
-        mailbox.check_letter(text(given, "body"))
-        if group_in(text(given, "to")) is not None and given.get("steer"):
+    def check(self, arguments: Given) -> None:
+        super().check(arguments)
+        mailbox.check_letter(text(arguments, "body"))
+        if group_in(text(arguments, "to")) is not None and arguments.get("steer"):
             raise BadInput("No group can be steered: send to each of its members that is below you.")
 
-    def act(self, agent: str, given: Given, now: int) -> Unit:
-        to, body = text(given, "to"), text(given, "body")
-        if given.get("steer"):
+    def act(self, agent: str, arguments: Given, now: int) -> Unit:
+        to, body = text(arguments, "to"), text(arguments, "body")
+        if arguments.get("steer"):
             return about(to, SteerBelow, lambda uuid: SteerBelow(agent, uuid, body, now))
         return delivery(agent, to, body, now)
 
@@ -75,7 +75,7 @@ class CheckMailCall(BuiltinCall):
         "as read."
     )
 
-    def act(self, agent: str, given: Given, now: int) -> "CheckMail":
+    def act(self, agent: str, arguments: Given, now: int) -> "CheckMail":
         return CheckMail(agent)
 
 
@@ -93,8 +93,8 @@ class ReadMailCall(BuiltinCall):
         ),
     }
 
-    def act(self, agent: str, given: Given, now: int) -> "ReadMail":
-        sender = None if given.get("sender") is None else text(given, "sender")
+    def act(self, agent: str, arguments: Given, now: int) -> "ReadMail":
+        sender = None if arguments.get("sender") is None else text(arguments, "sender")
         return ReadMail(agent, sender, LIMIT, now)
 
 
@@ -127,7 +127,10 @@ class CheckMail(Unit):
     def write(self, tx: Transaction, locked: LockedRows) -> str:
         box, names = mailbox.unread_mailbox(tx, self.agent), CalledAs(tx)
         lines = [box.summary(names)]
-        lines += [f"mail {one.id} from {names[one.sender]}: {kind_mark(one.kind)}{one.text}" for one in box.previews]
+        lines += [
+            f"mail {preview.id} from {names[preview.sender]}: {kind_mark(preview.kind)}{preview.text}"
+            for preview in box.previews
+        ]
         return "\n".join([*lines, box.more] if box.more else lines)
 
 
@@ -154,8 +157,8 @@ class ReadMail(Unit):
         sender = registry.find(tx, self.sender).uuid if self.sender else self.sender
         room = self.limit - len(_more(mailbox.MAILBOX_CAPACITY))
         taken = mailbox.take_mail(tx, locked, self.agent, self.now, sender, room, lambda mail: len(shown(mail)) + 2)
-        told = "\n\n".join(map(shown, taken.mails)) or "No unread mail."
-        return told + (_more(taken.remaining) if taken.remaining else "")
+        text = "\n\n".join(map(shown, taken.mails)) or "No unread mail."
+        return text + (_more(taken.remaining) if taken.remaining else "")
 
 
 def _more(count: int) -> str:
@@ -183,10 +186,10 @@ class NoteMail(Unit):
 
     def write(self, tx: Transaction, locked: LockedRows) -> Noted:
         row = locked[self.agent]
-        told = self.earlier
-        if told is not None:
-            waiting = mailbox.unread_up_to(tx, self.agent, told["last"])
-        if not row.unread or (told is not None and waiting == told["unread"]):
+        earlier = self.earlier
+        if earlier is not None:
+            waiting = mailbox.unread_up_to(tx, self.agent, earlier["last"])
+        if not row.unread or (earlier is not None and waiting == earlier["unread"]):
             raise MailNotFound(f"Agent {self.agent} has no mail to report.", self.agent)
         return Noted(row.unread, row.mailed)
 

@@ -46,7 +46,7 @@ class Recalled(NamedTuple):
 class FoundByWords(NamedTuple):
     """The messages that a query has found."""
 
-    found: Sequence[FoundMessage]
+    hits: Sequence[FoundMessage]
     names: Mapping[str, str]
     """The names, for the model, of the agents that have written them, by uuid."""
     below: bool
@@ -68,29 +68,29 @@ class RecallCall(BuiltinCall):
         "offset": Argument("integer", "How many characters of it to skip, where it is too long for one result."),
     }
 
-    def check(self, given: Given) -> None:
-        super().check(given)
-        if (given.get("offset") or 0) < 0:
-            raise BadInput(f"recall wants offset to be 0 or more, got {given['offset']!r}.")
-        if (given.get("message") is None) is (not given.get("query")):
+    def check(self, arguments: Given) -> None:
+        super().check(arguments)
+        if (arguments.get("offset") or 0) < 0:
+            raise BadInput(f"recall wants offset to be 0 or more, got {arguments['offset']!r}.")
+        if (arguments.get("message") is None) is (not arguments.get("query")):
             raise BadInput("recall needs message, the position of one, or query, the words to find.")
-        if given.get("agents") not in (None, "", "self", "below"):
-            raise BadInput(f"recall wants agents to be self or below, got {given['agents']!r}.")
+        if arguments.get("agents") not in (None, "", "self", "below"):
+            raise BadInput(f"recall wants agents to be self or below, got {arguments['agents']!r}.")
 
-    def act(self, agent: str, given: Given, now: int) -> Unit:
-        if query := text(given, "query"):
-            return FindMessages(agent, query, given.get("agents") == "below")
-        return ReadMessage(agent, given["message"], given.get("offset") or 0)
+    def act(self, agent: str, arguments: Given, now: int) -> Unit:
+        if query := text(arguments, "query"):
+            return FindMessages(agent, query, arguments.get("agents") == "below")
+        return ReadMessage(agent, arguments["message"], arguments.get("offset") or 0)
 
     def to_model(self, answer: "Recalled | FoundByWords") -> str:
         if isinstance(answer, FoundByWords):
-            lines = [f"[{answer.names[one.agent_uuid]} {one.position}] {one.text}" for one in answer.found]
+            lines = [f"[{answer.names[hit.agent_uuid]} {hit.position}] {hit.text}" for hit in answer.hits]
             return "\n".join(lines) or "No message has these words. Try others for the same thing."
         end = answer.offset + LIMIT
         if not (more := len(answer.text) - end) > 0:
             return answer.text[answer.offset :]
-        told = f"[cut: {more:,} more characters; {RECALL}({answer.position}, offset={end}) goes on]"
-        return f"{answer.text[answer.offset : end]}\n{told}"
+        cut = f"[cut: {more:,} more characters; {RECALL}({answer.position}, offset={end}) goes on]"
+        return f"{answer.text[answer.offset : end]}\n{cut}"
 
     def noted(self, answer: "Recalled | FoundByWords") -> Mapping[str, Any]:
         if isinstance(answer, FoundByWords):
@@ -117,9 +117,9 @@ class CompactCall(BuiltinCall):
         """
         self.check(call.input)
         focus = text(call.input, "focus")
-        told = "Your history is summarised before your next step."
+        result = "Your history is summarised before your next step."
         messages = messages_of(
-            state.uuid, state.head, now, ((Kind.TOOL_RESULT, told, {**call.data, "compact": focus}),)
+            state.uuid, state.head, now, ((Kind.TOOL_RESULT, result, {**call.data, "compact": focus}),)
         )
         done = progress(state.calls, (call.id,), Progress.DONE)
         return Step(advance(state, messages, calls=done, focus=focus), LogUnit(state.uuid, messages))
@@ -141,12 +141,12 @@ class FindMessages(Unit):
 
     def write(self, tx: Transaction, locked: LockedRows) -> FoundByWords:
         if self.below:
-            found = find_words(tx, registry.uuids_below(tx, self.agent), self.query, MOST_FOUND)
+            hits = find_words(tx, registry.uuids_below(tx, self.agent), self.query, MOST_FOUND)
         else:  # what the turn in progress says is before the model
             turn = registry.get(tx, self.agent).turn
-            found = find_in_history(tx, self.agent, self.query, MOST_FOUND, turn - 1 if turn else None)
-        writers = registry.some(tx, {one.agent_uuid for one in found})
-        return FoundByWords(found, {one.uuid: called(one.uuid, one.name) for one in writers}, self.below)
+            hits = find_in_history(tx, self.agent, self.query, MOST_FOUND, turn - 1 if turn else None)
+        writers = registry.some(tx, {hit.agent_uuid for hit in hits})
+        return FoundByWords(hits, {writer.uuid: called(writer.uuid, writer.name) for writer in writers}, self.below)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,17 +165,17 @@ class ReadMessage(Unit):
         head = history.head
         if not 0 < self.position <= head:
             raise BadInput(f"There is no message {self.position}: your history has messages 1 to {head}.")
-        found = None
+        message = None
         if history.view().shows(self.position, head):
-            found = next(iter(history.between(self.position - 1, self.position)), None)
-        if found is None:
+            message = next(iter(history.between(self.position - 1, self.position)), None)
+        if message is None:
             raise BadInput(
                 f"Message {self.position} is no part of your history any more: it was cleared or taken back."
             )
-        if found.kind not in _SHOWN:
-            raise BadInput(f"Message {self.position} has nothing to show: it is of kind {found.kind}.")
-        attached = () if self.offset else found.data.get(ATTACHMENTS_KEY) or ()
-        return Recalled(self.position, _text_of(found), self.offset, attached)
+        if message.kind not in _SHOWN:
+            raise BadInput(f"Message {self.position} has nothing to show: it is of kind {message.kind}.")
+        attached = () if self.offset else message.data.get(ATTACHMENTS_KEY) or ()
+        return Recalled(self.position, _text_of(message), self.offset, attached)
 
 
 def _text_of(message: Message) -> str:

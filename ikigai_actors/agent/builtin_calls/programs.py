@@ -64,10 +64,10 @@ class ProgramFork(ForkCall):
         "kind": Argument("string", "Its kind."),
     }
 
-    def check(self, given: Given) -> None:
-        super().check(_plain(given))
-        check_settings(_settings(given))
-        if given.get("kind") and given.get("system"):
+    def check(self, arguments: Given) -> None:
+        super().check(_plain(arguments))
+        check_settings(_settings(arguments))
+        if arguments.get("kind") and arguments.get("system"):
             raise BadInput("Expected the kind of a child, or its system prompt; got both.")
 
     def _bed(self, state: State, call: Call, child: str, tools: Mapping[str, ToolTraits]) -> Childbed:
@@ -96,14 +96,14 @@ class ProgramPrompt(BuiltinCall):
         "detached": Argument("boolean", "Whether it goes on where the turn of the program is ended."),
     }
 
-    def check(self, given: Given) -> None:
-        super().check(_plain(given))
+    def check(self, arguments: Given) -> None:
+        super().check(_plain(arguments))
 
-    def act(self, agent: str, given: Given, now: int) -> Unit:
-        if given["agent"] == agent:
+    def act(self, agent: str, arguments: Given, now: int) -> Unit:
+        if arguments["agent"] == agent:
             raise BadInput("That is you: your turn is open, so a prompt of yours waits for its end.")
-        detached = bool(given.get("detached"))
-        return Ask(agent, given["agent"], text(given, "text"), now, _typed(given), detached=detached)
+        detached = bool(arguments.get("detached"))
+        return Ask(agent, arguments["agent"], text(arguments, "text"), now, _typed(arguments), detached=detached)
 
     def to_model(self, answer: Mail) -> str:
         return str(answer.id)
@@ -118,19 +118,19 @@ class ProgramWait(WaitCall):
         "timeout": Argument("number", "The most seconds to wait."),
     }
 
-    def check(self, given: Given) -> None:
-        BuiltinCall.check(self, given)
-        if (given.get("timeout") or 0) < 0:
-            raise BadInput(f"Expected a wait of 0 seconds or more, got {given['timeout']!r}.")
-        if not 0 <= given["need"] <= len(given["turns"]):
-            raise BadInput(f"Expected to need some of {len(given['turns'])} turns, got {given['need']!r}.")
-        for one in given["turns"]:
-            turn_named(one)
+    def check(self, arguments: Given) -> None:
+        BuiltinCall.check(self, arguments)
+        if (arguments.get("timeout") or 0) < 0:
+            raise BadInput(f"Expected a wait of 0 seconds or more, got {arguments['timeout']!r}.")
+        if not 0 <= arguments["need"] <= len(arguments["turns"]):
+            raise BadInput(f"Expected to need some of {len(arguments['turns'])} turns, got {arguments['need']!r}.")
+        for name in arguments["turns"]:
+            turn_named(name)
 
-    def act(self, agent: str, given: Given, now: int) -> "BeginTurnsWait":
-        seconds = given.get("timeout")
+    def act(self, agent: str, arguments: Given, now: int) -> "BeginTurnsWait":
+        seconds = arguments.get("timeout")
         deadline = NEVER if seconds is None else min(NEVER, now + int(seconds * 1000))
-        return BeginTurnsWait(agent, tuple(map(turn_named, given["turns"])), given["need"], deadline)
+        return BeginTurnsWait(agent, tuple(map(turn_named, arguments["turns"])), arguments["need"], deadline)
 
 
 class BeginTurnsWait(Addressed):
@@ -180,9 +180,9 @@ class ProgramSend(BuiltinCall):
         **_WHEN,
     }
 
-    def act(self, agent: str, given: Given, now: int) -> Unit:
-        to, body = text(given, "to"), text(given, "body")
-        return _or_refused(lambda: delivery(given["sender"], to, body, now, **_when(given)))
+    def act(self, agent: str, arguments: Given, now: int) -> Unit:
+        to, body = text(arguments, "to"), text(arguments, "body")
+        return _or_refused(lambda: delivery(arguments["sender"], to, body, now, **_when(arguments)))
 
     def to_model(self, answer: Any) -> str:
         return str(answer.id)
@@ -201,10 +201,10 @@ class ProgramRemind(BuiltinCall):
         **_WHEN,
     }
 
-    def act(self, agent: str, given: Given, now: int) -> Unit:
-        what, prompt = text(given, "text"), bool(given.get("prompt"))
-        how = {**_when(given), "every": given.get("every")}
-        return _or_refused(lambda: reminder(given["agent"], what, now, prompt=prompt, **how))
+    def act(self, agent: str, arguments: Given, now: int) -> Unit:
+        what, prompt = text(arguments, "text"), bool(arguments.get("prompt"))
+        how = {**_when(arguments), "every": arguments.get("every")}
+        return _or_refused(lambda: reminder(arguments["agent"], what, now, prompt=prompt, **how))
 
     def to_model(self, answer: Timer) -> str:
         return str(answer.id)
@@ -222,9 +222,9 @@ class ProgramWrite(BuiltinCall):
         "author": Argument("string", "The author; the agent itself if left out."),
     }
 
-    def act(self, agent: str, given: Given, now: int) -> Unit:
-        path, body, expect = text(given, "path"), text(given, "body"), given.get("expect")
-        author = given.get("author") or agent
+    def act(self, agent: str, arguments: Given, now: int) -> Unit:
+        path, body, expect = text(arguments, "path"), text(arguments, "body"), arguments.get("expect")
+        author = arguments.get("author") or agent
         return about(author, WriteVersion, lambda uuid: WriteVersion(path, body, uuid, expect, now))
 
 
@@ -238,8 +238,10 @@ class ProgramGrant(BuiltinCall):
         **{name: Argument("number", "How many more.") for name in UNITS},
     }
 
-    def act(self, agent: str, given: Given, now: int) -> Grant:
-        return Grant(given["agent"], Budget(**{name: given[name] for name in UNITS if given.get(name)}).limits())
+    def act(self, agent: str, arguments: Given, now: int) -> Grant:
+        return Grant(
+            arguments["agent"], Budget(**{name: arguments[name] for name in UNITS if arguments.get(name)}).limits()
+        )
 
     def to_model(self, answer: Served) -> str:
         assert answer.status is not None  # of a grant
@@ -257,8 +259,8 @@ class ProgramKill(BuiltinCall):
         "cascade": Argument("boolean", "End all its descendants too."),
     }
 
-    def act(self, agent: str, given: Given, now: int) -> SignalByAgent:
-        return SignalByAgent(given["agent"], agent, now, text(given, "reason"), bool(given.get("cascade")))
+    def act(self, agent: str, arguments: Given, now: int) -> SignalByAgent:
+        return SignalByAgent(arguments["agent"], agent, now, text(arguments, "reason"), bool(arguments.get("cascade")))
 
     def to_model(self, answer: LifecycleChange) -> str:
         return json.dumps(list(answer.dead))
@@ -413,21 +415,21 @@ def _or_refused(make: Callable[[], Unit]) -> Unit:
         return RefusedCall(error)
 
 
-def _when(given: Given) -> dict[str, Any]:
-    return {name: given.get(name) for name in _WHEN}
+def _when(arguments: Given) -> dict[str, Any]:
+    return {name: arguments.get(name) for name in _WHEN}
 
 
-def _settings(given: Given) -> dict[str, Any]:
-    return {name: given[name] for name in ("model", "system") if given.get(name)}
+def _settings(arguments: Given) -> dict[str, Any]:
+    return {name: arguments[name] for name in ("model", "system") if arguments.get(name)}
 
 
-def _plain(given: Given) -> Given:
+def _plain(arguments: Given) -> Given:
     """The arguments but for the type of a value. Raises `BadInput` for one that is none."""
-    if (wrong := problem_of(birth_form, given)) is not None:
+    if (wrong := problem_of(birth_form, arguments)) is not None:
         raise BadInput(f"A program {wrong}.")
-    return {name: value for name, value in given.items() if name != "output"}
+    return {name: value for name, value in arguments.items() if name != "output"}
 
 
-def _typed(given: Given) -> Mapping[str, Any]:
+def _typed(arguments: Given) -> Mapping[str, Any]:
     """The data of a prompt that asks for a value of a type."""
-    return {"output": given["output"]} if given.get("output") else NO_DATA
+    return {"output": arguments["output"]} if arguments.get("output") else NO_DATA

@@ -79,16 +79,18 @@ class LoadSkillCall(BuiltinCall):
             raise BadInput(f"Skill {skill['name']} has no file {path!r}. {files_of(skill, commands)}")
         done = progress(state.calls, (call.id,), Progress.DONE)
         if (at := event.loaded.get((skill["sha256"], file))) is not None:
-            told = f"{file or 'Skill'} {'of skill ' if file else ''}{skill['name']} is loaded already, as message {at}."
-            messages = messages_of(state.uuid, state.head, now, ((Kind.TOOL_RESULT, told, call.data),))
+            result = (
+                f"{file or 'Skill'} {'of skill ' if file else ''}{skill['name']} is loaded already, as message {at}."
+            )
+            messages = messages_of(state.uuid, state.head, now, ((Kind.TOOL_RESULT, result, call.data),))
             return Step(advance(state, messages, calls=done), LogUnit(state.uuid, messages))
         about = {"name": skill["name"], "sha256": skill["sha256"], **({"file": file} if file else {})}
-        given = {"file": path, "blob": blob, "about": about, "files": files_of(skill, commands)}
-        unit = CallUnit(state.uuid, state.head + 1, replace(call, input=given), now)
+        source = {"file": path, "blob": blob, "about": about, "files": files_of(skill, commands)}
+        unit = CallUnit(state.uuid, state.head + 1, replace(call, input=source), now)
         return Step(advance(state, (unit.message(),), calls=done), unit, call=call.id)
 
-    def act(self, agent: str, given: Given, now: int) -> ReadSkillFile:
-        return ReadSkillFile(given["file"], given["blob"], given["about"], given["files"])
+    def act(self, agent: str, arguments: Given, now: int) -> ReadSkillFile:
+        return ReadSkillFile(arguments["file"], arguments["blob"], arguments["about"], arguments["files"])
 
     def to_model(self, answer: LoadedSkill) -> str:
         return cut(answer.text if "file" in answer.about else instructions_of(answer.text, answer.files))
@@ -102,7 +104,7 @@ CALLS = (LoadSkillCall(),)
 
 def _skill(state: State, name: str) -> Mapping[str, Any]:
     known = loadable(state.view.settings)
-    for one in known:
-        if one["name"] == name:
-            return one
-    raise BadInput(f"There is no skill {name!r}. Skills: {', '.join(one['name'] for one in known) or 'none'}.")
+    for skill in known:
+        if skill["name"] == name:
+            return skill
+    raise BadInput(f"There is no skill {name!r}. Skills: {', '.join(skill['name'] for skill in known) or 'none'}.")

@@ -36,8 +36,8 @@ class RemindCall(BuiltinCall):
         "prompt": Argument("boolean", "Whether it is a prompt. Mail if left out."),
     }
 
-    def act(self, agent: str, given: Given, now: int) -> "Remind":
-        return Remind(agent, given, now)
+    def act(self, agent: str, arguments: Given, now: int) -> "Remind":
+        return Remind(agent, arguments, now)
 
     def to_model(self, answer: Timer) -> str:
         return f"Timer {answer.id}: {answer.when}, as {'a prompt' if answer.fires_as == 'prompt' else 'mail'}."
@@ -50,8 +50,8 @@ class CancelReminderCall(BuiltinCall):
     description = "Cancel one of your timers, by its number."
     arguments: ClassVar = {"timer": Argument("integer", "Its number.", required=True)}
 
-    def act(self, agent: str, given: Given, now: int) -> CancelTimer:
-        return CancelTimer(agent, given["timer"], now)
+    def act(self, agent: str, arguments: Given, now: int) -> CancelTimer:
+        return CancelTimer(agent, arguments["timer"], now)
 
     def to_model(self, answer: None) -> str:
         return "Cancelled."
@@ -68,13 +68,13 @@ class Remind(Unit):
     """
 
     agent: str
-    given: Given
+    arguments: Given
     now: int
 
     concerns_others = True
 
     def write(self, tx: Transaction, locked: LockedRows) -> Timer:
-        given: dict[str, Any] = {key: self.given.get(key) for key in ("at", "after", "every", "zone")}
-        prompt = bool(self.given.get("prompt"))
-        unit = reminder(self.agent, text(self.given, "text"), self.now, prompt=prompt, least=LEAST_APART, **given)
+        when: dict[str, Any] = {key: self.arguments.get(key) for key in ("at", "after", "every", "zone")}
+        prompt = bool(self.arguments.get("prompt"))
+        unit = reminder(self.agent, text(self.arguments, "text"), self.now, prompt=prompt, least=LEAST_APART, **when)
         return unit.write(tx, locked)

@@ -47,10 +47,10 @@ class WaitCall(BuiltinCall):
         "timeout": Argument("number", f"The most seconds to wait; {WAIT_TIMEOUT} when left out, 0 looks once."),
     }
 
-    def check(self, given: Given) -> None:
-        super().check(given)
-        if not 0 <= _timeout(given) <= MOST_SECONDS:
-            raise BadInput(f"wait wants timeout to be 0 to {MOST_SECONDS:,} seconds, got {given['timeout']!r}.")
+    def check(self, arguments: Given) -> None:
+        super().check(arguments)
+        if not 0 <= _timeout(arguments) <= MOST_SECONDS:
+            raise BadInput(f"wait wants timeout to be 0 to {MOST_SECONDS:,} seconds, got {arguments['timeout']!r}.")
 
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
         """Write the ``tool_call``, from which the wait goes on after a crash."""
@@ -60,10 +60,10 @@ class WaitCall(BuiltinCall):
         after = advance(state, (unit.message(),), calls=running)
         return Step(after, unit, (BeginWait(state.request, call.id),), call=call.id)
 
-    def act(self, agent: str, given: Given, now: int) -> Unit:
-        called = tuple(map(storable, given.get("agents") or ()))
-        deadline = now + int(_timeout(given) * 1000)
-        return NameAwaited(agent, called, bool(given.get("children")), deadline)
+    def act(self, agent: str, arguments: Given, now: int) -> Unit:
+        called = tuple(map(storable, arguments.get("agents") or ()))
+        deadline = now + int(_timeout(arguments) * 1000)
+        return NameAwaited(agent, called, bool(arguments.get("children")), deadline)
 
     def to_model(self, answer: Mapping[str, Any]) -> str:
         return self.name
@@ -114,20 +114,22 @@ class NameAwaited(Unit):
 
     def write(self, tx: Transaction, locked: LockedRows) -> Mapping[str, Any]:
         named = self.called or self.children
-        return {"deadline": self.deadline, "agents": [[*one] for one in self._awaited(tx)] if named else None}
+        return {"deadline": self.deadline, "agents": [[*awaited] for awaited in self._awaited(tx)] if named else None}
 
     def _awaited(self, tx: Transaction) -> Sequence[Awaited]:
         """The agents that are waited for, each once."""
-        found = [await_one(tx, one) for one in dict.fromkeys(self.called)]
+        records = [await_one(tx, name) for name in dict.fromkeys(self.called)]
         if self.children:
             ended = {sender for sender, kind in mailbox.unread_kinds(tx, self.agent) if kind == EXIT}
             known = registry.children(tx, self.agent)
-            found += [
-                Awaited(registry.shown_name(tx, one), one.uuid) for one in known if one.living or one.uuid in ended
+            records += [
+                Awaited(registry.shown_name(tx, record), record.uuid)
+                for record in known
+                if record.living or record.uuid in ended
             ]
-        if self.agent in {one.uuid for one in found}:
+        if self.agent in {record.uuid for record in records}:
             raise BadInput("That is you: you would wait for the end of your own turn. Wait for others.")
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(records))
 
 
 def await_one(tx: Transaction, called: str) -> Awaited:
@@ -138,6 +140,6 @@ def await_one(tx: Transaction, called: str) -> Awaited:
         return Awaited(called, None)
 
 
-def _timeout(given: Given) -> float:
-    seconds: float | None = given.get("timeout")
+def _timeout(arguments: Given) -> float:
+    seconds: float | None = arguments.get("timeout")
     return WAIT_TIMEOUT if seconds is None else seconds

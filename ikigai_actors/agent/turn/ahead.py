@@ -75,5 +75,5 @@ def _only_begins(step: Step) -> bool:
     unit = step.unit
     if not isinstance(unit, LogUnit) or unit != LogUnit(unit.agent, unit.messages, rules=unit.rules):
         return False
-    begins = all(one.kind == Kind.TOOL_CALL for one in unit.messages)
-    return bool(unit.messages) and begins and all(isinstance(one, RunTool) for one in step.effects)
+    begins = all(message.kind == Kind.TOOL_CALL for message in unit.messages)
+    return bool(unit.messages) and begins and all(isinstance(effect, RunTool) for effect in step.effects)

@@ -282,7 +282,7 @@ def recover(messages: Iterable[Message]) -> Calls:
                 if message.data.get("by_pattern"):
                     calls = marked_by_pattern(calls, {message.data.get("tool_use_id")})
                 if message.data.get(STARTED_ELSEWHERE):
-                    calls = tuple(replace(one, elsewhere=one.progress is Progress.RUNNING) for one in calls)
+                    calls = tuple(replace(call, elsewhere=call.progress is Progress.RUNNING) for call in calls)
             case Kind.TOOL_RESULT:
                 calls = progress(calls, (message.data.get("tool_use_id"),), Progress.DONE)
     return calls
@@ -596,8 +596,8 @@ def builtin_calls(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
 
 def next_builtin_call(calls: Calls, tools: Mapping[str, ToolTraits]) -> Call | None:
     """Return the first built-in call that may be carried out. A call that ends the turn with a value comes last."""
-    found = builtin_calls(calls, tools)
-    return next((call for call in found if call.name != GIVE_RESULT), found[0] if found else None)
+    ready = builtin_calls(calls, tools)
+    return next((call for call in ready if call.name != GIVE_RESULT), ready[0] if ready else None)
 
 
 def settle_cut_off(calls: Calls, tools: Mapping[str, ToolTraits]) -> tuple[Calls, Calls]:

@@ -225,15 +225,15 @@ def may_squeeze(state: State, event: on.ReplyFailed) -> bool:
 def squeeze_refused(state: State, event: on.ReplyFailed, now: int, can_recall: bool) -> Step:
     """Shorten a request that was refused. The cost of a reply that was cut is recorded."""
     retry: PendingMessage = (Kind.RETRY, storable(str(event.error)), spent_data(event.spent))
-    told = () if event.spent is None else (retry,)
+    retries = () if event.spent is None else (retry,)
     if event.elision is not None and (can_recall or event.plan is None):
-        messages = messages_of(state.uuid, state.head, now, (*told, _references(event.elision, REFUSED)))
+        messages = messages_of(state.uuid, state.head, now, (*retries, _references(event.elision, REFUSED)))
         request = state.request + 1
         after = advance(state, messages, request=request, squeezed=state.squeezed + 1, left_at=0, hold=None)
         return Step(after, LogUnit(state.uuid, messages, asks=True), (RequestModel(request),))
     assert event.plan is not None  # as it was asked
     step = begin_automatic(state, Compaction(event.plan, "", None, Phase.RUNNING_TOOLS, REFUSED, must=True))
-    messages = messages_of(state.uuid, state.head, now, told)
+    messages = messages_of(state.uuid, state.head, now, retries)
     return replace(step, state=advance(step.state, messages), unit=replace(holding(state), messages=messages))
 
 
@@ -255,10 +255,10 @@ def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
         )
     length = tokens_in(text, plan.tokens_per_byte)
     if length > LONGEST_PART * plan.replaced:
-        told = (
+        complaint = (
             f"The summary would be about as long as the messages that it replaces ({length} of {plan.replaced} tokens)."
         )
-        return fail_compaction(state, ProviderError(f"{told} {_left(compaction)}"), now)
+        return fail_compaction(state, ProviderError(f"{complaint} {_left(compaction)}"), now)
     spent = Spent(reply.usage, reply.model) if reply.usage is not None else None
     data = {
         **_cut_of(plan),
@@ -286,11 +286,11 @@ def fail_compaction(state: State, error: IkigaiError, now: int, first: tuple[Mes
         plan = compaction.plan
         sizes = _sizes_of(plan, tokens_in(plan.digest, plan.tokens_per_byte))
         return _write(state, plan.digest, {**_cut_of(plan), "how": "digest", "by": compaction.by, **sizes}, now, first)
-    told = answers_of_compaction(state, error)
+    effects = answers_of_compaction(state, error)
     after = replace(state_behind(state), left_at=compaction.tokens or state.left_at)
     if not isinstance(state.hold, Held):
-        return Step(after, effects=told)
-    return Step(replace(after, hold=None), LogUnit(state.uuid, ()), told)  # settles what was held for it
+        return Step(after, effects=effects)
+    return Step(replace(after, hold=None), LogUnit(state.uuid, ()), effects)  # settles what was held for it
 
 
 def _left(compaction: Compaction) -> str:
@@ -367,14 +367,14 @@ def objection_to(reply: Reply, attempts: int) -> tuple[str, str]:
 
 
 def said_again(
-    state: State, event: on.SummaryReplied, talk: tuple[PendingMessage, ...], told: str, now: int
+    state: State, event: on.SummaryReplied, talk: tuple[PendingMessage, ...], text: str, now: int
 ) -> tuple[PendingMessage, ...]:
     """Return the talk about a text, extended by the model's unusable answer and the objection to it."""
     data = reply_message_data(event.reply, event.model)
     calls = calls_in(new_message(state.uuid, state.head + 1, Kind.ASSISTANT.value, event.reply.text, data, now))
     denied = ((Kind.TOOL_RESULT, _DENIED, {"tool_use_id": call.id, "is_error": True}) for call in calls)
     answered: tuple[PendingMessage, ...] = (Kind.ASSISTANT, event.reply.text, data), *denied
-    return (*talk, *answered, *(() if calls else ((Kind.USER, told, NO_DATA),)))
+    return (*talk, *answered, *(() if calls else ((Kind.USER, text, NO_DATA),)))
 
 
 def holding(state: State) -> LogUnit:
@@ -386,23 +386,23 @@ def _write(state: State, text: str, data: dict[str, object], now: int, first: tu
     compaction = state.compaction
     assert compaction is not None  # in this phase
     messages = (*first, *messages_of(state.uuid, state.head + len(first), now, ((Kind.SUMMARY, text, data),)))
-    told: dict[str, Any] = {
+    data_of_summary: dict[str, Any] = {
         "position": messages[-1].id,
         **{name: data.get(name) for name in ("before", "after", "usage")},
     }
     if compaction.written is not None:
-        usage = _sum(compaction.written["usage"], told["usage"])
-        told = {**told, "before": compaction.written["before"], "usage": usage}
+        usage = _sum(compaction.written["usage"], data_of_summary["usage"])
+        data_of_summary = {**data_of_summary, "before": compaction.written["before"], "usage": usage}
     unit = LogUnit(state.uuid, messages)
     if compaction.plan.is_part and compaction.by in (PERSON, MODEL):
         request = state.request + 1
-        going = replace(compaction, written=told)
+        going = replace(compaction, written=data_of_summary)
         after = advance(state, messages, request=request, compaction=going, hold=None, left_at=0)
         return Step(after, unit, (PlanPart(request),), compaction.caller)
     return Step(
         advance(state_behind(state), messages, hold=None, left_at=0),
         unit,
-        answers_of_compaction(state, told),
+        answers_of_compaction(state, data_of_summary),
         compaction.caller,
     )
 
@@ -410,8 +410,8 @@ def _write(state: State, text: str, data: dict[str, object], now: int, first: tu
 def _cut_of(plan: SummaryPlan) -> dict[str, object]:
     """The place where a summary cuts the history, as its message has it."""
     words = {"words": [*plan.words]} if plan.words else {}
-    found = {FOUND_NAMES: [*plan.found]} if plan.found else {}
-    further = {**words, **found, **data_of_kept(plan.skills)}
+    found_names = {FOUND_NAMES: [*plan.found_tools]} if plan.found_tools else {}
+    further = {**words, **found_names, **data_of_kept(plan.skills)}
     return {"keep_from": plan.keep_from, "prompt": plan.prompt, "saw": plan.upto, **further}
 
 
@@ -421,8 +421,8 @@ def _sizes_of(plan: SummaryPlan, length: int) -> dict[str, object]:
     return {**sizes, "tokens_per_byte": plan.tokens_per_byte}
 
 
-def _sum(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def _sum(usage: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """The tokens of two requests, as `spent_data` has them; of one where nobody counted the other."""
-    if one is None or other is None:
-        return one if other is None else other
-    return {kind: one.get(kind, 0) + other.get(kind, 0) for kind in {**one, **other}}
+    if usage is None or other is None:
+        return usage if other is None else other
+    return {kind: usage.get(kind, 0) + other.get(kind, 0) for kind in {**usage, **other}}

@@ -63,7 +63,7 @@ def text_to_model(message: Message, elide: int) -> str:
     if message.kind == Kind.USER or message.kind == Kind.ASSISTANT:
         return message.content  # nothing stands beside it, and it is never shown by reference
     if beside := [*skills_beside(message), *words_beside(message)]:
-        return "\n".join((message.content, *(one["text"] for one in beside)))
+        return "\n".join((message.content, *(passage["text"] for passage in beside)))
     if is_elided(message, elide):
         return reference(message)
     changed = message.data.get(CHANGED_BY)

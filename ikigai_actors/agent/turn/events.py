@@ -676,7 +676,7 @@ class Continue:
     """
     recorded: Mapping[str, RecordedResult] = field(default_factory=dict)
     """The recorded results of the calls, by id, for an agent that runs no tools. The actor looks them up in the log."""
-    found: Sequence[str] = ()
+    found_tools: Sequence[str] = ()
     """The tools that the model has found already, if a call is to find more."""
     hooks: DueHooks = NO_HOOKS
     """The hooks that must be asked about these calls."""

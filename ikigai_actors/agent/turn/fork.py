@@ -41,7 +41,7 @@ class Childbed(NamedTuple):
     restart: str
     own: Sequence[PendingMessage]
     """The child's first messages, after its ``fork`` message."""
-    told: Sequence[PendingMessage] = ()
+    notices: Sequence[PendingMessage] = ()
     """The parent's messages that follow its ``fork`` message."""
     opens: bool = False
     """Whether the child's last message opens a turn."""
@@ -85,26 +85,26 @@ def fork_by_command(state: State, event: on.Fork, now: int, tools: Mapping[str, 
             kind = kind_named(state.view.settings, event.kind)
             budget, restart = budget_of_kind(kind, budget), restart_of_kind(kind, restart)
             begins = [
-                messages_of_kind(kind, state.view.settings, tools, one.prompt, event.data, settings)
-                for one in event.children
+                messages_of_kind(kind, state.view.settings, tools, child.prompt, event.data, settings)
+                for child in event.children
             ]
         else:
-            begins = [_begin(settings, one.prompt, event.data) for one in event.children]
+            begins = [_begin(settings, child.prompt, event.data) for child in event.children]
     except BadInput as error:
         return Step(state, effects=(Answer(event.caller, error),))
     beds = [
         Childbed(
-            one.uuid,
-            one.name,
+            child.uuid,
+            child.name,
             restart,
             begin,
-            opens=one.prompt is not None,
+            opens=child.prompt is not None,
             on_orphan=event.on_orphan,
             at=at,
             budget=budget,
             labels=labels,
         )
-        for one, begin in zip(event.children, begins, strict=True)
+        for child, begin in zip(event.children, begins, strict=True)
     ]
     step = give_birth(state, beds, now, event.blobs)
     return replace(step, effects=(*step.effects, Answer(event.caller, event.child)), caller=event.caller)
@@ -121,25 +121,27 @@ def fork_trials(state: State, event: on.ForkTrials, now: int) -> Step:
         text = f"The log of agent {state.called} has gone on to {state.head}, and {event.head} was expected."
         return Step(state, effects=(Answer(event.caller, StoreConflict(text)),))
     beds = []
-    for one in event.trials:
-        if (wrong := _wrong_with(one)) is not None:
-            return Step(state, effects=(Answer(event.caller, BadInput(f"Trial {one.uuid} cannot be born: {wrong}.")),))
-        own: list[PendingMessage] = [(Kind.CONFIGURE, "", dict(one.settings))] if one.settings else []
-        own += ((Kind[kind.upper()], content, data) for kind, content, data in one.begin)
-        own += [(Kind.USER, one.prompt, one.data)] if one.prompt is not None else []
-        own += [word.again() for word in words_in(one.settings) if word.turn == 1 and not word.after]
+    for trial in event.trials:
+        if (wrong := _wrong_with(trial)) is not None:
+            return Step(
+                state, effects=(Answer(event.caller, BadInput(f"Trial {trial.uuid} cannot be born: {wrong}.")),)
+            )
+        own: list[PendingMessage] = [(Kind.CONFIGURE, "", dict(trial.settings))] if trial.settings else []
+        own += ((Kind[kind.upper()], content, data) for kind, content, data in trial.begin)
+        own += [(Kind.USER, trial.prompt, trial.data)] if trial.prompt is not None else []
+        own += [word.again() for word in words_in(trial.settings) if word.turn == 1 and not word.after]
         beds.append(
             Childbed(
-                one.uuid,
+                trial.uuid,
                 None,
                 "temporary",
                 own,
-                opens=one.prompt is not None,
-                go=one.go,
-                output=one.data.get("output") if one.go else None,
-                at=one.at,
-                of=one.of,
-                facts=one.facts,
+                opens=trial.prompt is not None,
+                go=trial.go,
+                output=trial.data.get("output") if trial.go else None,
+                at=trial.at,
+                of=trial.of,
+                facts=trial.facts,
             )
         )
     step = give_birth(state, beds, now, before=((Kind.NOTE, "", dict(event.note)),) if event.note else ())
@@ -193,7 +195,7 @@ def give_birth(
     for bed in beds:
         head = state.head + len(mine)
         births.append(_birth(state, head, bed, now))
-        mine += (_told("child", bed.child, head, bed, {"of": bed.of}), *bed.told)
+        mine += (_told("child", bed.child, head, bed, {"of": bed.of}), *bed.notices)
     messages = messages_of(state.uuid, state.head, now, tuple(mine))
     unit = LogUnit(state.uuid, messages, births=tuple(births), blobs=blobs, inherited=inherited)
     return Step(advance(state, messages), unit, tuple(map(Spawn, births)))
@@ -205,7 +207,7 @@ def as_written(step: Step, unit: LogUnit) -> Step:
     Their details were completed within the transaction.
     """
     written = {birth.uuid: birth for birth in unit.births}
-    effects = (Spawn(written[one.birth.uuid]) if isinstance(one, Spawn) else one for one in step.effects)
+    effects = (Spawn(written[effect.birth.uuid]) if isinstance(effect, Spawn) else effect for effect in step.effects)
     after = step.state if unit.rule is None or unit.rules is None else replace(step.state, rules=unit.rules)
     return replace(step, state=after, unit=unit, effects=tuple(effects))
 
@@ -226,8 +228,8 @@ def _birth(maker: State, head: int, bed: Childbed, now: int) -> Birth:
     """A child, born when the log of its maker ends here. Its own log begins with its messages."""
     parent = maker.uuid
     fork = head if bed.at is None else bed.at
-    told = _told("parent", bed.of or parent, head, bed, {"by": parent})
-    messages = messages_of(bed.child, fork, now, (told, *bed.own))
+    note = _told("parent", bed.of or parent, head, bed, {"by": parent})
+    messages = messages_of(bed.child, fork, now, (note, *bed.own))
     return Birth(
         uuid=bed.child,
         name=bed.name,
@@ -249,4 +251,4 @@ def _birth(maker: State, head: int, bed: Childbed, now: int) -> Birth:
 
 def _opener(messages: Sequence[Message]) -> Message:
     """The message that opens the turn of a child; recorded words may come after it."""
-    return next(one for one in reversed(messages) if one.kind != Kind.STEER)
+    return next(message for message in reversed(messages) if message.kind != Kind.STEER)

@@ -111,7 +111,7 @@ def found_in(log: Findings, head: int, new: Iterable[Message] = ()) -> FoundTool
 def named_in(data: Mapping[str, Any]) -> list[str]:
     """Return the names in the data of a message. Values that are no names, in an edited database, are left out."""
     named = data.get(FOUND_NAMES)
-    return [one for one in named if isinstance(one, str)] if isinstance(named, list) else []
+    return [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
 
 
 def mates_of(name: str) -> tuple[str, ...]:

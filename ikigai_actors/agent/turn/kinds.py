@@ -40,8 +40,8 @@ def kinds_catalogue(settings: Mapping[str, Any]) -> str:
     """
     if not has_tool(settings, FORK):
         return ""
-    told = (f"{one['name']}: {one['description']}" for one in kinds_in(settings))
-    lines = [f"- {in_catalogue(line, 'kinds')}" for line in told]
+    entries = (f"{kind['name']}: {kind['description']}" for kind in kinds_in(settings))
+    lines = [f"- {in_catalogue(line, 'kinds')}" for line in entries]
     return "\n".join(["<kinds>", _GUIDE, *lines, "</kinds>"]) if lines else ""
 
 
@@ -101,22 +101,22 @@ def messages_of_kind(
     return fresh if prompt is None else [*fresh, (Kind.USER, prompt, data)]
 
 
-def budget_of_kind(kind: PinnedKind, given: Budget | None) -> Budget | None:
+def budget_of_kind(kind: PinnedKind, budget: Budget | None) -> Budget | None:
     """Return the budget of a child: its kind's, combined with the requested one."""
-    return tighter(parse_budget(kind["budget"]), given) if "budget" in kind else given
+    return tighter(parse_budget(kind["budget"]), budget) if "budget" in kind else budget
 
 
-def restart_of_kind(kind: PinnedKind, given: str) -> str:
+def restart_of_kind(kind: PinnedKind, restart: str) -> str:
     """Return the restart type of a child: the requested one; if that is the default, the kind's."""
-    return str(kind.get("restart", given)) if given == RestartType.TRANSIENT else given
+    return str(kind.get("restart", restart)) if restart == RestartType.TRANSIENT else restart
 
 
 def _with_kind(kind: PinnedKind, data: Mapping[str, Any]) -> dict[str, Any]:
     """The data of the first prompt, with the texts of the kind's skills, and the type of value that it asks for."""
     typed = {"output": kind["output"]} if "output" in kind and "output" not in data else {}
     asked = list(data.get(SKILLS, ()))
-    names = [one["name"] for one in asked]
-    texts = [one for one in kind.get("skills", ()) if one["name"] not in names] + asked
+    names = [entry["name"] for entry in asked]
+    texts = [skill for skill in kind.get("skills", ()) if skill["name"] not in names] + asked
     return {**data, **typed, **({SKILLS: texts} if texts else {})}
 
 

@@ -206,7 +206,7 @@ def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
     if isinstance(event, on.Continue) and (effects := state.view.settings.get("effects")) is not None:
         event = replace(event, recorded=from_record(effects, log.messages, state.calls))
     if isinstance(event, on.Continue) and any(call.name == FIND_TOOLS for call in state.calls):
-        event = replace(event, found=found_in(log, state.head).all)
+        event = replace(event, found_tools=found_in(log, state.head).all)
     if isinstance(event, on.Continue) and any(call.name == LOAD_SKILL for call in state.calls):
         event = replace(event, loaded=loaded_in(log, state.head))
     if isinstance(event, on.Fork) and SKILLS in event.data:
@@ -234,9 +234,9 @@ def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
         case on.Prompt():
             return _prompt_after(state, event, log)
         case on.LookAtMail() if state.notice:
-            told = next(log.between(state.notice - 1, state.notice)).data
-            return on.LookAtMail(told if told.keys() >= {"unread", "last"} else None)
-        case on.Continue() if state.focus is not None and all(one.progress is Progress.DONE for one in state.calls):
+            news = next(log.between(state.notice - 1, state.notice)).data
+            return on.LookAtMail(news if news.keys() >= {"unread", "last"} else None)
+        case on.Continue() if state.focus is not None and all(call.progress is Progress.DONE for call in state.calls):
             return replace(event, plan=plan_of(log, state.head, state.turn))
         case on.Continue() if any(call.name in (GIVE_RESULT, FORK) for call in state.calls):
             reply = state.calls[0].reply
@@ -534,24 +534,24 @@ def _prompt(state: State, event: on.Prompt, now: int) -> Step:
         unit = replace(unit, labels=after.turn_labels)
     if state.turn:
         unit = replace(unit, asked=(state.asked,) if state.asked else (), cancels=True)
-    told: tuple[Effect, ...] = (*(answers_of_cut_off(state) if state.turn else ()), *_stored(event))
+    effects: tuple[Effect, ...] = (*(answers_of_cut_off(state) if state.turn else ()), *_stored(event))
     if event.interrupted:
-        return _end_at_once(after, unit, told, event, now)
-    return Step(after, unit, (*told, RequestModel(request)), event.caller)
+        return _end_at_once(after, unit, effects, event, now)
+    return Step(after, unit, (*effects, RequestModel(request)), event.caller)
 
 
-def _end_at_once(state: State, unit: LogUnit, told: tuple[Effect, ...], event: on.Prompt, now: int) -> Step:
+def _end_at_once(state: State, unit: LogUnit, effects: tuple[Effect, ...], event: on.Prompt, now: int) -> Step:
     """End the turn that a unit opens, in the same unit, before anything was asked of a model."""
     ended = end_turn(state, now, _interrupted(state), INTERRUPTION)
     assert isinstance(ended.unit, LogUnit)
     asked = (*unit.asked, *ended.unit.asked)
     unit = replace(unit, messages=(*unit.messages, *ended.unit.messages), turn=0, asks=False, asked=asked)
-    return Step(ended.state, unit, (*told, *ended.effects), event.caller)
+    return Step(ended.state, unit, (*effects, *ended.effects), event.caller)
 
 
-def _labels_of_turn(state: State, given: Mapping[str, str]) -> str:
+def _labels_of_turn(state: State, labels: Mapping[str, str]) -> str:
     """The `State.turn_labels` that a prompt with these labels gives its turn."""
-    return joined(state.own_labels, given) if given else ""
+    return joined(state.own_labels, labels) if labels else ""
 
 
 def _goes_on(state: State) -> bool:
@@ -567,29 +567,29 @@ def _take_words(state: State, event: on.TakeWords, now: int, words: bool) -> Ste
         return end_calls(state, now, event.at_once)
     if state.phase is not Phase.WAITING_FOR_MODEL:
         return Step(state)
-    told = "The request was cut off, since there is a word for the agent."
-    cut = _cut_off(event.partial if words else "", event.spent, Kind.RETRY, told)
+    reason = "The request was cut off, since there is a word for the agent."
+    cut = _cut_off(event.partial if words else "", event.spent, Kind.RETRY, reason)
     messages = messages_of(state.uuid, state.head, now, (cut,) if event.asked else ())
     request = state.request + 1
     after = advance(state, messages, request=request, retries=0, service_waits=0, hold=None)
     return Step(after, LogUnit(state.uuid, messages, asks=True), (RequestModel(request),))
 
 
-def _cut_off(partial: str, spent: Spent | None, kind: Kind, told: str = "") -> PendingMessage:
+def _cut_off(partial: str, spent: Spent | None, kind: Kind, reason: str = "") -> PendingMessage:
     """The message for a request that was cut off: the received text, as a reply, else one of this kind."""
     if not partial:
-        return kind, told, spent_data(spent)
+        return kind, reason, spent_data(spent)
     reply = Reply(storable(partial), stop_reason="interrupted")
     return Kind.ASSISTANT, reply.text, {**reply_message_data(reply, ""), **spent_data(spent)}
 
 
-def _reply(state: State, event: on.ReplyReceived, now: int, told: bool) -> Step:
-    """A reply without calls ends the turn, unless the model is to be ``told`` words; one with calls opens the tools."""
+def _reply(state: State, event: on.ReplyReceived, now: int, has_words: bool) -> Step:
+    """A reply without calls ends the turn, unless words wait (``has_words``); one with calls opens the tools."""
     reply = event.reply
     draft: PendingMessage = (Kind.ASSISTANT, reply.text, reply_message_data(reply, event.model))
     if not reply.tool_calls and state.output is not None:
-        return take_reply(state, reply, draft, now, told)
-    if not reply.tool_calls and told:
+        return take_reply(state, reply, draft, now, has_words)
+    if not reply.tool_calls and has_words:
         return go_on_behind(replace(state, squeezed=0), now, draft)
     if not reply.tool_calls and event.hooks:
         return ask_about_reply(state, draft, event.hooks, now)
@@ -612,15 +612,15 @@ def _failed(state: State, event: on.ReplyFailed, now: int) -> Step:
     missing = {"missing": True} if isinstance(error, ProviderMissing) else NO_DATA
     data = {**({"partial": error.partial} if error.partial else NO_DATA), **missing, **spent_data(event.spent)}
     kept = NO_DATA if state.kept is None or not error.is_kept else kept_data(state.kept)
-    told = storable(str(error))
+    failure = storable(str(error))
     if seconds is not None:
-        return await_service(state, event.service, seconds, now, (Kind.RETRY, told, {**data, **kept}))
+        return await_service(state, event.service, seconds, now, (Kind.RETRY, failure, {**data, **kept}))
     most = 0 if state.service_waits else state.view.settings.get("stream_retries", STREAM_RETRIES)
     again = error.broke_off and state.retries < most
     if not again and not (error.unavailable and event.next):
-        return end_turn(state, now, error, (Kind.ERROR, told, data))
+        return end_turn(state, now, error, (Kind.ERROR, failure, data))
     data = {**data, **kept} if again else {**data, "next": event.next}
-    messages = messages_of(state.uuid, state.head, now, ((Kind.RETRY, told, data),))
+    messages = messages_of(state.uuid, state.head, now, ((Kind.RETRY, failure, data),))
     request = state.request + 1
     retries, passed = (state.retries + 1, state.passed) if again else (0, state.passed + 1)
     anew = {"retries": retries, "service_waits": 0, "passed": passed, "hold": None}
@@ -632,22 +632,22 @@ def _interrupt(state: State, event: on.Interrupt, now: int) -> Step:
     """End the turn. The text that was received stays, as a reply with stop reason ``interrupted``."""
     aside = state.phase in BESIDE_STEPS
     meant = (bool(state.turn) or aside) and event.turn in (0, state.turn)
-    told: tuple[Effect, ...] = (Answer(event.caller, meant),)
+    effects: tuple[Effect, ...] = (Answer(event.caller, meant),)
     if not meant:
-        return Step(state, effects=told)
+        return Step(state, effects=effects)
     if aside:
         what = "summary" if state.phase is Phase.COMPACTING else "merge"
         cut_off = TurnInterrupted(
             f"The {what} of agent {state.called} was interrupted; nothing was changed.", state.uuid
         )
-        told = (*compaction.answers_of_compaction(state, cut_off), *told)
+        effects = (*compaction.answers_of_compaction(state, cut_off), *effects)
         state, event = compaction.state_behind(state), replace(event, partial="")  # what was received is no reply
     if not state.turn and isinstance(state.hold, Held):
-        return Step(replace(state, hold=None), LogUnit(state.uuid, ()), told, event.caller)
+        return Step(replace(state, hold=None), LogUnit(state.uuid, ()), effects, event.caller)
     if not state.turn:
-        return Step(state, effects=told)
+        return Step(state, effects=effects)
     ended = end_turn(state, now, _interrupted(state), _cut_off(event.partial, event.spent, Kind.INTERRUPTED))
-    return replace(ended, effects=(*ended.effects, *told), caller=event.caller)
+    return replace(ended, effects=(*ended.effects, *effects), caller=event.caller)
 
 
 def _interrupted(state: State) -> TurnInterrupted:
@@ -668,18 +668,18 @@ def _resume(state: State, event: on.Resume, now: int, tools: Mapping[str, ToolTr
     calls, lost = settle_cut_off(state.calls, tools)
     questions = (AskApproval(state.request, call.id) for call in asking(calls))
     waiting = (BeginWait(state.request, call.id) for call in waits(calls))
-    told: tuple[Effect, ...] = (Answer(event.caller, True), *questions, *waiting)
+    effects: tuple[Effect, ...] = (Answer(event.caller, True), *questions, *waiting)
     going_on = replace(state, phase=Phase.RUNNING_TOOLS, calls=calls)
     if not calls and state.ending is None:
         asked = request_model(state)
-        step = replace(asked, effects=(*told, *asked.effects), caller=event.caller)
+        step = replace(asked, effects=(*effects, *asked.effects), caller=event.caller)
     elif lost:
-        step = replace(lose(going_on, lost, now), effects=told, caller=event.caller)
+        step = replace(lose(going_on, lost, now), effects=effects, caller=event.caller)
     elif event.by is on.Resumption.SUPERVISOR:
-        return Step(going_on, effects=told)
+        return Step(going_on, effects=effects)
     else:
         rests = at_rest(calls) and bool(asking(calls) or waits(calls))
-        step = Step(going_on, LogUnit(state.uuid, (), rests=rests), told, event.caller)
+        step = Step(going_on, LogUnit(state.uuid, (), rests=rests), effects, event.caller)
     if event.by is on.Resumption.SUPERVISOR or not isinstance(step.unit, LogUnit):
         return step
     return replace(step, unit=replace(step.unit, resumed_at=state.head))

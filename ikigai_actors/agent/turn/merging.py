@@ -92,11 +92,11 @@ def begin_merge(
 
 def refuse_merge(state: State, caller: on.Caller) -> Step:
     """Refuse a merge while a turn waits for a budget, since a summary would need more of it."""
-    told = (
+    text = (
         f"A turn of agent {state.called} waits for a budget, so nothing can be merged into it; nothing was changed. "
         "Grant more (/budget +AMOUNT, or grant()), or end the turn free of charge (INT, Ctrl-C), and merge then."
     )
-    return Step(state, effects=(Answer(caller, BudgetExceeded(told, state.uuid)),))
+    return Step(state, effects=(Answer(caller, BudgetExceeded(text, state.uuid)),))
 
 
 def take_child(state: State, event: on.ChildRead, now: int) -> Step:
@@ -129,8 +129,8 @@ def take_report(state: State, event: on.SummaryReplied, now: int) -> Step:
         after = replace(state, request=request, merging=going, hold=None)
         return Step(after, holding(state), (Summarise(request),), merging.caller)
     if wrong:
-        told = f"The model gave no summary of {merging.child}: its answer was {wrong}. Nothing was changed."
-        return fail_merge(state, ProviderError(told), now)
+        complaint = f"The model gave no summary of {merging.child}: its answer was {wrong}. Nothing was changed."
+        return fail_merge(state, ProviderError(complaint), now)
     text = storable(reply.text.strip())
     spent = _with_earlier(merging, None if reply.usage is None else Spent(reply.usage, reply.model))
     next_part = behind_part(merging.part, text) if merging.part is not None else text
@@ -177,8 +177,8 @@ def fail_merge(state: State, error: IkigaiError, now: int) -> Step:
         after = replace(after, hold=None)
     if merging.call is not None:
         return refuse(after, merging.call.id, str(error), now)
-    told = (Answer(merging.caller, error),)
-    return Step(after, LogUnit(state.uuid, ()) if held else None, told)
+    effects = (Answer(merging.caller, error),)
+    return Step(after, LogUnit(state.uuid, ()) if held else None, effects)
 
 
 def text_of(source: MergeSource, how: str, positions: Sequence[int]) -> str:
@@ -194,8 +194,8 @@ def text_of(source: MergeSource, how: str, positions: Sequence[int]) -> str:
         raise TurnOpen(f"A turn of agent {source.called} is open: merge it when that is over.", source.agent)
     news = [message for message in source.messages if message.id > source.since and _quotation(message)]
     if source.merged and not news:
-        told = f"Agent {source.called} was merged at message {source.merged}, and has said nothing since."
-        raise AlreadyMerged(told, source.agent)
+        refusal = f"Agent {source.called} was merged at message {source.merged}, and has said nothing since."
+        raise AlreadyMerged(refusal, source.agent)
     match how:
         case "pick":
             return _picked(source, positions)
@@ -203,8 +203,8 @@ def text_of(source: MergeSource, how: str, positions: Sequence[int]) -> str:
             return ""
         case "result" if text := source.result.strip() or _latest_answer(news):
             return text
-    told = f"Agent {source.called} has given no {'answer' if how == RESULT else 'word'} since it was forked."
-    raise NothingToMerge(f"{told} Nothing was changed.", source.agent)
+    refusal = f"Agent {source.called} has given no {'answer' if how == RESULT else 'word'} since it was forked."
+    raise NothingToMerge(f"{refusal} Nothing was changed.", source.agent)
 
 
 def asked_agent(state: State, view: View) -> State:
@@ -237,7 +237,7 @@ def talk_behind(state: State) -> tuple[Message, ...]:
 def report_instruction(source: MergeSource, part: ReadPart | None = None) -> str:
     """Return the prompt that asks for a summary of an agent's work, or of a part of it."""
     shown = source.messages if part is None else part.messages
-    first = next((one for one in shown if one.id > source.since and one.kind == Kind.USER), None)
+    first = next((message for message in shown if message.id > source.since and message.kind == Kind.USER), None)
     begins = " ".join(first.content.split())[:80] if first is not None else ""
     lines = [_INSTRUCTION.format(since=f" since the prompt that begins with “{begins}”" if begins else "")]
     if part is not None and part.notes:
@@ -259,31 +259,31 @@ def _write(state: State, text: str, further: dict[str, Any], now: int) -> Step:
         "since": source.since,
         "how": merging.how,
         **({"positions": list(merging.positions)} if merging.positions else {}),
-        **({"documents": [one.as_data() for one in source.documents]} if source.documents else {}),
+        **({"documents": [document.as_data() for document in source.documents]} if source.documents else {}),
         **further,
     }
-    told = {
+    facts = {
         "position": state.head + (1 if merging.call is None else 2),
         "head": source.head,
         "text": text,
-        "documents": [one.as_data() for one in source.documents],
+        "documents": [document.as_data() for document in source.documents],
         "usage": further.get("usage"),
     }
     drafts: list[PendingMessage] = [(Kind.MERGE, text, data)]
     if merging.call is not None:
-        result = json.dumps(told) if merging.for_code else f"Merged: what {source.called} has said follows."
+        result = json.dumps(facts) if merging.for_code else f"Merged: what {source.called} has said follows."
         drafts.insert(0, (Kind.TOOL_RESULT, result, merging.call.data))
     messages = messages_of(state.uuid, state.head, now, tuple(drafts))
     calls = state.calls if merging.call is None else progress(state.calls, (merging.call.id,), Progress.DONE)
     after = advance(state_behind(state), messages, hold=None, calls=calls)
     entry = MergeEntry(source.agent, source.head, messages[-1].id, now)
     asks = merging.call is not None and asks_next(after)
-    effects = (Answer(merging.caller, told),) if merging.call is None else ()
+    effects = (Answer(merging.caller, facts),) if merging.call is None else ()
     return Step(after, LogUnit(state.uuid, messages, merged=entry, asks=asks), effects, merging.caller)
 
 
 def _latest_answer(news: Sequence[Message]) -> str:
-    answers = (one.content for one in reversed(news) if one.kind in (Kind.ASSISTANT, Kind.OUTPUT))
+    answers = (message.content for message in reversed(news) if message.kind in (Kind.ASSISTANT, Kind.OUTPUT))
     return next((text for text in answers if text.strip()), "")
 
 
@@ -293,7 +293,7 @@ def _picked(source: MergeSource, positions: Sequence[int]) -> str:
     for position in positions:
         text = _quotation(own[position]) if position in own else ""
         if not text:
-            can = [one.id for one in source.messages if _quotation(one)]
+            can = [message.id for message in source.messages if _quotation(message)]
             known = f"{', '.join(map(str, can[:20]))}{' …' if len(can) > 20 else ''}" if can else "none"
             raise BadInput(
                 f"Message {position} of agent {source.called} cannot be picked: it is none of those that it alone has, "

@@ -98,10 +98,10 @@ def _joined(notes: str, digest: str) -> str:
 
 def _digest(messages: Sequence[Message]) -> str:
     """The prompts, and the latest answer."""
-    answers = (one for one in reversed(messages) if one.kind == Kind.ASSISTANT and one.content.strip())
+    answers = (message for message in reversed(messages) if message.kind == Kind.ASSISTANT and message.content.strip())
     latest = next(answers, None)
     lines = [f"The latest answer, at {latest.id}: {latest.content[:DIGESTED]}"] if latest is not None else []
-    for one in reversed(messages):
-        if one.kind == Kind.USER and sum(map(len, lines)) < _MOST_DIGESTED:
-            lines.append(f"Prompt at {one.id}: {one.content[:DIGESTED]}")
+    for message in reversed(messages):
+        if message.kind == Kind.USER and sum(map(len, lines)) < _MOST_DIGESTED:
+            lines.append(f"Prompt at {message.id}: {message.content[:DIGESTED]}")
     return "\n".join([_DIGEST, *reversed(lines)])

@@ -82,7 +82,7 @@ class SummaryPlan(NamedTuple):
     """Whether the plan covers only a part of the past, because the model cannot read all of it at once."""
     words: Sequence[Mapping[str, str]] = ()
     """The steering messages of the open turn that stay beside the prompt."""
-    found: Sequence[str] = ()
+    found_tools: Sequence[str] = ()
     """The tools that were found in the replaced messages."""
     skills: Sequence[Mapping[str, Any]] = ()
     """The texts of the skills that were loaded in the replaced messages. They stay beside the summary."""
@@ -117,7 +117,11 @@ def elision_of(log: History, head: int, turn: int, tokens: int, near: float, who
     elide = head + 1
     if not whole:
         elide, _ = _kept(log, shown, sizes, min(KEPT_TOKENS, sum(sizes.values()) // KEPT_PART), head, turn)
-    long = [sizes[one.id] - ELIDED_TOKENS for one in shown if is_elided(one, elide) and not is_elided(one, known)]
+    long = [
+        sizes[message.id] - ELIDED_TOKENS
+        for message in shown
+        if is_elided(message, elide) and not is_elided(message, known)
+    ]
     saved = sum(long)
     if saved < LEAST_ELIDED * tokens or (tokens - saved >= ELIDED_TO * near and not whole):
         return None
@@ -147,19 +151,19 @@ def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPla
             return None  # what was asked last is too long by itself
         keep_from = upto = _readable(log, shown, sizes, part * total, keep_from)
         upto -= 1
-        kept = sum(sizes[one.id] for one in shown if one.id >= keep_from)
+        kept = sum(sizes[message.id] for message in shown if message.id >= keep_from)
     fewest = FEWEST_STEPS if part == 1 else 1
-    if sum(one.kind == Kind.ASSISTANT and one.id < keep_from for one in shown) < fewest:
+    if sum(message.kind == Kind.ASSISTANT and message.id < keep_from for message in shown) < fewest:
         return None
     if keep_from > head and not _may_cut(log, head):
         return None
     prompt = log.latest_prompt(turn) if turn else None
     words = _words(opening, shown, prompt.id, keep_from) if prompt is not None and prompt.id < keep_from else ()
     kept += sum(tokens_in(word["text"], per_byte) for word in words)
-    past = [one for one in reversed(shown) if one.id < keep_from]  # oldest first
+    past = [message for message in reversed(shown) if message.id < keep_from]  # oldest first
     skills = kept_by_summary(opening, past)
-    kept += sum(tokens_in(one["text"], per_byte) for one in skills)
-    first = next((one for one in reversed(shown) if one.id >= keep_from), None)
+    kept += sum(tokens_in(skill["text"], per_byte) for skill in skills)
+    first = next((message for message in reversed(shown) if message.id >= keep_from), None)
     return SummaryPlan(
         keep_from,
         prompt.id if prompt is not None and prompt.id < keep_from else 0,
@@ -172,7 +176,7 @@ def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPla
         per_byte,
         part < 1,
         words,
-        list(dict.fromkeys(name for one in (*opening, *past) for name in named_in(one.data))),
+        list(dict.fromkeys(name for message in (*opening, *past) for name in named_in(message.data))),
         skills,
     )
 
@@ -195,7 +199,7 @@ def plan_in_place(log: History, head: int) -> SummaryPlan | None:
         "",
         per_byte,
         words=words_beside(summary),
-        found=named_in(summary.data),
+        found_tools=named_in(summary.data),
         skills=skills_beside(summary),
     )
 
@@ -239,8 +243,12 @@ def _words(
     opening: Sequence[Message], shown: Sequence[Message], prompt: int, keep_from: int
 ) -> Sequence[Mapping[str, str]]:
     """The latest words of the turn that a prompt has opened, before a position: they are part of what was asked."""
-    earlier = [word for one in opening if one.data.get("prompt") == prompt for word in words_beside(one)]
-    past = [as_word(one) for one in reversed(shown) if one.kind == Kind.STEER and prompt < one.id < keep_from]
+    earlier = [word for message in opening if message.data.get("prompt") == prompt for word in words_beside(message)]
+    past = [
+        as_word(message)
+        for message in reversed(shown)
+        if message.kind == Kind.STEER and prompt < message.id < keep_from
+    ]
     kept: list[Mapping[str, str]] = []
     size = 0
     for word in reversed([*earlier, *past]):
@@ -268,13 +276,17 @@ def _readable(log: History, shown: list[Message], sizes: dict[int, int], most: f
 
 def _digest(opening: list[Message], past: list[Message], most: int) -> str:
     """The prompts, in about this many characters at most: the first ones, and the last."""
-    earlier = "\n".join(one.content for one in opening if one.kind == Kind.SUMMARY).removeprefix(f"{_DIGEST}\n")
-    latest = next((one for one in reversed(past) if one.kind == Kind.ASSISTANT and one.content.strip()), None)
+    earlier = "\n".join(message.content for message in opening if message.kind == Kind.SUMMARY).removeprefix(
+        f"{_DIGEST}\n"
+    )
+    latest = next(
+        (message for message in reversed(past) if message.kind == Kind.ASSISTANT and message.content.strip()), None
+    )
     lines = [f"The latest answer then, at {latest.id}: {latest.content[:DIGESTED]}"] if latest is not None else []
     room = most - min(len(earlier), most // 2)
-    for one in reversed(past):
-        if one.kind in (Kind.USER, Kind.STEER) and room > 0:
-            lines.append(f"{_ASKED[one.kind]} at {one.id}: {one.content[:DIGESTED]}")
+    for message in reversed(past):
+        if message.kind in (Kind.USER, Kind.STEER) and room > 0:
+            lines.append(f"{_ASKED[message.kind]} at {message.id}: {message.content[:DIGESTED]}")
             room -= len(lines[-1])
     if len(earlier) > most // 2:
         earlier = f"{earlier[: most // 2]} …"

@@ -99,10 +99,10 @@ def terms_of(state: State, call: Call) -> QuestionTerms:
         return replace(usual, to=(f"label:{call.connect['label']}", *usual.to), default=DENY)
     if call.name != ASK_PERSON:
         return usual
-    given = call.input
-    to = usual.to if given.get("to") is None else tuple(given["to"])
-    within = usual.within if given.get("within") is None else span_in(given["within"], "within")
-    return replace(usual, to=to, within=within, default=given.get("default", DENY))
+    arguments = call.input
+    to = usual.to if arguments.get("to") is None else tuple(arguments["to"])
+    within = usual.within if arguments.get("within") is None else span_in(arguments["within"], "within")
+    return replace(usual, to=to, within=within, default=arguments.get("default", DENY))
 
 
 def complaint_about(call: Call) -> str:
@@ -116,16 +116,16 @@ def complaint_about(call: Call) -> str:
     return ""
 
 
-def check_question(given: Mapping[str, Any]) -> None:
+def check_question(arguments: Mapping[str, Any]) -> None:
     """Raise `BadInput` for the arguments of a question that no person could answer."""
-    text = given.get("question")
+    text = arguments.get("question")
     if not isinstance(text, str) or not text.strip():
         raise BadInput("Expected question to be a text.")
-    form = None if given.get("form") is None else check_form(given["form"])
-    if given.get("to") is not None:
-        check_addresses(given["to"], "to", above=False)
-    span_in(given.get("within"), "within")
-    if given.get("default") is not None:
-        check_answer(form, given["default"])
-    if unknown := sorted(given.keys() - {"question", "form", "to", "within", "default"}):
+    form = None if arguments.get("form") is None else check_form(arguments["form"])
+    if arguments.get("to") is not None:
+        check_addresses(arguments["to"], "to", above=False)
+    span_in(arguments.get("within"), "within")
+    if arguments.get("default") is not None:
+        check_answer(form, arguments["default"])
+    if unknown := sorted(arguments.keys() - {"question", "form", "to", "within", "default"}):
         raise BadInput(f"ask_person takes question, form, to, within and default; got {', '.join(unknown)}.")

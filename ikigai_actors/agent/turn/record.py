@@ -61,13 +61,13 @@ def from_record(effects: Mapping[str, Any], own: Iterable[Message], calls: Calls
         if message.kind == Kind.ASSISTANT and message.id < place
         for call in calls_in(message)
     )
-    found: dict[str, RecordedResult] = {}
+    by_call: dict[str, RecordedResult] = {}
     for call in calls:
         key = _key(call.name, call.input)
         if made[key] < len(recorded := results.get(key, [])):
-            found[call.id] = recorded[made[key]]
+            by_call[call.id] = recorded[made[key]]
         made[key] += 1
-    return found
+    return by_call
 
 
 def kept_in(effects: Mapping[str, Any], calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:

@@ -40,7 +40,7 @@ class RecordedWord(NamedTuple):
 
 def words_in(settings: Mapping[str, Any]) -> list[RecordedWord]:
     """Return the recorded steering messages in the settings, in order."""
-    return [RecordedWord(*one) for one in (settings.get("effects") or {}).get("words") or ()]
+    return [RecordedWord(*word) for word in (settings.get("effects") or {}).get("words") or ()]
 
 
 def words_due(state: State, event: on.TurnEvent, log: History) -> tuple[on.Prompt, ...]:
@@ -52,21 +52,21 @@ def words_due(state: State, event: on.TurnEvent, log: History) -> tuple[on.Promp
         return ()
     own = log.messages
     turn, opens = state.turn or state.failed, isinstance(event, on.Prompt)
-    number = sum(_opens(one) and (opens or one.id <= turn) for one in own) + opens
-    replies = 0 if opens else sum(is_whole_reply(one) and one.id > turn for one in own)
+    number = sum(_opens(message) and (opens or message.id <= turn) for message in own) + opens
+    replies = 0 if opens else sum(is_whole_reply(message) and message.id > turn for message in own)
     ends = isinstance(event, on.Continue) and any(call.name == GIVE_RESULT for call in state.calls)
     if isinstance(event, on.ReplyReceived):
         replies, ends = replies + 1, not event.reply.tool_calls
-    given = {one.data.get("from") for one in own if one.kind == Kind.STEER}
-    left = [one for one in _born_with(own) if one.turn == number and one.position not in given]
+    taken = {message.data.get("from") for message in own if message.kind == Kind.STEER}
+    left = [word for word in _born_with(own) if word.turn == number and word.position not in taken]
     last = max(replies, left[0].after) if left and ends else replies
-    due = (one.again() for one in left if one.after <= last)
+    due = (word.again() for word in left if word.after <= last)
     return tuple(on.Prompt(text, None, data=data) for _, text, data in due)
 
 
 def _born_with(own: Sequence[Message]) -> list[RecordedWord]:
     """The recorded words of an agent: those that were set at its birth, not those that it inherits."""
-    return [word for one in own[:2] if one.kind == Kind.CONFIGURE for word in words_in(one.data)]
+    return [word for message in own[:2] if message.kind == Kind.CONFIGURE for word in words_in(message.data)]
 
 
 def _opens(message: Message) -> bool:

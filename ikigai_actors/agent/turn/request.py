@@ -195,8 +195,8 @@ class Turns:
                 if SKILLS in message.data:
                     self._said += _skills_of(message)
             case Kind.CONTEXT:
-                told = tagged("context", {"from": str(message.data.get("hook") or "hook")}, message.content)
-                self._said.append((message, TextBlock(told)))
+                text = tagged("context", {"from": str(message.data.get("hook") or "hook")}, message.content)
+                self._said.append((message, TextBlock(text)))
             case Kind.MERGE:
                 self._said.append((message, TextBlock(_merged(message))))
             case Kind.TOOL_RESULT:
@@ -240,10 +240,10 @@ class Turns:
             stored = data.get("blocks") or [*stored, *({"type": "tool_use"} for _ in calls)]
         uses = iter(zip(sent, calls, strict=True))
         read = [
-            self._use(one, *next(uses), made_by)
-            if one.get("type") == "tool_use"
-            else read_block(one, made_by, self._model)
-            for one in stored
+            self._use(block, *next(uses), made_by)
+            if block.get("type") == "tool_use"
+            else read_block(block, made_by, self._model)
+            for block in stored
         ]
         blocks = [block for block in read if block is not None]
         while blocks and isinstance(blocks[-1], ThinkingBlock):
@@ -252,12 +252,12 @@ class Turns:
 
     def _use(self, stored: Mapping[str, Any], call_id: str, call: ToolCall, made_by: str) -> CallBlock:
         """The block of a call: the service's own, unaltered, unless an API would refuse that."""
-        name, given = _name(call.name), call.input if isinstance(call.input, Mapping) else {}
+        name, arguments = _name(call.name), call.input if isinstance(call.input, Mapping) else {}
         if made_by.partition(":")[0] != self._model.partition(":")[0]:
-            return CallBlock(call_id, name, given)
+            return CallBlock(call_id, name, arguments)
         same = stored.get("id") == call_id and stored.get("name") == name and isinstance(stored.get("input"), Mapping)
-        own = stored if same else {**stored, "type": "tool_use", "id": call_id, "name": name, "input": given}
-        return CallBlock(call_id, name, given, own)
+        own = stored if same else {**stored, "type": "tool_use", "id": call_id, "name": name, "input": arguments}
+        return CallBlock(call_id, name, arguments, own)
 
     def _ids_to_send(self, message_id: int, calls: Sequence[ToolCall]) -> list[str]:
         """Each call's own id, unless the API would refuse it; then one from its position."""
@@ -265,7 +265,7 @@ class Turns:
         for position, call in enumerate(calls):
             call_id = call.id
             if not _CALL_ID.fullmatch(call_id) or self._is_taken(call_id, sent):
-                call_id = new_call_id(message_id, position, lambda one: self._is_taken(one, sent))
+                call_id = new_call_id(message_id, position, lambda identity: self._is_taken(identity, sent))
             sent.append(call_id)
         return sent
 
@@ -291,8 +291,8 @@ class Turns:
         text = text_to_model(message, self._elide) if message.content.strip() else NO_OUTPUT
         if not message.data.get("is_error"):
             beside, gone = tuple(map(attached, blobs_of(message))), self._gone
-            found = () if gone is None else tuple(one for one in named_in(message.data) if one not in gone)
-            return [(message, ResultBlock(call_id, name, text, attached=beside, found=found))]
+            names = () if gone is None else tuple(missing for missing in named_in(message.data) if missing not in gone)
+            return [(message, ResultBlock(call_id, name, text, attached=beside, found_tools=names))]
         answer: list[Said] = [(message, ResultBlock(call_id, name, text, is_error=True))]
         if further := attachments_of(message):
             answer += [(message, TextBlock(f"What {name} gave beside its text:")), *further]
@@ -304,15 +304,15 @@ class Turns:
 
 def _skills_of(message: Message) -> list[Said]:
     """The texts of skills that follow a summary or a prompt."""
-    texts = (tagged(SKILL, {"name": one["name"]}, one["text"]) for one in skills_beside(message))
+    texts = (tagged(SKILL, {"name": skill["name"]}, skill["text"]) for skill in skills_beside(message))
     return [(message, TextBlock(text)) for text in texts]
 
 
 def _summary_of(message: Message) -> str:
     """The text of a summary, and what it replaces."""
     whose = message.data.get("name") or message.agent_uuid
-    told = f"messages up to {message.data.get('keep_from', 1) - 1} of agent {whose}"
-    return tagged("summary", {"of": told}, message.content)
+    span = f"messages up to {message.data.get('keep_from', 1) - 1} of agent {whose}"
+    return tagged("summary", {"of": span}, message.content)
 
 
 def _word(text: str, sender: str | None) -> TextBlock:
@@ -324,20 +324,20 @@ def _merged(message: Message) -> str:
     """A merge as the model reads it: a quotation that names the other agent and its messages."""
     data = message.data
     positions = ", ".join(map(str, data.get("positions") or ())) or f"{data.get('since', 0) + 1}–{data.get('head', 0)}"
-    told = {"from": str(data.get("name") or data.get("from")), "messages": positions}
+    attributes = {"from": str(data.get("name") or data.get("from")), "messages": positions}
     documents = data.get("documents") or ()
     if documents:
-        told["documents"] = ", ".join(f"{one['path']} v{one['version']}" for one in documents)
-    if conflicts := [one for one in documents if one.get("other")]:
-        told["conflicts"] = ", ".join(
-            f"{one['path']} v{one['version']}, by others v{one['other']}" for one in conflicts
+        attributes["documents"] = ", ".join(f"{document['path']} v{document['version']}" for document in documents)
+    if conflicts := [document for document in documents if document.get("other")]:
+        attributes["conflicts"] = ", ".join(
+            f"{conflict['path']} v{conflict['version']}, by others v{conflict['other']}" for conflict in conflicts
         )
-    return tagged("merge", told, message.content)
+    return tagged("merge", attributes, message.content)
 
 
-def tagged(tag: str, told: Mapping[str, str], text: str) -> str:
+def tagged(tag: str, pairs: Mapping[str, str], text: str) -> str:
     """Put a text between tags, so that it cannot contain the end tag. The model can see where the text ends."""
-    attributes = "".join(f' {name}="{_escape(value)}"' for name, value in told.items())
+    attributes = "".join(f' {name}="{_escape(value)}"' for name, value in pairs.items())
     inside = re.sub(rf"<(?=\s*/\s*{tag}\b)", "&lt;", text, flags=re.IGNORECASE)
     return f"<{tag}{attributes}>\n{inside}\n</{tag}>"
 

@@ -34,8 +34,8 @@ _TOLD = "These are instructions for particular tasks. When a task fits one of th
 
 def system_of(settings: Mapping[str, Any]) -> str:
     """Return the system prompt with the instructions of projects, the skills that the model may load, and its kinds."""
-    given = settings.get("instructions")
-    read = [one for one in given if not one.get("off")] if isinstance(given, list) else []
+    entries = settings.get("instructions")
+    read = [entry for entry in entries if not entry.get("off")] if isinstance(entries, list) else []
     system = "\n\n".join([settings.get("system") or "", *map(_instructions, read)])
     system = system.removeprefix("\n\n")
     parts = [system, _catalogue(settings), kinds_catalogue(settings) if settings.get("kinds") else ""]
@@ -46,8 +46,8 @@ def _catalogue(settings: Mapping[str, Any]) -> str:
     if not settings.get("skills") or not has_tool(settings, LOAD_SKILL):
         return ""
     lines = [
-        f"- {in_catalogue(one['name'], SKILLS)}: {in_catalogue(one['description'], SKILLS)}"
-        for one in loadable(settings)
+        f"- {in_catalogue(skill['name'], SKILLS)}: {in_catalogue(skill['description'], SKILLS)}"
+        for skill in loadable(settings)
     ]
     return "\n".join(["<skills>", _TOLD, *lines, "</skills>"]) if lines else ""
 
@@ -55,8 +55,8 @@ def _catalogue(settings: Mapping[str, Any]) -> str:
 def loadable(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the skills that the model may load; none if the setting cannot be read."""
     entries = settings.get("skills")
-    found = [one for one in entries if isinstance(one, Mapping)] if isinstance(entries, list) else []
-    return [one for one in found if not one.get("off") and not one.get("by_person")]
+    mappings = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
+    return [entry for entry in mappings if not entry.get("off") and not entry.get("by_person")]
 
 
 def loaded_in(log: Findings, head: int) -> dict[tuple[str, str], int]:
@@ -65,14 +65,14 @@ def loaded_in(log: Findings, head: int) -> dict[tuple[str, str], int]:
     Keys are digest and file; values are the positions of their messages.
     """
     summary, _ = log.opening(head)
-    found: dict[tuple[str, str], int] = {}
-    for one in skills_beside(summary) if summary is not None else ():
-        found[one["sha256"], ""] = one["message"]
+    loaded: dict[tuple[str, str], int] = {}
+    for kept in skills_beside(summary) if summary is not None else ():
+        loaded[kept["sha256"], ""] = kept["message"]
     for message in log.finds(head):
         if isinstance(skill := message.data.get(SKILL), Mapping):
-            found[str(skill.get("sha256")), str(skill.get("file") or "")] = message.id
-        found |= {(one["sha256"], ""): message.id for one in skills_beside(message)}
-    return found
+            loaded[str(skill.get("sha256")), str(skill.get("file") or "")] = message.id
+        loaded |= {(skill["sha256"], ""): message.id for skill in skills_beside(message)}
+    return loaded
 
 
 def loaded_skills(settings: Mapping[str, Any], log: Findings, head: int) -> list[Mapping[str, Any]]:
@@ -81,12 +81,12 @@ def loaded_skills(settings: Mapping[str, Any], log: Findings, head: int) -> list
     if not isinstance(entries, list) or not entries:
         return []
     loaded = {digest for digest, _ in loaded_in(log, head)}
-    return [one for one in entries if isinstance(one, Mapping) and one.get("sha256") in loaded]
+    return [entry for entry in entries if isinstance(entry, Mapping) and entry.get("sha256") in loaded]
 
 
 def without_loaded(data: Mapping[str, Any], loaded: Mapping[tuple[str, str], int]) -> Mapping[str, Any]:
     """Return the data of a prompt without the texts of skills that the model sees already."""
-    left = [one for one in data[SKILLS] if (one["sha256"], "") not in loaded]
+    left = [skill for skill in data[SKILLS] if (skill["sha256"], "") not in loaded]
     others = {name: value for name, value in data.items() if name != SKILLS}
     return {**others, SKILLS: left} if left else others
 
@@ -98,9 +98,9 @@ def kept_by_summary(opening: Iterable[Message], past: Iterable[Message]) -> list
         opening: the summary in force, and the prompt that is shown with it.
         past: the messages that the new summary replaces, oldest first.
     """
-    found: dict[str, Mapping[str, Any]] = {}
-    for one in opening:
-        found |= {kept["name"]: kept for kept in skills_beside(one)}
+    texts: dict[str, Mapping[str, Any]] = {}
+    for entry in opening:
+        texts |= {kept["name"]: kept for kept in skills_beside(entry)}
     for message in past:
         skill = message.data.get(SKILL)
         loaded = [*skills_beside(message)]
@@ -110,10 +110,10 @@ def kept_by_summary(opening: Iterable[Message], past: Iterable[Message]) -> list
             name, text = str(each["name"]), str(each["text"])
             if len(text) > LONGEST_KEPT:
                 text = f"{text[:LONGEST_KEPT]}\n[cut: recall({message.id}) shows all of it]"
-            found.pop(name, None)
-            found[name] = {"name": name, "sha256": each["sha256"], "text": text, "message": message.id}
+            texts.pop(name, None)
+            texts[name] = {"name": name, "sha256": each["sha256"], "text": text, "message": message.id}
     left, kept = MOST_KEPT, list[Mapping[str, Any]]()
-    for latest in reversed(found.values()):
+    for latest in reversed(texts.values()):
         left -= len(latest["text"])
         if left < 0:
             break
@@ -128,7 +128,7 @@ def data_of_kept(kept: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def files_of(skill: Mapping[str, Any], commands: bool = False) -> str:
     """Return a sentence that names the other files of a skill."""
-    names = [one["name"] for one in skill["attached"] if one["name"] != SKILL_FILE]
+    names = [file["name"] for file in skill["attached"] if file["name"] != SKILL_FILE]
     if not names:
         return "It has no other files."
     more = f", and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
@@ -145,6 +145,6 @@ def instructions_of(document: str, files: str) -> str:
     return f"{body}\n\n[{files}]"
 
 
-def _instructions(one: Mapping[str, Any]) -> str:
-    text = re.sub(r"<(?=\s*/\s*instructions\b)", "&lt;", str(one["text"]), flags=re.IGNORECASE)
+def _instructions(instruction: Mapping[str, Any]) -> str:
+    text = re.sub(r"<(?=\s*/\s*instructions\b)", "&lt;", str(instruction["text"]), flags=re.IGNORECASE)
     return f"<instructions>\n{text}\n</instructions>"

@@ -98,7 +98,7 @@ def waits_for_person(asks: Sequence[str]) -> str:
 
     The address of all who may approve is left out.
     """
-    named = [one for one in asks if one != APPROVERS]
+    named = [address for address in asks if address != APPROVERS]
     return f"{Phase.WAITING_FOR_APPROVAL} by {', '.join(named)}" if named else Phase.WAITING_FOR_APPROVAL.value
 
 

@@ -54,12 +54,12 @@ def write_messages(state: State, now: int, *drafts: PendingMessage, caller: Call
     its service is sent if the settings have changed, because the model may be another one.
     """
     messages = messages_of(state.uuid, state.head, now, drafts)
-    told = Answer(caller, messages[0].id)
+    answer = Answer(caller, messages[0].id)
     other = state.phase is Phase.WAITING_FOR_SERVICE and any(kind is Kind.CONFIGURE for kind, *_ in drafts)
     if state.phase is not Phase.WAITING_FOR_BUDGET and not other:
-        return Step(advance(state, messages), LogUnit(state.uuid, messages), (told,), caller)
+        return Step(advance(state, messages), LogUnit(state.uuid, messages), (answer,), caller)
     step = request_anew(state, *messages)
-    return replace(step, effects=(told, *step.effects), caller=caller)
+    return replace(step, effects=(answer, *step.effects), caller=caller)
 
 
 def request_anew(state: State, *messages: Message) -> Step:
@@ -85,8 +85,8 @@ def wait_after(state: State, error: ProviderError, has_next: bool) -> float | No
 def await_service(state: State, service: str, seconds: float, now: int, *drafts: PendingMessage) -> Step:
     """Wait before the request in progress is sent again. Its reserved cost is freed meanwhile."""
     wait = ServiceWait(service, now + round(seconds * 1_000))
-    told = tuple((kind, text, {**data, "until": wait.until, "service": service}) for kind, text, data in drafts)
-    messages = messages_of(state.uuid, state.head, now, told)
+    entries = tuple((kind, text, {**data, "until": wait.until, "service": service}) for kind, text, data in drafts)
+    messages = messages_of(state.uuid, state.head, now, entries)
     request = state.request + 1
     phase = state.phase if state.side is not None else Phase.WAITING_FOR_SERVICE
     fields = {"request": request, "service_wait": wait, "service_waits": state.service_waits + 1, "hold": None}
@@ -128,8 +128,8 @@ def close_and_write(state: State, now: int, caller: Caller, *drafts: PendingMess
     if not state.turn:
         return write_messages(state, now, *drafts, caller=caller)
     ended = end_turn(state, now, _superseded(state), INTERRUPTION, *drafts)
-    told = Answer(caller, state.head + 2)
-    return replace(ended, effects=(*ended.effects, told), caller=caller)
+    answer = Answer(caller, state.head + 2)
+    return replace(ended, effects=(*ended.effects, answer), caller=caller)
 
 
 def answers_of_cut_off(state: State) -> tuple[Answer, ...]:

@@ -54,28 +54,28 @@ class Replies(Protocol):
 def tokens_per_byte(log: Replies, head: int) -> float:
     """Return the approximate number of tokens of a byte of the conversation up to a position, from 0.15 to 0.6."""
     later: Message | None = None
-    found, size = 0.0, 0
+    ratio, size = 0.0, 0
     for message in log.spoken(head):
-        told = _read(message)
+        has_counts = _read(message)
         if later is None:
-            later = message if told else None
+            later = message if has_counts else None
             continue
         size += bytes_of(message, log.elided(later.id))
         if blobs_of(message):  # a picture has tokens, and no bytes here
             break
-        if told:
+        if has_counts:
             if not _same_request(log, later, message):
                 break
-            more = _read(later) - told
+            more = _read(later) - has_counts
             if size >= _TOO_FEW and more > 0:
-                found = more / size
+                ratio = more / size
             if size >= _ENOUGH:
                 break
-    if not found:
+    if not ratio:
         summary, _ = log.opening(head)
         noted = summary.data.get("tokens_per_byte") if summary is not None else None
         return noted if isinstance(noted, float) else UNTOLD
-    return round(min(MOST, max(LEAST, found)), 4)
+    return round(min(MOST, max(LEAST, ratio)), 4)
 
 
 def tokens_of(message: Message, per_byte: float, elide: int = 0) -> int:

@@ -91,26 +91,28 @@ _LACKING = (
 
 
 def continue_calls(
-    state: State, event: on.Continue, now: int, tools: Mapping[str, ToolTraits], told: bool = False
+    state: State, event: on.Continue, now: int, tools: Mapping[str, ToolTraits], has_words: bool = False
 ) -> Step:
     """Do the next work for the calls of the last reply; nothing while a tool runs.
 
-    A stopped agent finishes the ordinary calls of its step, and goes no further. ``told``: whether steering messages
-    wait for the model; then it must read them before a typed turn takes its value.
+    A stopped agent finishes the ordinary calls of its step, and goes no further. ``has_words`` says whether steering
+    messages wait for the model; then it must read them before a typed turn takes its value.
     """
     if state.ending is not None:
         return continue_ending(state, event.hooks.reply, now)
     effects = state.view.settings.get("effects")
     if effects is not None and (kept := kept_in(effects, state.calls, tools)):
         return _answer_from_record(state, kept, event, now, effects)
-    step = _continue_ruled(state, event, now, tools, told)
+    step = _continue_ruled(state, event, now, tools, has_words)
     unit, rules = step.unit, state.rules or ()
     if not isinstance(unit, LogUnit | CallUnit):
         return step
     return replace(step, state=replace(step.state, rules=rules), unit=replace(unit, rules=rules))
 
 
-def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[str, ToolTraits], told: bool) -> Step:
+def _continue_ruled(
+    state: State, event: on.Continue, now: int, tools: Mapping[str, ToolTraits], has_words: bool
+) -> Step:
     if again := redefined(state.calls, tools):
         state = replace(state, calls=asked_again(state.calls, again))
     calls = ruled(state.calls, tools, state.rules or (), event.asked)
@@ -119,7 +121,9 @@ def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[s
         return _results(state, missing, f"There is no such tool. Tools on offer: {known}.", now)
     if unclear := {call.id: wrong for call in state.calls if (wrong := complaint_about(call))}:
         calls_about = tuple(call for call in state.calls if call.id in unclear)
-        return _write_results(state, now, calls_about, *(_result(one, unclear[one.id], True) for one in calls_about))
+        return _write_results(
+            state, now, calls_about, *(_result(unsure, unclear[unsure.id], True) for unsure in calls_about)
+        )
     if forbidden := denied(calls, tools):
         drafts = (_result(call, denial(call, tools), True) for call in forbidden)
         return _write_results(state, now, forbidden, *drafts)
@@ -152,9 +156,9 @@ def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[s
     if state.status is Status.STOPPED:
         return Step(state)
     call = next_builtin_call(state.calls, tools)
-    if call is not None and call.name == GIVE_RESULT and told and not asking(state.calls):
-        given = tuple(one for one in state.calls if one.progress is not Progress.DONE)
-        return _results(state, given, "The result was not taken: read the new words, then give it again.", now)
+    if call is not None and call.name == GIVE_RESULT and has_words and not asking(state.calls):
+        undone = tuple(call for call in state.calls if call.progress is not Progress.DONE)
+        return _results(state, undone, "The result was not taken: read the new words, then give it again.", now)
     if call is not None and not (call.name == GIVE_RESULT and asking(state.calls)):
         return _begin(state, call, event, now, tools)
     if asking(state.calls):
@@ -167,7 +171,7 @@ def _continue_ruled(state: State, event: on.Continue, now: int, tools: Mapping[s
             "max_steps allows more of them."
         )
         return end_turn(state, now, ProviderError(text), (Kind.ERROR, text, {"max_steps": _most_steps(state)}))
-    if told and isinstance(state.hold, Held):  # for a shorter request than the one with the words
+    if has_words and isinstance(state.hold, Held):  # for a shorter request than the one with the words
         state = replace(state, hold=None)
     return request_model(state)
 
@@ -176,7 +180,9 @@ def _with(calls: Calls, shown: Calls) -> Calls:
     """The calls, of which some have the definitions and builds that are shown, or that they begin with."""
     new = {call.id: call for call in shown}
     return tuple(
-        replace(call, definition=one.definition, build=one.build) if (one := new.get(call.id)) is not None else call
+        replace(call, definition=entry.definition, build=entry.build)
+        if (entry := new.get(call.id)) is not None
+        else call
         for call in calls
     )
 
@@ -210,7 +216,7 @@ def take_verdict(state: State, event: on.HooksAnswered, now: int) -> Step:
     drafts += ((Kind.CONTEXT, text, {"hook": hook}) for hook, text in said.contexts)
     calls = with_verdict(state.calls, data)
     if before and said.decision == "deny":
-        denied_ = next(one for one in calls if one.id == call.id)
+        denied_ = next(own for own in calls if own.id == call.id)
         why = said.reason or "it gives no reason"
         drafts.append(_result(denied_, f"Hook {said.by} denies this call: {why}", True))
         there = Progress.DONE
@@ -230,11 +236,11 @@ def _in_words(call: Call, event: on.HooksAnswered) -> str:
     names = ", ".join(said.asked)
     if event.event == AFTER_CALL:
         return f"{names} heard of the result of {call.name}"
-    told = [f"{said.by} denies {call.name}: {said.reason}"] if said.decision == "deny" else []
-    told += [f"{said.by} asks about {call.name}: {said.reason}"] if said.decision == "ask" else []
-    told += [f"{', '.join(said.changed_by)} changed the arguments of {call.name}"] if said.changed_by else []
-    told += [f"{', '.join(name for name, _ in said.settings)} narrowed the child"] if said.settings else []
-    return "; ".join(told) or f"{names} let {call.name} pass"
+    sentences = [f"{said.by} denies {call.name}: {said.reason}"] if said.decision == "deny" else []
+    sentences += [f"{said.by} asks about {call.name}: {said.reason}"] if said.decision == "ask" else []
+    sentences += [f"{', '.join(said.changed_by)} changed the arguments of {call.name}"] if said.changed_by else []
+    sentences += [f"{', '.join(name for name, _ in said.settings)} narrowed the child"] if said.settings else []
+    return "; ".join(sentences) or f"{names} let {call.name} pass"
 
 
 def _answer_from_record(state: State, kept: Calls, event: on.Continue, now: int, effects: Mapping[str, Any]) -> Step:
@@ -246,9 +252,9 @@ def _answer_from_record(state: State, kept: Calls, event: on.Continue, now: int,
         return end_turn(state, now, ReplayDiverged(text), (Kind.ERROR, text, data))
     drafts: list[PendingMessage] = []
     for call in kept:
-        told = event.recorded.get(call.id, RecordedResult(NOT_RECORDED, True))
-        kind, content, data = _result(call, told.content, told.is_error)
-        drafts.append((kind, content, {**data, ATTACHMENTS_KEY: list(told.attached)} if told.attached else data))
+        result = event.recorded.get(call.id, RecordedResult(NOT_RECORDED, True))
+        kind, content, data = _result(call, result.content, result.is_error)
+        drafts.append((kind, content, {**data, ATTACHMENTS_KEY: list(result.attached)} if result.attached else data))
     return _write_results(state, now, kept, *drafts)
 
 
@@ -311,7 +317,7 @@ def finished(state: State, event: on.ToolFinished, now: int) -> Step:
     [call] = [call for call in state.calls if call.id == event.call]
     if event.connect is not None:
         connecting = replace(call, connect=event.connect)
-        asked = replace(state, calls=tuple(connecting if one.id == call.id else one for one in state.calls))
+        asked = replace(state, calls=tuple(connecting if other.id == call.id else other for other in state.calls))
         return _record(asked, (connecting,), now, Kind.APPROVAL, Progress.ASKING, AskApproval)
     kind, content, data = _result(call, event.content, event.is_error)
     filtered = [{"hook": hook, "sha256": former} for hook, former in event.filtered]
@@ -340,7 +346,7 @@ def decide_call(state: State, event: on.Decide, now: int) -> Step:
     calls = progress(state.calls, (call.id,), Progress.APPROVED if runs else Progress.DONE)
     if runs:
         calls = marked_approved(calls, call.id, digest_of(call.name, call.input))
-        calls = tuple(replace(one, connect=None) if one.id == call.id else one for one in calls)
+        calls = tuple(replace(other, connect=None) if other.id == call.id else other for other in calls)
     after = advance(state, messages, calls=calls)
     unit = LogUnit(state.uuid, messages, rule=_always(state.uuid, call, event))
     return Step(after, unit, (Answer(event.caller, True),), event.caller)

@@ -58,8 +58,10 @@ def described_exit(exit_tool: Mapping[str, Any], wanted: Expected) -> Mapping[st
 
 def begin_result(state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
     """Return the step that takes the value of a call; see `ikigai_actors.agent.turn.builtin.Begin`."""
-    *others, last = [one for one in state.calls if one.name == GIVE_RESULT and one.progress is not Progress.DONE]
-    drafts = [_result(one, _NOT_LAST, is_error=True) for one in others]
+    *others, last = [
+        pending for pending in state.calls if pending.name == GIVE_RESULT and pending.progress is not Progress.DONE
+    ]
+    drafts = [_result(other, _NOT_LAST, is_error=True) for other in others]
     value, wrong = given_in(last.input, _wanted(state))
     if not wrong:
         return _accept(state, value, event.spent, now, *drafts, _result(last, ACCEPTED))
@@ -109,13 +111,13 @@ def take_reply(state: State, reply: Reply, draft: PendingMessage, now: int, goes
 
 def misfits_in(turn: Iterable[Message]) -> tuple[str, ...]:
     """Return `State.misfits`, found in the messages of a turn."""
-    found: tuple[str, ...] = ()
+    misfits: tuple[str, ...] = ()
     for message in turn:
         if message.kind == Kind.ERROR:  # it was opened again
-            found = ()
+            misfits = ()
         elif isinstance(message.data.get("repair"), int):
-            found = (*found, _wrong_in(message.content))
-    return found
+            misfits = (*misfits, _wrong_in(message.content))
+    return misfits
 
 
 def _accept(state: State, value: Any, spent: Spent | None, now: int, *drafts: PendingMessage) -> Step:
@@ -136,7 +138,7 @@ def _refuse_call(state: State, call: Call, wrong: list[str], now: int, before: S
     messages = messages_of(
         state.uuid, state.head, now, (*before, _result(call, _misfit(wrong), is_error=True, repair=len(misfits)))
     )
-    settled = [call.id, *(one.id for one in state.calls if before and one.name == GIVE_RESULT)]
+    settled = [call.id, *(earlier.id for earlier in state.calls if before and earlier.name == GIVE_RESULT)]
     after = advance(state, messages, calls=progress(state.calls, settled, Progress.DONE), misfits=misfits)
     return Step(after, LogUnit(state.uuid, messages))
 
@@ -169,8 +171,8 @@ def _refuse(state: State, words: str, now: int, *drafts: PendingMessage) -> Step
 def _fail(state: State, wrong: list[str], now: int, *drafts: PendingMessage) -> Step:
     count, misfits = len(state.misfits), (*state.misfits, "; ".join(wrong))
     repaired = f" after {count} repair{'s' * (count != 1)}" if count else ""
-    told = " ".join(f"({place}) {one}." for place, one in enumerate(misfits, 1)) if count else f"{misfits[0]}."
-    error = OutputError(storable(f"The model gave no result that fits{repaired}: {told}"))
+    text = " ".join(f"({place}) {misfit}." for place, misfit in enumerate(misfits, 1)) if count else f"{misfits[0]}."
+    error = OutputError(storable(f"The model gave no result that fits{repaired}: {text}"))
     return end_turn(state, now, error, *drafts, (Kind.ERROR, str(error), {"output": False}))
 
 
@@ -181,7 +183,7 @@ def _wanted(state: State) -> Expected:
 
 
 def _misfit(wrong: list[str]) -> str:
-    return storable("\n".join([_DOES_NOT_FIT, *(f"- {one}" for one in wrong), _WHAT_TO_DO]))
+    return storable("\n".join([_DOES_NOT_FIT, *(f"- {line}" for line in wrong), _WHAT_TO_DO]))
 
 
 def _wrong_in(misfit: str) -> str:

@@ -49,7 +49,7 @@ class Posterior:
             raise BadInput(f"Expected prior to be {places + 1} weights, 0 or more and not all 0; got {shown(prior)}.")
         if not sum(weights):
             raise BadInput(f"Expected prior to have a weight above 0; got {shown(prior)}.")
-        self._prior = [math.log(one) if one else -math.inf for one in weights]
+        self._prior = [math.log(weight) if weight else -math.inf for weight in weights]
         self._bad, self._good = [0] * places, [0] * places
         self._weigh()
 
@@ -116,8 +116,8 @@ def _xlogx(x: float) -> float:
     return x * math.log(x) if x else 0.0
 
 
-def _log_marginal(shape: tuple[int, int], told: tuple[int, int]) -> float:
-    (a, b), (bad, good) = shape, told
+def _log_marginal(shape: tuple[int, int], counts: tuple[int, int]) -> float:
+    (a, b), (bad, good) = shape, counts
     return _log_beta(a + bad, b + good) - _log_beta(a, b)
 
 

@@ -42,15 +42,16 @@ class Each(TrialPlan):
         check_count(samples, "samples", least=1)
         before = list(after) or [None] * len(prompts)
         depths: list[int] = []
-        for one in before:
-            depths.append(0 if one is None else depths[one] + 1)
+        for place in before:
+            depths.append(0 if place is None else depths[place] + 1)
         order = sorted(range(len(prompts)), key=depths.__getitem__)
         blocks = {case: (depths[case], rank // CASES_AT_ONCE) for rank, case in enumerate(order)}
         trials = product(order, arms, range(samples))
         self._trials = sorted(trials, key=lambda trial: (blocks[trial[0]], trial[2]))
         numbers = {trial: number for number, trial in enumerate(self._trials, 1)}
         self._of = [
-            0 if (one := before[place]) is None else numbers[one, arm, sample] for place, arm, sample in self._trials
+            0 if (parent := before[place]) is None else numbers[parent, arm, sample]
+            for place, arm, sample in self._trials
         ]
         self._prompts, self._made, self._told = prompts, 0, 0
         self.trials = [(place, arm) for place, arm, _ in self._trials]

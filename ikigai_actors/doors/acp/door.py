@@ -116,8 +116,8 @@ class AcpDoor:
         return GivenUp.ANSWERED
 
     def _initialize(self, params: Params) -> dict[str, Any]:
-        given = params.get("clientCapabilities")  # as it came: the package drops those that it does not know
-        known = given if isinstance(given, dict) else {}
+        capabilities = params.get("clientCapabilities")  # as it came: the package drops those that it does not know
+        known = capabilities if isinstance(capabilities, dict) else {}
         session = known.get("session")
         compaction = isinstance(session, dict) and session.get("compaction") is not None
         elicitation = known.get("elicitation")

@@ -67,10 +67,10 @@ class Permissions:
         Withdraw the questions that were decided elsewhere.
         """
         async with self._looking:  # so that no older look decides after a later one
-            found = await self._loop.run_in_executor(self._pool, self._questions)
-            for key in [key for key in self.asked if key not in found]:
+            waiting = await self._loop.run_in_executor(self._pool, self._questions)
+            for key in [key for key in self.asked if key not in waiting]:
                 self.asked.pop(key).cancel()
-            for key, (question, route) in found.items():
+            for key, (question, route) in waiting.items():
                 if key not in self.asked:
                     work = self._ask(question.call, route) if question.is_call else self._ask_person(question, route)
                     self.asked[key] = self._loop.create_task(work)
@@ -120,7 +120,7 @@ class Permissions:
             said = await self._ask_client("session/request_permission", dumped(asked))
             outcome = checked(RequestPermissionResponse, said).outcome
             option = outcome.option_id if isinstance(outcome, AllowedOutcome) else None
-            if option in [one.option_id for one in asked.options]:
+            if option in [option.option_id for option in asked.options]:
                 await self._loop.run_in_executor(self._pool, self._decide, call, option)
                 return
         await asyncio.sleep(_PATIENCE)  # a client that cancels the turn answers its questions first
@@ -152,8 +152,8 @@ def _form_request(question: ShownQuestion, wrong: str, session: str) -> CreateFo
 
 
 def _request(call: PendingCall, title: str, session: str) -> RequestPermissionRequest:
-    told = ToolCallUpdate(tool_call_id=call.id, title=title, raw_input=dict(call.input), status="pending")
+    update = ToolCallUpdate(tool_call_id=call.id, title=title, raw_input=dict(call.input), status="pending")
     if note := change_note(call):
-        told = told.model_copy(update={"content": [tool_content(text_block(note))]})
-    options = [one for one in OPTIONS if call.always or one.option_id != ALWAYS]
-    return RequestPermissionRequest(session_id=session, tool_call=told, options=options)
+        update = update.model_copy(update={"content": [tool_content(text_block(note))]})
+    options = [option for option in OPTIONS if call.always or option.option_id != ALWAYS]
+    return RequestPermissionRequest(session_id=session, tool_call=update, options=options)

@@ -90,8 +90,8 @@ class Prompts:
         uuid, said = self._access.find(asked.session_id).uuid, prompt_of(asked.prompt)
         data, blobs = data_of(None, list(said.attached))
         digest = hashlib.sha256(json.dumps([self._connection, number]).encode()).hexdigest()
-        given = {"agent": uuid, "prompt": dumped(asked)["prompt"]}
-        keyed = self._access.keyed(f"acp {digest}", "session/prompt", given)
+        fields = {"agent": uuid, "prompt": dumped(asked)["prompt"]}
+        keyed = self._access.keyed(f"acp {digest}", "session/prompt", fields)
         handle = kept_prompt(keyed, uuid, said.text, data=data, blobs=blobs)
         if self._access.find(uuid).turn:
             waits = "Your prompt waits until the turn in progress is over."

@@ -52,13 +52,13 @@ class SessionTree:
 
     def announce(self, route: Route) -> None:
         """Note that the sessions of a route were announced."""
-        self.announced.update((one.child, one.parent) for one in route.first)
+        self.announced.update((link.child, link.parent) for link in route.first)
 
     def forget(self, session: str) -> None:
         """Close a session. The sessions below it are announced again when it is opened again."""
         self.open.discard(session)
         gone = {session}
-        while found := {child for child, parent in self.announced.items() if parent in gone} - gone:
-            gone |= found
+        while children := {child for child, parent in self.announced.items() if parent in gone} - gone:
+            gone |= children
         for child in gone & self.announced.keys():
             del self.announced[child]

@@ -90,20 +90,20 @@ class Sessions:
     def list(self, asked: ListSessionsRequest) -> ListSessionsResponse:
         """The living agents, oldest first, a page at a time."""
         access = self._access
-        found = access.living(place_after(asked.cursor or _FIRST), _PAGE + 1)
-        page = found[:_PAGE]
+        records = access.living(place_after(asked.cursor or _FIRST), _PAGE + 1)
+        page = records[:_PAGE]
         times = last_activity(access.system, page)
         sessions = [
             SessionInfo(
-                session_id=one.uuid,
+                session_id=record.uuid,
                 cwd=self._workspace or asked.cwd or str(Path.cwd()),
-                title=one.short,
-                updated_at=iso_time(times[one.uuid]),
-                field_meta={"ikigai": {"parent": one.supervisor_uuid}},
+                title=record.short,
+                updated_at=iso_time(times[record.uuid]),
+                field_meta={"ikigai": {"parent": record.supervisor_uuid}},
             )
-            for one in page
+            for record in page
         ]
-        more = cursor_after(page[-1]) if len(found) > _PAGE else None
+        more = cursor_after(page[-1]) if len(records) > _PAGE else None
         return ListSessionsResponse(sessions=sessions, next_cursor=more)
 
     def close(self, asked: CloseSessionRequest) -> CloseSessionResponse:
@@ -171,7 +171,7 @@ class Sessions:
 def _option(
     name: str, title: str, category: OptionCategory, value: str, values: Iterable[str]
 ) -> SessionConfigOptionSelect:
-    options = [SessionConfigSelectOption(value=one, name=one) for one in values]
+    options = [SessionConfigSelectOption(value=value, name=value) for value in values]
     return SessionConfigOptionSelect(
         id=name, name=title, category=category, type="select", current_value=value, options=options
     )

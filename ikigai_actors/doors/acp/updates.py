@@ -114,8 +114,8 @@ def sent_mail(message: Message, reply: Message | None) -> tuple[str, str] | None
     if message.kind != Kind.TOOL_RESULT or message.data.get("name") != "send" or message.data.get("is_error"):
         return None
     calls = reply.calls if reply is not None else ()
-    given = next((call.input for call in calls if call.id == message.data.get("tool_use_id")), {})
-    to, body = given.get("to"), given.get("body")
+    arguments = next((call.input for call in calls if call.id == message.data.get("tool_use_id")), {})
+    to, body = arguments.get("to"), arguments.get("body")
     return (to, body) if isinstance(to, str) and isinstance(body, str) else None
 
 
@@ -129,8 +129,8 @@ def mail_update(message: Message, recipient: str | None, body: str) -> Update:
     """
     named = {"recipientSessionId": recipient} if recipient is not None else {}
     content = [{"type": "text", "text": body}]
-    told = {"messageId": f"{message_id(message)}:mail", "senderSessionId": message.agent_uuid, **named}
-    return {"sessionUpdate": "session_message", **told, "content": content}
+    fields = {"messageId": f"{message_id(message)}:mail", "senderSessionId": message.agent_uuid, **named}
+    return {"sessionUpdate": "session_message", **fields, "content": content}
 
 
 def subagent_update(child: str, **fields: Any) -> Update:

@@ -113,8 +113,8 @@ class ClientView:
                 self._show_mail(message)
                 self._show_usage(message)
             elif message.kind == Kind.ASSISTANT:
-                calls = [one for one in updates_of(message) if isinstance(one, ToolCallStart)]
-                self.show(route.session, [_titled(one, f"{self.name(uuid)}: {one.title}") for one in calls])
+                calls = [update for update in updates_of(message) if isinstance(update, ToolCallStart)]
+                self.show(route.session, [_titled(call, f"{self.name(uuid)}: {call.title}") for call in calls])
             elif message.kind in (Kind.TOOL_CALL, Kind.TOOL_RESULT):
                 self.show(route.session, updates_of(message))
             self._update_state(uuid)
@@ -172,8 +172,8 @@ class ClientView:
         for parent, child in route.first:
             record = self._access.client.get(child)
             state = self._states[child] = "running" if record.turn else "idle"
-            told = {"title": record.short, "capabilities": {"cancel": {}}, "state": {"state": state}}
-            self.show(parent, [subagent_update(child, **told)])
+            fields = {"title": record.short, "capabilities": {"cancel": {}}, "state": {"state": state}}
+            self.show(parent, [subagent_update(child, **fields)])
         self._tree.announce(route)
         return route
 
@@ -192,8 +192,8 @@ class ClientView:
     def show(self, session: str, updates: Iterable[Update]) -> None:
         """Send updates to a session."""
         for update in updates:
-            told = dumped(update) if isinstance(update, BaseModel) else update
-            self._notify("session/update", {"sessionId": session, "update": told})
+            content = dumped(update) if isinstance(update, BaseModel) else update
+            self._notify("session/update", {"sessionId": session, "update": content})
 
     def _supervisor(self, uuid: str) -> str | None:
         if uuid not in self._above:

@@ -156,9 +156,9 @@ class WebRuns:
             shown = await AgentStream.after(int(after), self._access, stream, news, prompts=True)
             await shown.send_messages(await asyncio.to_thread(self._head, uuid))
             while not stream.is_left and not self._news.ending.is_set():
-                found = shown.news()
-                await shown.send_messages(found.head)
-                await shown.send_reply(found)
+                state = shown.news()
+                await shown.send_messages(state.head)
+                await shown.send_reply(state)
                 await shown.wait()
 
     async def _stream_run(self, stream: SentEventStream, news: NewsWatch, run: BegunRun) -> BaseEvent:
@@ -174,8 +174,8 @@ class WebRuns:
         shown = await AgentStream.after(run.after or opening, self._access, stream, news, has=has)
         due = pause = 0.0
         while True:
-            found = shown.news()
-            if (comes := found.head > shown.place) or monotonic() >= due:
+            state = shown.news()
+            if (comes := state.head > shown.place) or monotonic() >= due:
                 pause = LOOK_AGAIN if comes else min(2 * pause or LOOK_AGAIN, _LONGEST_PAUSE)
                 due = monotonic() + pause
                 end, until = await asyncio.to_thread(self._look_at_turn, run)
@@ -184,7 +184,7 @@ class WebRuns:
                     return end
             if self._news.ending.is_set():
                 return _ENDING
-            await shown.send_reply(found)
+            await shown.send_reply(state)
             await shown.wait()
 
     def _look_at_turn(self, run: BegunRun) -> tuple[BaseEvent | None, int]:
@@ -247,15 +247,15 @@ class WebRuns:
             allowed = answer.payload.get("approved") if isinstance(answer.payload, dict) else answer.payload
             decide_on(self._access, record.uuid, call.full_name, answer.status == "resolved" and allowed is True)
         scrollback = scrollback_of(self._access.client, record.uuid)
-        return TurnHandle(record.uuid, TURN, latest_of(scrollback, asked, lambda one: one.kind == Kind.USER)), asked
+        return TurnHandle(record.uuid, TURN, latest_of(scrollback, asked, lambda call: call.kind == Kind.USER)), asked
 
     def _asking_reply(self, agent: str, name: str) -> int:
         """The reply that asks by a call of this full name; 0 for none."""
         number = name.partition("/")[0]
         if not is_position(number):
             return 0
-        found = scrollback_of(self._access.client, agent).between(int(number) - 1, int(number))
-        calls = [PendingCall(agent, one.id, c.id, c.name, c.input) for one in found for c in one.calls]
+        messages = scrollback_of(self._access.client, agent).between(int(number) - 1, int(number))
+        calls = [PendingCall(agent, message.id, c.id, c.name, c.input) for message in messages for c in message.calls]
         return next((call.reply for call in calls if f"{name}/".startswith(f"{call.full_name}/")), 0)
 
 
@@ -275,7 +275,7 @@ def run_input(body: bytes) -> RunAgentInput:
 
 def _latest_text(messages: Sequence[WebMessage]) -> tuple[str, bool]:
     """The latest words of the user, and whether nothing came after them. Raises `BadInput`."""
-    said = [one for one in messages if isinstance(one, UserMessage)]
+    said = [message for message in messages if isinstance(message, UserMessage)]
     if not said:
         raise BadInput("Expected messages with one that the user says.")
     content = said[-1].content

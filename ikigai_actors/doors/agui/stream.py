@@ -38,9 +38,9 @@ class AgentStream:
     ) -> "AgentStream":
         """Begin after a message of the agent; ``more`` are arguments for its transcript. Raises `IkigaiError`."""
         scrollback = await asyncio.to_thread(scrollback_of, access.client, str(news.agent))
-        boundary = await asyncio.to_thread(latest_of, scrollback, place, lambda one: one.ends_pieces)
+        boundary = await asyncio.to_thread(latest_of, scrollback, place, lambda call: call.ends_pieces)
         reply = await asyncio.to_thread(
-            latest_of, scrollback, place, lambda one: one.kind in (Kind.ASSISTANT, Kind.USER)
+            latest_of, scrollback, place, lambda call: call.kind in (Kind.ASSISTANT, Kind.USER)
         )
         return cls(stream, news, scrollback, WebTranscript(place, boundary, reply, **more))
 

@@ -47,8 +47,8 @@ class ClientMessages(NamedTuple):
     @classmethod
     def of(cls, messages: Iterable[WebMessage]) -> "ClientMessages":
         """Read the messages of a request."""
-        texts = {one.id: one.content or "" for one in messages if isinstance(one.content, str | None)}
-        replies = [one for one in messages if isinstance(one, AssistantMessage)]
+        texts = {message.id: message.content or "" for message in messages if isinstance(message.content, str | None)}
+        replies = [message for message in messages if isinstance(message, AssistantMessage)]
         return cls(texts, {call.id for reply in replies for call in reply.tool_calls or ()})
 
 
@@ -118,7 +118,7 @@ class WebTranscript:
     def _free(self, name: str, text: str) -> str:
         """The first of the ids of a message under which the client has nothing but a beginning of the text."""
         names = (name if number == 1 else f"{name}.{number}" for number in count(1))
-        return next(one for one in names if text.startswith(self._texts.get(one, "")))
+        return next(name for name in names if text.startswith(self._texts.get(name, "")))
 
     def _begin(self, name: str, text: str, role: Literal["assistant", "user"] = "assistant") -> Iterator[BaseEvent]:
         self._open = name

@@ -351,8 +351,8 @@ class Api:
         now = monotonic()
         if not self._refusals.has_room(request.address, now):
             raise ApiProblem("too-many", "Too many requests of this address had no token.")
-        found = await self._on_thread(partial(self._principal_of, request))
-        principal = await found if inspect.isawaitable(found) else found
+        outcome = await self._on_thread(partial(self._principal_of, request))
+        principal = await outcome if inspect.isawaitable(outcome) else outcome
         if principal is None:
             self._refusals.count(request.address, now)
             what = "Expected the header Authorization: Bearer, with a token that is in force."
@@ -396,10 +396,12 @@ class Api:
                 await ApiFiles(access, principal, self._on_thread).upload(request, out)
             case "GET", ["files", sha256]:
                 await ApiFiles(access, principal, self._on_thread).download(sha256, request, out)
-            case _, ["agents", agent, *words] if (found := operations().get("/".join(words))) and found.of_agent:
-                await self._verb(request, principal, access, found, agent, out)
-            case _, words if (found := operations().get("/".join(words))) and not found.of_agent:
-                await self._verb(request, principal, access, found, None, out)
+            case _, ["agents", agent, *words] if (
+                operation := operations().get("/".join(words))
+            ) and operation.of_agent:
+                await self._verb(request, principal, access, operation, agent, out)
+            case _, words if (operation := operations().get("/".join(words))) and not operation.of_agent:
+                await self._verb(request, principal, access, operation, None, out)
             case _:
                 raise ApiProblem("not-found", "There is no such path: /openapi.json lists them.")
 
@@ -423,13 +425,13 @@ class Api:
         out: SendEvent,
     ) -> None:
         looks = request.method == "GET"
-        given = operation.parsed(request.query) if looks else await request.json()
+        arguments = operation.parsed(request.query) if looks else await request.json()
         if agent is not None:
-            if "agent" in given:
+            if "agent" in arguments:
                 raise ApiProblem("bad-input", "The path names the agent; expected no agent among the arguments.")
-            given["agent"] = access.top if agent == "~" else agent
+            arguments["agent"] = access.top if agent == "~" else agent
         wait, key = request.prefers_wait, request.key if not looks else None
-        keyed = None if key is None else request_under(principal.id, key, operation.words, given)
+        keyed = None if key is None else request_under(principal.id, key, operation.words, arguments)
         place = ApiPlace(access, principal, looks=looks)
         asked = AskedRequest(keyed, access.client.now_ms, principal.id)
         headers: dict[str, str] = {}
@@ -437,9 +439,9 @@ class Api:
             known = await self._on_thread(partial(known_request, access.client, keyed))
             if known is None:
                 if operation.words == "wait":
-                    value = await self._waited(place, operation, given, asked)
+                    value = await self._waited(place, operation, arguments, asked)
                 else:
-                    value = await self._on_thread(partial(self._call, place, operation, given, asked))
+                    value = await self._on_thread(partial(self._call, place, operation, arguments, asked))
                 did = asked.did
         except _Later:
             await self._later(asked.did, request.root, out)
@@ -460,7 +462,7 @@ class Api:
             value = made
         if keyed is not None and "Idempotency-Replayed" not in headers and did is not None:
             await self._on_thread(partial(keep_answer, access.client, keyed, did, value))
-        handle = _turn_of(operation, given, did)
+        handle = _turn_of(operation, arguments, did)
         if handle is None:
             await answer(out, 200, value, headers)
             return
@@ -475,26 +477,26 @@ class Api:
         await answer(out, 200 if over else 202, {**value, "outcome": outcome}, headers)
 
     async def _waited(
-        self, place: ApiPlace, operation: Operation, given: Mapping[str, Any], asked: AskedRequest
+        self, place: ApiPlace, operation: Operation, arguments: Mapping[str, Any], asked: AskedRequest
     ) -> Any:
         """The answer of a verb that waits for others: it looks again and again, and no thread waits."""
-        most = given.get("seconds")
+        most = arguments.get("seconds")
         most = min(float(most), MOST_WAITED) if isinstance(most, int | float) and most >= 0 else 0.0
         until, pause = monotonic() + most, 0.05
         while True:
-            once = {**given, "seconds": 0} if most else given
+            once = {**arguments, "seconds": 0} if most else arguments
             value = await self._on_thread(partial(self._call, place, operation, once, asked))
             left = until - monotonic()
-            found = value["value"]
-            if left <= 0 or self.news.ending.is_set() or (found and WaitResult.TIMEOUT not in found.values()):
+            results = value["value"]
+            if left <= 0 or self.news.ending.is_set() or (results and WaitResult.TIMEOUT not in results.values()):
                 return value
             await asyncio.sleep(min(pause, left))
             pause = min(2 * pause, LOOKS_EVERY)
 
     def _call(
-        self, place: ApiPlace, operation: Operation, given: Mapping[str, Any], asked: AskedRequest
+        self, place: ApiPlace, operation: Operation, arguments: Mapping[str, Any], asked: AskedRequest
     ) -> dict[str, Any]:
-        done = call(place, operation.verb, given, operation.needs, asked)
+        done = call(place, operation.verb, arguments, operation.needs, asked)
         return {"value": done.value, "text": done.text}
 
     async def _made_of_rows(self, did: Did) -> dict[str, Any] | None:
@@ -628,13 +630,13 @@ class Api:
             self._queued -= 1
 
 
-def _turn_of(operation: Operation, given: Mapping[str, Any], did: Did | None) -> TurnHandle | None:
+def _turn_of(operation: Operation, arguments: Mapping[str, Any], did: Did | None) -> TurnHandle | None:
     """The turn that a verb has opened; None for none."""
-    if did is None or not operation.verb.opens_turn or given.get("steer") or given.get("count"):
+    if did is None or not operation.verb.opens_turn or arguments.get("steer") or arguments.get("count"):
         return None
     if "mail" in did:
         return TurnHandle(did["agent"], MAIL, did["mail"])
-    return TurnHandle(did["agent"], REQUEST, did["request"]) if "request" in did and given.get("prompt") else None
+    return TurnHandle(did["agent"], REQUEST, did["request"]) if "request" in did and arguments.get("prompt") else None
 
 
 def _problem_of(error: ApiProblem | IkigaiError | RequestRefused) -> ApiProblem:

@@ -43,8 +43,8 @@ class ApiFiles(NamedTuple):
         body = await request.body(LARGEST)
         file: Attachment = await self.on_thread(partial(attachment, body, name))
         key = request.key
-        given = {"sha256": file.sha256, "name": file.name}
-        keyed = None if key is None else request_under(self.principal.id, key, "files", given)
+        fields = {"sha256": file.sha256, "name": file.name}
+        keyed = None if key is None else request_under(self.principal.id, key, "files", fields)
         repeated = await self.on_thread(partial(keep_upload, self.access.client, self.principal.id, file, keyed))
         place = f"{request.root}/v1/files/{file.sha256}"
         headers = {"Location": place, **({"Idempotency-Replayed": "true"} if repeated else {})}

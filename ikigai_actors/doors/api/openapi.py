@@ -88,8 +88,8 @@ def _verb(operation: Operation) -> dict[str, Any]:
         "operationId": f"look_{operation.id}",
         "summary": f"{summary} Refused where it would change something.",
         "parameters": [
-            {"name": name, "in": "query", "required": name in schema["required"], "schema": dict(one)}
-            for name, one in schema["properties"].items()
+            {"name": name, "in": "query", "required": name in schema["required"], "schema": dict(parameter)}
+            for name, parameter in schema["properties"].items()
         ],
         "responses": {"200": _gives("Answer"), "default": _PROBLEM},
     }

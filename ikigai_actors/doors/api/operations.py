@@ -67,7 +67,7 @@ class Operation(NamedTuple):
 @lru_cache(maxsize=1)
 def operations() -> Mapping[str, Operation]:
     """Return every operation, by its words. Imports every verb."""
-    return {one.words: one for one in _operations()}
+    return {operation.words: operation for operation in _operations()}
 
 
 def _operations() -> Iterator[Operation]:
@@ -79,7 +79,9 @@ def _operations() -> Iterator[Operation]:
             schema = dict(tool_of(verb)["input_schema"])
             of_agent = _AGENT in schema["required"]
             if of_agent:
-                schema["properties"] = {key: one for key, one in schema["properties"].items() if key != _AGENT}
+                schema["properties"] = {
+                    key: parameter for key, parameter in schema["properties"].items() if key != _AGENT
+                }
                 schema["required"] = [key for key in schema["required"] if key != _AGENT]
             yield Operation(
                 f"{name}/{verb.name}" if isinstance(loaded, VerbGroup) else name,

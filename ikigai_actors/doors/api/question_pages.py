@@ -125,7 +125,7 @@ def _field(name: str, field: Mapping[str, Any], needed: bool) -> str:
     kind = field["type"]
     chosen = ["yes", "no"] if kind == "boolean" and not field.get("enum") else field.get("enum")
     if chosen is not None:
-        options = "".join(f"<option>{escape(_as_text(one))}</option>" for one in chosen)
+        options = "".join(f"<option>{escape(_as_text(choice))}</option>" for choice in chosen)
         asked = f"<select id='{sent}' name='{sent}'{required}><option></option>{options}</select>"
     elif kind == "string":
         asked = f"<textarea id='{sent}' name='{sent}' rows='3'{required}></textarea>"

@@ -25,8 +25,8 @@ VALUE_LENGTH = 256
 
 def check_labels(value: object) -> dict[str, str]:
     """Check labels, and return them as a dict; None counts as no labels. Raises `BadInput`."""
-    given = {} if value is None else check_mapping(value, "labels", "a dict from keys to texts, as {'team': 'sales'}")
-    labels = {check_label_key(key): _check_value(key, text) for key, text in given.items()}
+    texts = {} if value is None else check_mapping(value, "labels", "a dict from keys to texts, as {'team': 'sales'}")
+    labels = {check_label_key(key): _check_value(key, text) for key, text in texts.items()}
     check_number(labels)
     return labels
 
@@ -51,10 +51,10 @@ def labels_in(text: str) -> dict[str, str]:
     """Return the labels that a text encodes. Raises `ValueError` for other text."""
     if not text:
         return {}
-    found = json.loads(text)
-    if not are_labels(found) or set_of(found) != text:
+    labels = json.loads(text)
+    if not are_labels(labels) or set_of(labels) != text:
         raise ValueError(f"expected labels as canonical JSON, got {text!r:.80}")
-    return dict(found)
+    return dict(labels)
 
 
 NO_LABELS: Mapping[str, str] = {}
@@ -76,9 +76,9 @@ def are_labels(value: object) -> bool:
     return all(isinstance(key, str) and key and isinstance(text, str) for key, text in value.items())
 
 
-def joined(text: str, given: Mapping[str, str]) -> str:
+def joined(text: str, labels: Mapping[str, str]) -> str:
     """Return the encoded labels with further labels, which override equal keys."""
-    return set_of({**labels_in(text), **given}) if given else text
+    return set_of({**labels_in(text), **labels}) if labels else text
 
 
 @lru_cache(maxsize=1024)

@@ -84,9 +84,11 @@ def latest_used(
         first: the uuids of agents that come before all others.
     """
     records = registry.some(tx, first) if first else []
-    known = {one.uuid for one in records}
-    records += [one for one in registry.rows_of(tx, "latest_used", most=most) if one.uuid not in known]
-    records = sorted(records, key=lambda one: (one.uuid not in known, *_latest_first(one)))[: max(most, len(known))]
+    known = {record.uuid for record in records}
+    records += [row for row in registry.rows_of(tx, "latest_used", most=most) if row.uuid not in known]
+    records = sorted(records, key=lambda record: (record.uuid not in known, *_latest_first(record)))[
+        : max(most, len(known))
+    ]
     return [*records, *(registry.rows_of(tx, "latest_ended", most=most) if dead_too else ())]
 
 
@@ -111,7 +113,7 @@ def called_so(
         most,: dead_too, first as for `latest_used`.
     """
     text = storable(text)
-    found = registry.some(tx, [*_named(tx, text), *first])
+    records = registry.some(tx, [*_named(tx, text), *first])
     lowered = text.casefold()
     adjectives, nouns, both = words_having(lowered)
     having = {
@@ -123,9 +125,9 @@ def called_so(
         "most": most,
     }
     for query in ("living_called", "dead_called") if dead_too else ("living_called",):
-        known = {one.uuid for one in found}
-        found += [one for one in registry.rows_of(tx, query, **having) if one.uuid not in known]
-    return found
+        known = {record.uuid for record in records}
+        records += [record for record in registry.rows_of(tx, query, **having) if record.uuid not in known]
+    return records
 
 
 def _named(tx: Transaction, text: str) -> list[str]:
@@ -139,35 +141,35 @@ def _named(tx: Transaction, text: str) -> list[str]:
 
 def with_those_above(tx: Transaction, records: list[AgentRecord]) -> list[AgentRecord]:
     """Return these agents and all agents above them, the oldest first."""
-    known = {one.uuid for one in records}
+    known = {record.uuid for record in records}
     above = registry.rows_of(tx, "all_above", uuids=[*known])
-    return registry.oldest_first([*records, *(one for one in above if one.uuid not in known)])
+    return registry.oldest_first([*records, *(record for record in above if record.uuid not in known)])
 
 
 def labels_of(tx: Transaction, records: Collection[AgentRecord]) -> dict[str, str]:
     """Return names as `registry.shown_names` does, for some agents. Agents with similar names are looked up."""
-    around = {one.uuid: one for one in records}
+    around = {record.uuid: record for record in records}
 
-    def add(found: Iterable[AgentRecord]) -> None:
-        around.update((one.uuid, one) for one in found)
+    def add(records: Iterable[AgentRecord]) -> None:
+        around.update((record.uuid, record) for record in records)
 
-    texts = {text for one in records for text in (one.name, words_of(one.uuid)) if text is not None}
-    starts = {start for one in records for start in beginnings(words_of(one.uuid))}
+    texts = {text for record in records for text in (record.name, words_of(record.uuid)) if text is not None}
+    starts = {start for record in records for start in beginnings(words_of(record.uuid))}
     add(registry.rows_of(tx, "beginning_so", starts=sorted(starts)))
     asked = set[str]()
     while new := texts - asked:
         add(registry.rows_of(tx, "namesakes", names=sorted(new)))
         asked |= new
         labels = registry.shown_names(around.values())
-        texts = {labels[one.uuid] for one in records}
-    return {one.uuid: labels[one.uuid] for one in records} if records else {}
+        texts = {labels[record.uuid] for record in records}
+    return {record.uuid: labels[record.uuid] for record in records} if records else {}
 
 
 def labelled(tx: Transaction, text: str = "", most: int = MOST_LISTED) -> dict[str, AgentRecord]:
     """Return the living agents that a text finds, by shown name; without a text, those used last."""
     records = called_so(tx, text, most) if text else latest_used(tx, most)
     labels = labels_of(tx, records)
-    return {labels[one.uuid]: one for one in records if one.living}
+    return {labels[record.uuid]: record for record in records if record.living}
 
 
 def own_counts_of(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
@@ -187,15 +189,15 @@ def some_children(tx: Transaction, uuid: str, most: int = MOST_LISTED) -> list[A
 
 def breadth_first(tx: Transaction, top: str, most: int = MOST_LISTED) -> list[AgentRecord]:
     """Return living agents below an agent in the tree of supervisors, level by level, at most this many."""
-    found, level = list[AgentRecord](), [top]
-    while level and len(found) < most:
+    ordered, level = list[AgentRecord](), [top]
+    while level and len(ordered) < most:
         having = count_children(tx, level)
-        begun = len(found)
-        for uuid in (one for one in level if one in having):
-            if len(found) < most:
-                found += some_children(tx, uuid, most - len(found))
-        level = [one.uuid for one in found[begun:]]
-    return found
+        begun = len(ordered)
+        for uuid in (record for record in level if record in having):
+            if len(ordered) < most:
+                ordered += some_children(tx, uuid, most - len(ordered))
+        level = [record.uuid for record in ordered[begun:]]
+    return ordered
 
 
 def some_below(tx: Transaction, top: AgentRecord, most: int = MOST_LISTED, dead_too: bool = False) -> list[AgentRecord]:
@@ -203,20 +205,20 @@ def some_below(tx: Transaction, top: AgentRecord, most: int = MOST_LISTED, dead_
 
     The others are the living below the dead, and with ``dead_too`` the dead.
     """
-    found = breadth_first(tx, top.uuid, most)
-    is_all = top.parent_uuid is None and not dead_too and census(tx).living == len(found) + 1
-    if len(found) < most and not is_all:
-        known = {one.uuid for one in found}
+    below = breadth_first(tx, top.uuid, most)
+    is_all = top.parent_uuid is None and not dead_too and census(tx).living == len(below) + 1
+    if len(below) < most and not is_all:
+        known = {record.uuid for record in below}
         walked = registry.rows_of(tx, "some_below" if dead_too else "some_living_below", uuid=top.uuid, most=most)
-        found += [one for one in walked if one.uuid not in known][: most - len(found)]
-    return found
+        below += [record for record in walked if record.uuid not in known][: most - len(below)]
+    return below
 
 
 def count_below(tx: Transaction, top: AgentRecord, dead_too: bool = False) -> int:
     """Return how many agents are below one in the tree of supervisors. Reads an entry for each, except for agent 0."""
     if top.parent_uuid is None:
-        found = census(tx)
-        return (found.all_of_them if dead_too else found.living) - 1
+        counts = census(tx)
+        return (counts.all_of_them if dead_too else counts.living) - 1
     return int(tx.run("count_below" if dead_too else "count_living_below", uuid=top.uuid)[0][0])
 
 
@@ -271,8 +273,8 @@ def siblings(tx: Transaction, record: AgentRecord, many: int = MOST_LISTED) -> S
         return Siblings(None, None)
     family = some_children(tx, above, many)
     if len(family) < many:
-        row = registry.in_order(above, [*(one for one in family if one.uuid != record.uuid), record])
-        place = next(index for index, one in enumerate(row) if one.uuid == record.uuid)
+        row = registry.in_order(above, [*(sibling for sibling in family if sibling.uuid != record.uuid), record])
+        place = next(index for index, sibling in enumerate(row) if sibling.uuid == record.uuid)
         return Siblings(None, None) if len(row) < 2 else Siblings(row[place - 1], row[(place + 1) % len(row)])
     here = {"uuid": above, "at": record.created_at, "born": record.born, "most": 1}
     following = registry.rows_of(tx, "some_children", **here, after=record.uuid) or family[:1]

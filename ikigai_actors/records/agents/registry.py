@@ -166,13 +166,14 @@ _record = maker(AgentRecord)
 
 def _records(rows: list[tuple[object, ...]]) -> list[AgentRecord]:
     return [
-        _record(*given, _names(awaits), _addresses(asks), labels_of_row(text)) for *given, awaits, asks, text in rows
+        _record(*columns, _names(awaits), _addresses(asks), labels_of_row(text))
+        for *columns, awaits, asks, text in rows
     ]
 
 
 def _names(text: Any) -> tuple[str, ...]:
     """The names of agents in a row, each after its uuid."""
-    pairs = (one.partition(" ") for one in json.loads(text or "[]"))
+    pairs = (entry.partition(" ") for entry in json.loads(text or "[]"))
     return tuple(called(uuid, name or None) for uuid, _, name in pairs)
 
 
@@ -246,7 +247,7 @@ def uuids_descended(tx: Transaction, uuid: str) -> list[str]:
 
 def uuids_belonging(tx: Transaction, uuid: str) -> list[str]:
     """Return the uuids of an agent and of all below it, by forks or by supervision, including the dead."""
-    return [one for (one,) in tx.run("belonging", uuid=uuid)]
+    return [belonging for (belonging,) in tx.run("belonging", uuid=uuid)]
 
 
 def seen_last(tx: Transaction) -> AgentRecord | None:
@@ -261,10 +262,10 @@ def own_counts(tx: Transaction) -> dict[str, int]:
 
 def get(tx: Transaction, uuid: str) -> AgentRecord:
     """The agent with this uuid. Raises `AgentNotFound`."""
-    found = _records(tx.run("agent_by_uuid", uuid=uuid))
-    if not found:
+    records = _records(tx.run("agent_by_uuid", uuid=uuid))
+    if not records:
         raise AgentNotFound(f"There is no agent {uuid}.", uuid)
-    return found[0]
+    return records[0]
 
 
 def some(tx: Transaction, uuids: Collection[str]) -> list[AgentRecord]:
@@ -274,8 +275,8 @@ def some(tx: Transaction, uuids: Collection[str]) -> list[AgentRecord]:
 
 def root(tx: Transaction) -> AgentRecord | None:
     """Return agent 0; None before it was made."""
-    found = _records(tx.run("root"))
-    return found[0] if found else None
+    records = _records(tx.run("root"))
+    return records[0] if records else None
 
 
 class OpenWork(NamedTuple):
@@ -403,21 +404,21 @@ def find(tx: Transaction, text: str) -> AgentRecord:
     if text == "0" and (top := root(tx)) is not None:
         return top
     words = beginnings(text)
-    found = _beginning_with(tx, words or (text,)) if words or is_agent_prefix(text) else []
-    if not found:
+    matches = _beginning_with(tx, words or (text,)) if words or is_agent_prefix(text) else []
+    if not matches:
         raise nobody_called(text)
-    if len(found) > 1:
-        candidates = sorted(record.uuid for record in found)
+    if len(matches) > 1:
+        candidates = sorted(record.uuid for record in matches)
         shared = "is short for" if words else "begins the uuid of"
-        told = ", ".join(shown_name(tx, record) for record in found)
-        raise AmbiguousAgent(f"{text!r} {shared} several agents: {told}. Give one of these.", text, candidates)
-    return found[0]
+        names = ", ".join(shown_name(tx, record) for record in matches)
+        raise AmbiguousAgent(f"{text!r} {shared} several agents: {names}. Give one of these.", text, candidates)
+    return matches[0]
 
 
 def _named(tx: Transaction, text: str) -> AgentRecord | None:
     """The agent that a name finds: the living one that has it, else of the dead ones the latest that died."""
-    found = _records(tx.run("living_by_name", name=same_name(text))) or _records(tx.run("dead_by_name", name=text))
-    return max(found, key=_precedence) if found else None
+    records = _records(tx.run("living_by_name", name=same_name(text))) or _records(tx.run("dead_by_name", name=text))
+    return max(records, key=_precedence) if records else None
 
 
 def _precedence(record: AgentRecord) -> tuple[bool, int, int, int]:
@@ -429,13 +430,13 @@ def _beginning_with(tx: Transaction, texts: Sequence[str]) -> list[AgentRecord]:
     if not texts:
         return []
     starts = sorted({text[:PREFIX_LENGTH] for text in texts})
-    found = tx.run("agents_by_prefix", starts=starts, prefixes=list(texts), length=len(texts[0]), most=10)
-    return sorted(_records(found), key=lambda record: record.uuid)
+    rows = tx.run("agents_by_prefix", starts=starts, prefixes=list(texts), length=len(texts[0]), most=10)
+    return sorted(_records(rows), key=lambda record: record.uuid)
 
 
 def shown_name(tx: Transaction, record: AgentRecord) -> str:
     """Return the shown name of an agent, which finds exactly this agent; see `shown_names`."""
-    if record.name is not None and (found := _named(tx, record.name)) is not None and found.uuid == record.uuid:
+    if record.name is not None and (namesake := _named(tx, record.name)) is not None and namesake.uuid == record.uuid:
         return record.name
     sharing = [other.uuid for other in _beginning_with(tx, beginnings(words_of(record.uuid)))]
     return _spelled(record.uuid, sharing, lambda text: _named(tx, text) is not None)
@@ -443,8 +444,8 @@ def shown_name(tx: Transaction, record: AgentRecord) -> str:
 
 def shown_name_of(tx: Transaction, uuid: str) -> str:
     """Return the shown name of the agent with a uuid; the two words if only an imported log names it."""
-    found = some(tx, [uuid])
-    return shown_name(tx, found[0]) if found else words_of(uuid)
+    records = some(tx, [uuid])
+    return shown_name(tx, records[0]) if records else words_of(uuid)
 
 
 def shown_names(records: Collection[AgentRecord]) -> dict[str, str]:
@@ -458,13 +459,13 @@ def shown_names(records: Collection[AgentRecord]) -> dict[str, str]:
     """
     having = (record for record in records if record.name is not None)
     named = {record.name: record.uuid for record in sorted(having, key=_precedence)}
-    found = {uuid: name for name, uuid in named.items()}
+    name_by_uuid = {uuid: name for name, uuid in named.items()}
     words = {record.uuid: words_of(record.uuid) for record in records}
     sharing: dict[str, list[str]] = {}
     for uuid, text in words.items():
         sharing.setdefault(text, []).append(uuid)
     return {
-        uuid: found.get(uuid)
+        uuid: name_by_uuid.get(uuid)
         or (
             text if len(sharing[text]) == 1 and text not in named else _spelled(uuid, sharing[text], named.__contains__)
         )
@@ -483,14 +484,14 @@ def check_free(tx: Transaction, name: str, uuid: str | None = None) -> None:
     """Raise `NameTaken` when a living agent other than the one with this uuid has the name."""
     for record in _records(tx.run("living_by_name", name=name)):
         if record.uuid != uuid:
-            above = [one for one in (record.parent_uuid, record.supervisor_uuid) if one is not None]
+            above = [owner for owner in (record.parent_uuid, record.supervisor_uuid) if owner is not None]
             raise NameTaken(f"A living agent is named {name!r}; choose another name.", name, record.uuid, above)
 
 
 def child_named(tx: Transaction, agent: str, name: str) -> AgentRecord | None:
     """Return the living agent with this name that an agent has forked or supervises; None if there is none."""
-    found = _records(tx.run("living_by_name", name=name))
-    return next((record for record in found if agent in (record.parent_uuid, record.supervisor_uuid)), None)
+    records = _records(tx.run("living_by_name", name=name))
+    return next((record for record in records if agent in (record.parent_uuid, record.supervisor_uuid)), None)
 
 
 def tree_version(tx: Transaction) -> int:

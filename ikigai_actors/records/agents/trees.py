@@ -67,12 +67,12 @@ def plan_trees(tx: Transaction, children: Sequence[ChildFiles], copied: Sequence
 
 
 def _planned(tx: Transaction, child: ChildFiles, copied: Copied) -> PlannedTree:
-    found, below = tree_at(tx, child.of, copied.base, child.at)
+    tree, below = tree_at(tx, child.of, copied.base, child.at)
     if below is None and child.exactly:
         raise unknown_files(child.of, child.at, copied.base)
     if below is None:
-        found, below = tree_at(tx, child.of, copied.base, None)
-    return PlannedTree(child.child, child.of, copied, found, below or 0)
+        tree, below = tree_at(tx, child.of, copied.base, None)
+    return PlannedTree(child.child, child.of, copied, tree, below or 0)
 
 
 def tree_at(tx: Transaction, agent: str, base: str, at: int | None) -> tuple[FileTree | None, int | None]:
@@ -210,7 +210,7 @@ class BeginWrite(Unit):
             layer = 0
         elif self._keep_turns:
             latest = [TreeWrite(*row) for row in tx.run("latest_tree_write", agent=agent, base=base)]
-            if any(one.layer == layer and one.position < turn for one in latest):
+            if any(write.layer == layer and write.position < turn for write in latest):
                 [(layer, _)] = tx.run("freeze_tree", agent=agent, base=base, by=1)
         tx.run("add_tree_write", agent=agent, base=base, layer=layer, position=self._position)
         return layer

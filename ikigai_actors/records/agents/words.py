@@ -55,16 +55,16 @@ def words_of(uuid: str, letters: int = 0) -> str:
 
 def beginnings(text: str) -> tuple[str, ...]:
     """Return the beginnings of uuids, all of one length, for two words with optional letters; none for other text."""
-    found = _SPELLED.fullmatch(text)
+    match = _SPELLED.fullmatch(text)
     adjectives, nouns = _places()
-    if found is None or found[1] not in adjectives or found[2] not in nouns:
+    if match is None or match[1] not in adjectives or match[2] not in nouns:
         return ()
-    number = (adjectives[found[1]] << _BITS) + nouns[found[2]]
+    number = (adjectives[match[1]] << _BITS) + nouns[match[2]]
     known = "".join(_ALPHABET[number >> bits & 63] for bits in (16, 10, 4))
     last = _ALPHABET[(number & 15) << 2 :][:4]
-    if found[3] is None:
+    if match[3] is None:
         return tuple(known + letter for letter in last)
-    return (known + found[3],) if found[3][0] in last else ()
+    return (known + match[3],) if match[3][0] in last else ()
 
 
 EVEN = tuple(_ALPHABET[::2])
@@ -108,7 +108,7 @@ def called(uuid: str, name: str | None) -> str:
 def letters_apart(uuid: str, other: str) -> int:
     """Return how many letters must follow the two words of a uuid to distinguish it from another uuid."""
     pairs = enumerate(zip(uuid[_KNOWN:], other[_KNOWN:], strict=False), 1)
-    return next((letters for letters, (one, another) in pairs if one != another), LONGEST)
+    return next((letters for letters, (first, another) in pairs if first != another), LONGEST)
 
 
 @cache

@@ -93,7 +93,7 @@ def _one_matches(shown: Sequence[bytes], secrets: Sequence[str], made: Callable[
     """Raise `Forged` unless one secret makes one of the signatures. Each is compared, in constant time."""
     if not shown:
         raise Forged("Expected a signature of the sender, got none.")
-    good = [hmac.compare_digest(made(secret), one) for secret in secrets for one in shown]
+    good = [hmac.compare_digest(made(secret), signature) for secret in secrets for signature in shown]
     if not any(good):
         raise Forged("The signature is not the sender's: another secret, or other bytes than were signed.")
 

@@ -89,13 +89,13 @@ def matches(where: Mapping[str, Sequence[str]], value: Any) -> bool:
 
 def parsed_where(texts: Sequence[str]) -> dict[str, list[str]]:
     """Parse filters as a person writes them, ``path=value,value``. Raises `BadInput`."""
-    found: dict[str, list[str]] = {}
+    values_by_path: dict[str, list[str]] = {}
     for text in texts:
         path, equals, values = text.partition("=")
         if not equals or not path.strip():
             raise BadInput(f"Expected a filter like action=opened,reopened; got {text!r}.")
-        found.setdefault(path.strip(), []).extend(value.strip() for value in values.split(","))
-    return found
+        values_by_path.setdefault(path.strip(), []).extend(value.strip() for value in values.split(","))
+    return values_by_path
 
 
 def _cut(text: str, most: int) -> str:

@@ -66,7 +66,7 @@ class Budget:
 
     def limits(self) -> dict[str, int]:
         """Return the limits, by the units of table ``limits``."""
-        given = {
+        amounts = {
             "tokens": self.tokens,
             "usd": None if self.usd is None else micro_dollars(self.usd),
             "agents": self.agents,
@@ -74,30 +74,30 @@ class Budget:
             "ms": None if self.seconds is None else int(self.seconds * 1000),
             "requests": self.requests_per_minute,
         }
-        return {unit: amount for unit, amount in given.items() if amount is not None}
+        return {unit: amount for unit, amount in amounts.items() if amount is not None}
 
 
-def as_budget(given: object) -> Budget | None:
+def as_budget(budget: object) -> Budget | None:
     """Return a budget from a `Budget`, a dict of its arguments, or None. Raises `BadInput`."""
-    if given is None or isinstance(given, Budget):
-        return given
-    known = [one.name for one in fields(Budget)]
-    if not isinstance(given, Mapping) or not all(name in known for name in given):
+    if budget is None or isinstance(budget, Budget):
+        return budget
+    known = [field.name for field in fields(Budget)]
+    if not isinstance(budget, Mapping) or not all(name in known for name in budget):
         raise BadInput(
-            f"Expected budget to be a Budget, or a dict with some of {', '.join(known)}; got {shown(given)}."
+            f"Expected budget to be a Budget, or a dict with some of {', '.join(known)}; got {shown(budget)}."
         )
-    return Budget(**given)
+    return Budget(**budget)
 
 
-def tighter(one: Budget, other: Budget | None) -> Budget:
+def tighter(parent_budget: Budget, other: Budget | None) -> Budget:
     """Return the combination of two budgets: the lower of each limit, and strict if one of them is."""
     if other is None:
-        return one
-    given: dict[str, Any] = {}
+        return parent_budget
+    tightest: dict[str, Any] = {}
     for name in UNITS:
-        limits = [limit for limit in (getattr(one, name), getattr(other, name)) if limit is not None]
-        given[name] = min(limits, default=None)
-    return Budget(**given, strict=one.strict or other.strict)
+        limits = [limit for limit in (getattr(parent_budget, name), getattr(other, name)) if limit is not None]
+        tightest[name] = min(limits, default=None)
+    return Budget(**tightest, strict=parent_budget.strict or other.strict)
 
 
 def encode_budget(budget: Budget | None) -> str | None:
@@ -141,18 +141,18 @@ EXAMPLES = "usd=5,tokens=1M,agents=20,seconds=3600,strict"
 
 def parse_budget(text: str) -> Budget:
     """Parse a budget as a person writes it: ``usd=5,tokens=1M,strict``. Raises `BadInput`."""
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for part in filter(None, map(str.strip, text.split(","))):
         name, equals, value = part.partition("=")
         if name == "strict" and not equals:
-            given[name] = True
-        elif name in UNITS and (found := _AMOUNT.fullmatch(value.strip())) is not None:
-            given[name] = _number(found[1], found[2])
+            arguments[name] = True
+        elif name in UNITS and (match := _AMOUNT.fullmatch(value.strip())) is not None:
+            arguments[name] = _number(match[1], match[2])
         else:
             raise BadInput(f"Expected a budget such as {EXAMPLES}; got {part!r}.")
-    if not given:
+    if not arguments:
         raise BadInput(f"Expected a budget such as {EXAMPLES}; got {text!r}.")
-    return Budget(**given)
+    return Budget(**arguments)
 
 
 def parse_grant(text: str) -> dict[str, Any]:
@@ -161,10 +161,10 @@ def parse_grant(text: str) -> dict[str, Any]:
     Returns:
         The argument of `AgentRef.grant`, by its name.
     """
-    found = _MORE.fullmatch(text.strip())
-    if found is None or found[3] not in _WRITTEN:
+    match = _MORE.fullmatch(text.strip())
+    if match is None or match[3] not in _WRITTEN:
         raise BadInput(f"Expected what to grant, such as +5usd, +100ktokens, +2agents or +1h; got {text!r}.")
-    return {_WRITTEN[found[3]]: _number(found[1], found[2], _SECONDS.get(found[3], 1))}
+    return {_WRITTEN[match[3]]: _number(match[1], match[2], _SECONDS.get(match[3], 1))}
 
 
 def checked_limits(budget: Budget | None) -> Budget:

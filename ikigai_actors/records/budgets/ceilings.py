@@ -102,12 +102,12 @@ class Level:
         limit = self.limits[unit]
         return limit.granted - limit.used - sum(portion.taken for portion in self.of(unit))
 
-    def beyond(self, held: int, told: int) -> int:
+    def beyond(self, held: int, spent: int) -> int:
         """Return by how much a request has cost more than was reserved, under a strict budget.
 
         That is a provider's error.
         """
-        return max(0, told - held) if self.strict else 0
+        return max(0, spent - held) if self.strict else 0
 
     @property
     def money(self) -> list[str]:
@@ -279,8 +279,8 @@ def pause_notice(level: Level, unit: str, need: Need, owner: Owner, strict: bool
 
     ``strict``: whether any budget of the chain is strict, so the request needs its highest possible cost.
     """
-    told = _shortage(level, unit, need, owner, strict, waits)
-    return f"{told} INT (Ctrl-C) ends the turn free of charge." if waits else told
+    shortage = _shortage(level, unit, need, owner, strict, waits)
+    return f"{shortage} INT (Ctrl-C) ends the turn free of charge." if waits else shortage
 
 
 def _shortage(level: Level, unit: str, need: Need, owner: Owner, strict: bool, waits: bool) -> str:

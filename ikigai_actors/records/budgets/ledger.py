@@ -58,18 +58,18 @@ class HearerDied(Exception):
 def hearers(tx: Transaction, agents: Iterable[str]) -> Hearers:
     """Find the agents that get the notices of the budgets above some agents, without locks."""
     rows = tx.run("look_at_budgets", uuids=sorted(set(agents)))
-    found: dict[str, Hearer] = {}
+    by_owner: dict[str, Hearer] = {}
     for owner, level in read_levels(tx, {budget for _, budget in rows}).items():
         if level.limits:
-            found[owner] = hearer_of(tx, owner)
-    return found
+            by_owner[owner] = hearer_of(tx, owner)
+    return by_owner
 
 
 def hearer_of(tx: Transaction, owner: str) -> Hearer:
     """Return the agent that gets the notices of an agent's budget."""
     above = [registry.get(tx, owner), *registry.ancestors(tx, owner)]
     called = Owner(above[0].short, above[0].parent_uuid is None)
-    return Hearer(called, next((one for one in above if one.living), above[-1]).uuid)
+    return Hearer(called, next((record for record in above if record.living), above[-1]).uuid)
 
 
 class BudgetLedger:
@@ -110,10 +110,10 @@ class BudgetLedger:
         assert row.held_host is not None  # as the request is open
         for level in self.chain(row.budget):
             for unit in level.money:
-                held, told, risk = row.held_tokens, charge.tokens, charge.risk_tokens - row.held_risk_tokens
+                held, spent, risk = row.held_tokens, charge.tokens, charge.risk_tokens - row.held_risk_tokens
                 if unit == "usd":
-                    held, told, risk = row.held_usd, charge.usd, charge.risk_usd - row.held_risk_usd
-                level.portion(unit, row.held_host).book(-held, told, risk + level.beyond(held, told))
+                    held, spent, risk = row.held_usd, charge.usd, charge.risk_usd - row.held_risk_usd
+                level.portion(unit, row.held_host).book(-held, spent, risk + level.beyond(held, spent))
 
     def place(
         self, row: Locked, need: Need, host: str, served: str | None = None, may_wait: bool = True

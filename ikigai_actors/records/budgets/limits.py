@@ -66,7 +66,7 @@ class SetBudget(Grant):
             self.find_waiting(tx)
             hearer = hearer_of(tx, self._agent)
             self._hearers = {**self._hearers, self._agent: hearer}
-            living = (one.uuid for one in members if one.status != "dead")
+            living = (member.uuid for member in members if member.status != "dead")
             self._touched = tuple({*self._touched, hearer.uuid, *living})
 
     def write(self, tx: Transaction, locked: LockedRows) -> Served:
@@ -88,7 +88,7 @@ class SetBudget(Grant):
         if level is None:
             self._check_place(tx, members)
             add_budget(tx, self._agent, self._agent, Budget(strict=self._wanted.strict), ledger.now)
-            tx.run("move_below_budget", budget=self._agent, uuids=[one.uuid for one in members])
+            tx.run("move_below_budget", budget=self._agent, uuids=[member.uuid for member in members])
         new = {unit: granted for unit, granted in self._more.items() if level is None or unit not in level.limits}
         made = level is None or not level.limits
         if made or "ms" in new:  # nothing else counts from then
@@ -96,7 +96,7 @@ class SetBudget(Grant):
             if level is not None:
                 keep_strictness(tx, self._agent, ledger.now)
             tx.run("set_strict", budget=self._agent, strict=int(strict), now=ledger.now)
-        holding = [locked[one.uuid] for one in members if one.uuid in locked and locked[one.uuid].held_at]
+        holding = [locked[member.uuid] for member in members if member.uuid in locked and locked[member.uuid].held_at]
         if made and self._wanted.strict:
             holding = _raised(tx, locked, ledger, holding)
         for unit, granted in new.items():
@@ -107,17 +107,17 @@ class SetBudget(Grant):
                 held, risk = _held(row, unit)
                 tx.run("hold_more", budget=self._agent, unit=unit, host=row.held_host, held=held, risk=risk)
         if level is None:
-            for row in [locked[one.uuid] for one in members if one.uuid in locked]:
+            for row in [locked[member.uuid] for member in members if member.uuid in locked]:
                 locked[row.uuid] = row._replace(budget=self._agent)
 
     def _check_place(self, tx: Transaction, members: Iterable[_Member]) -> None:
-        own = [one.uuid for one in members if one.uuid == one.budget]
+        own = [member.uuid for member in members if member.uuid == member.budget]
         if own:
             raise BadInput(
                 f"Agent {shown_name_of(tx, own[0])} descends from agent {shown_name_of(tx, self._agent)} and has a "
                 "budget of its own: none can be put between. Set that one, or one above."
             )
-        if any(one.uuid == self._agent and one.status == "dead" for one in members):
+        if any(member.uuid == self._agent and member.status == "dead" for member in members):
             raise BadInput(f"Agent {self._agent} is dead, and has no budget that could be set.")
 
 
@@ -159,11 +159,11 @@ def _counted(unit: str, members: list[_Member]) -> tuple[int, int]:
     """The ``base`` and ``used`` of a new limit: the amounts that it leaves out, and that it counts at first."""
     match unit:
         case "tokens":
-            return sum(one.spent_tokens for one in members), 0
+            return sum(member.spent_tokens for member in members), 0
         case "usd":
-            return sum(one.spent_usd for one in members), 0
+            return sum(member.spent_usd for member in members), 0
         case "agents":
-            return 0, sum(one.status != "dead" for one in members) - 1
+            return 0, sum(member.status != "dead" for member in members) - 1
         case "agents_ever":
             return 0, len(members) - 1
     return 0, 0

@@ -31,12 +31,12 @@ def _levels(rows: Iterable[Row]) -> dict[str, Level]:
 
 def budget_chain(levels: Mapping[str, Level], budget: str | None) -> Chain:
     """Return the budgets with limits above an agent, agent 0's first, from the owner of its nearest budget."""
-    found: list[Level] = []
+    chain: list[Level] = []
     current: str | None = budget or next(owner for owner, level in levels.items() if level.above is None)
-    while current is not None and current in levels and levels[current] not in found:
-        found.append(levels[current])
+    while current is not None and current in levels and levels[current] not in chain:
+        chain.append(levels[current])
         current = levels[current].above
-    return [level for level in reversed(found) if level.limits]
+    return [level for level in reversed(chain) if level.limits]
 
 
 class Booking(NamedTuple):

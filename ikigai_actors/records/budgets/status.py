@@ -41,4 +41,4 @@ def budgets_that_limit(tx: Transaction, most: int) -> list[BudgetStatus]:
     """Return the budgets with limits, agent 0's first; at most this many."""
     [(root,)] = tx.run("root_budget") or [("",)]
     owners = sorted({owner for owner, *_ in tx.run("all_limits")}, key=lambda owner: (owner != root, owner))
-    return [found for owner in owners[:most] if (found := budget_of(tx, owner)) is not None]
+    return [budget for owner in owners[:most] if (budget := budget_of(tx, owner)) is not None]

@@ -13,11 +13,11 @@ def check_asked(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator
     ends = Counter[str]()
     for agent, prompt, asker, ended in tx.run("every_asked"):
         ends[asker] += ended is not None
-        told, who = records.get(agent), records.get(asker)
+        asked, who = records.get(agent), records.get(asker)
         text = ""
-        if told is None or who is None or prompt > told.mailed or agent == asker:
+        if asked is None or who is None or prompt > asked.mailed or agent == asker:
             text = f"expected a program to have asked another agent for what is prompt {prompt} of {agent}"
-        elif ended is None and not (told.living and who.living):
+        elif ended is None and not (asked.living and who.living):
             text = f"expected prompt {prompt} of {agent} to have ended, since one of the two is dead"
         elif ended not in (None, ends[asker]):
             text = f"expected end {ends[asker]} next, got {ended}"

@@ -49,18 +49,18 @@ def check_budgets(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterat
     roots = [record.uuid for record in records.values() if record.parent_uuid is None]
     if len(roots) != 1:
         return
-    found = [*_standing(above, roots, records)]
-    yield from found
-    if found:
+    standing = [*_standing(above, roots, records)]
+    yield from standing
+    if standing:
         return  # what follows is judged by the chains
     chains = {uuid: _chain(above, record.budget or roots[0]) for uuid, record in records.items()}
     holds = [_Hold._make(row) for row in tx.run("open_holds")]
-    limits = {(one.budget, one.unit): one for one in (_Limit._make(row) for row in tx.run("all_limits"))}
+    limits = {(limit.budget, limit.unit): limit for limit in (_Limit._make(row) for row in tx.run("all_limits"))}
     portions = [_Portion._make(row) for row in tx.run("all_portions")]
     yield from _held(holds, chains, limits, portions, records)
     yield from _spent(records, chains, limits, portions)
     yield from _strict(above, limits, portions)
-    yield from _pauses(tx, records, {one.agent for one in holds})
+    yield from _pauses(tx, records, {hold.agent for hold in holds})
 
 
 def _standing(
@@ -106,7 +106,7 @@ def _held(
         for budget in chains[hold.agent]:
             wanted[budget, "tokens", hold.host or ""] += hold.tokens
             wanted[budget, "usd", hold.host or ""] += hold.usd
-    there = {(one.budget, one.unit, one.host): one.held for one in portions}
+    there = {(portion.budget, portion.unit, portion.host): portion.held for portion in portions}
     for key in sorted({*wanted, *there}):
         if key[:2] in limits and wanted[key] != there.get(key, 0):
             text = f"expected host {key[2]} to hold {wanted[key]} {key[1]}, as its agents do; got {there.get(key, 0)}"
@@ -146,29 +146,29 @@ def _strict(
     for (budget, unit), limit in limits.items():
         if not above[budget][1] or unit not in MONEY:
             continue
-        own = [one for one in portions if (one.budget, one.unit) == (budget, unit)]
-        beyond = limit.risk + sum(one.risk for one in own)  # nobody could hold that: it was reported afterwards
-        if (taken := limit.used + sum(one.held + one.spent for one in own)) > limit.granted + beyond:
+        own = [portion for portion in portions if (portion.budget, portion.unit) == (budget, unit)]
+        beyond = limit.risk + sum(portion.risk for portion in own)  # nobody could hold that: it was reported afterwards
+        if (taken := limit.used + sum(portion.held + portion.spent for portion in own)) > limit.granted + beyond:
             yield Violation(Invariant.STRICT, budget, f"expected at most {limit.granted + beyond} {unit}, got {taken}")
-        elif (allotted := limit.used + sum(one.allotted for one in own)) > limit.granted + beyond:
+        elif (allotted := limit.used + sum(portion.allotted for portion in own)) > limit.granted + beyond:
             text = f"expected at most {limit.granted + beyond} {unit} to be allotted to hosts, got {allotted}"
             yield Violation(Invariant.STRICT, budget, text)
 
 
 def note_budgets(tx: Transaction) -> Iterator[Note]:
     """Return remarks on amounts of strict budgets that providers have reported beyond what was allowed."""
-    found: Counter[tuple[str, str]] = Counter()
+    risks: Counter[tuple[str, str]] = Counter()
     for limit in map(_Limit._make, tx.run("all_limits")):
-        found[limit.budget, limit.unit] += limit.risk
+        risks[limit.budget, limit.unit] += limit.risk
     for portion in map(_Portion._make, tx.run("all_portions")):
-        found[portion.budget, portion.unit] += portion.risk
+        risks[portion.budget, portion.unit] += portion.risk
     strict = {owner for owner, _, is_strict in tx.run("all_budgets") if is_strict}
-    for (budget, unit), beyond in found.items():
+    for (budget, unit), beyond in risks.items():
         if beyond and budget in strict:
-            told = (
+            text = (
                 f"providers have reported {amount_text(unit, beyond)} more than they were allowed; all of it is counted"
             )
-            yield Note(budget, told)
+            yield Note(budget, text)
 
 
 def _pauses(tx: Transaction, records: Mapping[str, AgentRecord], holding: set[str]) -> Iterator[Violation]:

@@ -169,10 +169,14 @@ def judge(
     """
     new = {row.uuid: row for row in registry.some(tx, agents)}
     records = new | {under.uuid: under}
-    found = [violation for one in new.values() for violation in (*_family(one, records), *check_life(one, records))]
-    circles, _ = climb({uuid: one.supervisor_uuid for uuid, one in new.items()})
-    found += [Violation(Invariant.SUPERVISORS, min(one), f"supervises itself, by {_way(one)}") for one in circles]
-    _, rooted = climb({uuid: one.parent_uuid for uuid, one in _with_grafts_cut(new).items()})
+    violations = [
+        violation for record in new.values() for violation in (*_family(record, records), *check_life(record, records))
+    ]
+    circles, _ = climb({uuid: record.supervisor_uuid for uuid, record in new.items()})
+    violations += [
+        Violation(Invariant.SUPERVISORS, min(circle), f"supervises itself, by {_way(circle)}") for circle in circles
+    ]
+    _, rooted = climb({uuid: record.parent_uuid for uuid, record in _with_grafts_cut(new).items()})
     logs = LogCheck(_with_grafts_cut(new), rooted)
 
     def rows() -> Iterator[list[Row]]:
@@ -185,61 +189,71 @@ def judge(
     chain = ChainCheck(starts_of(_with_grafts_cut(new).values()))
     for row in (row for some in passing(rows()) for row in some):
         logs.read(row)
-        found += _misfits(chain.read(row))
-    found += _misfits(chain.conclude())
+        violations += _misfits(chain.read(row))
+    violations += _misfits(chain.conclude())
     if logs.conclude():
         for row in (row for some in rows() for row in some):
             logs.resolve(row)
         logs.report_unresolved()
     merges = [MergeRow(*row[:4]) for row in tx.run("merges_among", uuids=list(new))]
-    found += check_merges(merges, logs.merges, logs.merges_elsewhere, logs.heads, logs.is_unknown, logs.is_pruned)
-    found += check_spendings(tx, new, logs.counted, logs.unknown, new)
-    return [*found, *logs.found, *check_lenses(tx, logs.with_lenses()), *check_fork_points(tx, logs.forked_earlier())]
+    violations += check_merges(merges, logs.merges, logs.merges_elsewhere, logs.heads, logs.is_unknown, logs.is_pruned)
+    violations += check_spendings(tx, new, logs.counted, logs.unknown, new)
+    return [
+        *violations,
+        *logs.found,
+        *check_lenses(tx, logs.with_lenses()),
+        *check_fork_points(tx, logs.forked_earlier()),
+    ]
 
 
 def _with_grafts_cut(records: Mapping[str, AgentRecord]) -> dict[str, AgentRecord]:
     """Agents for a reader of their histories: those that came from a file without their parent inherit nothing."""
-    return {uuid: replace(one, parent_uuid=None) if one.grafted else one for uuid, one in records.items()}
+    return {uuid: replace(record, parent_uuid=None) if record.grafted else record for uuid, record in records.items()}
 
 
 def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
     wrong = mistyped_columns(tx) if types else []
-    if found := [Violation(Invariant.TYPE, None, f"values of another type in column {each}") for each in wrong]:
+    if violations := [Violation(Invariant.TYPE, None, f"values of another type in column {each}") for each in wrong]:
         [(agents, messages)] = tx.run("sizes")
-        return Report(agents, messages, found)
+        return Report(agents, messages, violations)
     records = {record.uuid: record for record in registry.every(tx)}
     hosts = [CheckedHost._make(row) for row in tx.run("hosts")]
     circles, rooted = climb({record.uuid: record.parent_uuid for record in records.values()})
-    found = [*_single_rows(*tx.run("single_rows")[0]), *_registry(records, circles), *_hosts(hosts)]
-    found += _shards(records, hosts, dict(tx.run("shards")))
+    violations = [*_single_rows(*tx.run("single_rows")[0]), *_registry(records, circles), *_hosts(hosts)]
+    violations += _shards(records, hosts, dict(tx.run("shards")))
     logs = LogCheck(_with_grafts_cut(records), rooted)
     chain = ChainCheck(starts_of(_with_grafts_cut(records).values()))
     for row in messages_of_all(tx, batch):
         logs.read(row)
-        found += _misfits(chain.read(row))
-    found += _misfits(chain.conclude())
+        violations += _misfits(chain.read(row))
+    violations += _misfits(chain.conclude())
     if logs.conclude():
         for row in messages_of_all(tx, batch):
             logs.resolve(row)
         logs.report_unresolved()
-    found += [*logs.found, *check_lenses(tx, logs.with_lenses()), *check_fork_points(tx, logs.forked_earlier())]
-    found += [*check_mailboxes(tx, records), *check_documents(tx), *check_blobs(tx, logs.blobs)]
-    found += check_definitions(tx, logs.questions)
-    found += logs.words.conclude(tx.run("read_words"), records, logs.unknown)
+    violations += [*logs.found, *check_lenses(tx, logs.with_lenses()), *check_fork_points(tx, logs.forked_earlier())]
+    violations += [*check_mailboxes(tx, records), *check_documents(tx), *check_blobs(tx, logs.blobs)]
+    violations += check_definitions(tx, logs.questions)
+    violations += logs.words.conclude(tx.run("read_words"), records, logs.unknown)
     merges = map(MergeRow._make, tx.run("all_merges"))
-    found += check_merges(merges, logs.merges, logs.merges_elsewhere, logs.heads, logs.is_unknown, logs.is_pruned)
-    found += [*check_spendings(tx, records, logs.counted, logs.unknown), *check_label_sets(tx)]
-    found += [*check_awake(tx), *check_signals(tx, records), *check_restarts(tx, records)]
-    found += [*check_ways(tx, records), *check_remote_commands(tx, records)]
-    found += [*check_budgets(tx, records), *check_timers(tx, records), *check_groups(tx, records)]
-    found += check_questions(tx, records)
-    found += [*check_rule_rows(tx, records), *check_keyed_calls(tx, records), *check_arrivals(tx), *check_guests(tx)]
-    found += check_deliveries(tx)
-    found += check_batches(tx)
-    found += [*check_asked(tx, records), *check_parked(tx)]
-    found += check_trees(tx, records, lambda above: climb(above)[0])
-    found += check_pieces(tx, records, [host.id for host in hosts])
-    return Report(len(records), logs.messages, found, [*note_budgets(tx)])
+    violations += check_merges(merges, logs.merges, logs.merges_elsewhere, logs.heads, logs.is_unknown, logs.is_pruned)
+    violations += [*check_spendings(tx, records, logs.counted, logs.unknown), *check_label_sets(tx)]
+    violations += [*check_awake(tx), *check_signals(tx, records), *check_restarts(tx, records)]
+    violations += [*check_ways(tx, records), *check_remote_commands(tx, records)]
+    violations += [*check_budgets(tx, records), *check_timers(tx, records), *check_groups(tx, records)]
+    violations += check_questions(tx, records)
+    violations += [
+        *check_rule_rows(tx, records),
+        *check_keyed_calls(tx, records),
+        *check_arrivals(tx),
+        *check_guests(tx),
+    ]
+    violations += check_deliveries(tx)
+    violations += check_batches(tx)
+    violations += [*check_asked(tx, records), *check_parked(tx)]
+    violations += check_trees(tx, records, lambda above: climb(above)[0])
+    violations += check_pieces(tx, records, [host.id for host in hosts])
+    return Report(len(records), logs.messages, violations, [*note_budgets(tx)])
 
 
 def _misfits(problems: Iterator[Problem]) -> Iterator[Violation]:
@@ -292,7 +306,7 @@ def _registry(records: Mapping[str, AgentRecord], circles: list[list[str]]) -> I
             yield Violation(Invariant.AGENT_0, record.uuid, text)
     for members in circles:
         yield Violation(Invariant.LINEAGE, min(members), f"descends from itself, by way of {_way(members)}")
-    circles, _ = climb({one.uuid: one.supervisor_uuid if one.parent_uuid else None for one in records.values()})
+    circles, _ = climb({child.uuid: child.supervisor_uuid if child.parent_uuid else None for child in records.values()})
     for members in circles:
         yield Violation(Invariant.SUPERVISORS, min(members), f"supervises itself, by way of {_way(members)}")
     names: dict[str, str] = {}

@@ -28,20 +28,22 @@ def check_lenses(tx: Transaction, agents: Iterable[str]) -> Iterator[Violation]:
                     for wrong in _wrong_summary(history, view, message)
                 )
             elif message.agent_uuid == uuid and message.kind == Kind.UNCOMPACT:
-                in_force, told = f"the one at {view.lens.id}" if view.lens else "none", message.data.get("summary")
-                if view.lens is None or told != view.lens.id:
-                    text = f"expected message {message.id} to name the summary in force ({in_force}); it names {told}"
+                in_force, taken_off = f"the one at {view.lens.id}" if view.lens else "none", message.data.get("summary")
+                if view.lens is None or taken_off != view.lens.id:
+                    text = (
+                        f"expected message {message.id} to name the summary in force ({in_force}); it names {taken_off}"
+                    )
                     yield Violation(Invariant.UNCOMPACT, uuid, text)
             view = play(view, message)
 
 
 def check_fork_points(tx: Transaction, agents: Iterable[AgentRecord]) -> Iterator[Violation]:
     """Return those of these agents, all forked at an earlier position, that were forked within a step."""
-    for one in agents:
-        parent = StoredHistory(tx, read_lineage(tx, one.parent_uuid or "", whole=True))
-        if not is_boundary(parent.between, one.fork_message_id):
-            text = f"expected its fork point to be outside of any step; {one.fork_message_id} is within one"
-            yield Violation(Invariant.FORK_AT, one.uuid, text)
+    for agent in agents:
+        parent = StoredHistory(tx, read_lineage(tx, agent.parent_uuid or "", whole=True))
+        if not is_boundary(parent.between, agent.fork_message_id):
+            text = f"expected its fork point to be outside of any step; {agent.fork_message_id} is within one"
+            yield Violation(Invariant.FORK_AT, agent.uuid, text)
 
 
 def _wrong_summary(history: StoredHistory, view: View, message: Message) -> Iterator[str]:

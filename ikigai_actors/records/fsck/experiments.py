@@ -30,7 +30,9 @@ class BookCheck:
 
     def _judged(self, position: int, agent: str, data: Mapping[str, Any]) -> Iterator[str]:
         verdicts = data["verdicts"]
-        if not isinstance(verdicts, list) or not all(isinstance(one, list) and len(one) == 5 for one in verdicts):
+        if not isinstance(verdicts, list) or not all(
+            isinstance(verdict, list) and len(verdict) == 5 for verdict in verdicts
+        ):
             yield f"expected the verdicts of message {position} to be lists of five"
             return
         for number, *_ in verdicts:

@@ -72,14 +72,18 @@ def check_awake(tx: Transaction) -> Iterator[Violation]:
 
 def check_ways(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
     """Return the dead agents that are not marked although a living agent is below them."""
-    dead = {uuid: one for uuid, one in records.items() if not one.living}
+    dead = {uuid: record for uuid, record in records.items() if not record.living}
     orphans = [
-        one.uuid
-        for one in records.values()
-        if one.living and (above := dead.get(one.supervisor_uuid or "")) and above.on_orphan == OrphanPolicy.CONTINUE
+        record.uuid
+        for record in records.values()
+        if record.living
+        and (above := dead.get(record.supervisor_uuid or ""))
+        and above.on_orphan == OrphanPolicy.CONTINUE
     ]
     marked = {uuid for (uuid,) in tx.run("ways")}
-    for uuid in sorted(ways(orphans, {one.uuid: one.supervisor_uuid for one in records.values()}, dead) - marked):
+    for uuid in sorted(
+        ways(orphans, {record.uuid: record.supervisor_uuid for record in records.values()}, dead) - marked
+    ):
         yield Violation(Invariant.WAY, uuid, "expected column way to be 1, since an agent below it lives; got 0")
 
 

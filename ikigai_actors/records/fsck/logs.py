@@ -68,9 +68,9 @@ class LogCheck:
         self._past: set[str] = set()  # agents forked past their parent's head
         self._openers: dict[str, str] = {}  # agent → kind of the message that its open turn began with
         self._due = {
-            (one.parent_uuid, one.born, one.uuid)
-            for one in records.values()
-            if one.parent_uuid is not None and one.uuid in rooted and not self.is_pruned(one.parent_uuid)
+            (record.parent_uuid, record.born, record.uuid)
+            for record in records.values()
+            if record.parent_uuid is not None and record.uuid in rooted and not self.is_pruned(record.parent_uuid)
         }
         self._births: set[tuple[object, int, str]] = set()  # what ``fork`` messages of makers say
         self._makers: dict[str, object] = {}  # agents that another one than their parent has made, which they name
@@ -163,11 +163,11 @@ class LogCheck:
                 if record.turn == message.id and message.data.get("go") is not True:
                     text = f"expected its open turn to begin with a fork that says go; message {message.id} does not"
                     self._report(Invariant.TURN, record.uuid, text)
-                told = message.data["parent"]
+                parent = message.data["parent"]
                 if "by" in message.data:
                     self._makers[record.uuid] = message.data["by"]
-                if told != record.parent_uuid and record.uuid in self._rooted:
-                    text = f"expected message {message.id} to name its parent {record.parent_uuid}, it names {told!r}"
+                if parent != record.parent_uuid and record.uuid in self._rooted:
+                    text = f"expected message {message.id} to name its parent {record.parent_uuid}, it names {parent!r}"
                     self._report(Invariant.FORK_MESSAGE, record.uuid, text)
             case Kind.FORK:
                 child = message.data.get("child")
@@ -248,10 +248,10 @@ class LogCheck:
     def forked_earlier(self) -> list[AgentRecord]:
         """Return the agents forked at an earlier position of their parent, whose history could be read."""
         return [
-            one
-            for uuid, one in self._records.items()
-            if (one.born > one.fork_message_id + 1 or uuid in self._makers)
-            and one.pruned_at is None
+            record
+            for uuid, record in self._records.items()
+            if (record.born > record.fork_message_id + 1 or uuid in self._makers)
+            and record.pruned_at is None
             and uuid not in self._past
             and self._is_sound(uuid)
         ]
@@ -284,10 +284,12 @@ class LogCheck:
             elif record.uuid in self._rooted - self._past:
                 where = f"which was born at {record.born} of {record.parent_uuid}"
                 self._report(Invariant.FORK_MESSAGE, uuid, f"{text}{child}, {where}")
-        for child, message, told in self._told:
-            if told != child.fork_message_id and child.uuid in self._rooted - self._past:
+        for child, message, fork_position in self._told:
+            if fork_position != child.fork_message_id and child.uuid in self._rooted - self._past:
                 text = f"expected message {message.id} of {message.agent_uuid} to record its fork point, "
-                self._report(Invariant.FORK_AT, child.uuid, f"{text}{child.fork_message_id}; it records {told!r}")
+                self._report(
+                    Invariant.FORK_AT, child.uuid, f"{text}{child.fork_message_id}; it records {fork_position!r}"
+                )
         named = {child for _, _, child in self._strays if isinstance(child, str)}
         taken = {(uuid, position) for uuid, position, _ in self._strays}
         for uuid, position, unborn in sorted(self._due):

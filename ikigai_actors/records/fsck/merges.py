@@ -20,7 +20,7 @@ class MergeRow(NamedTuple):
 
 def check_merges(
     rows: Iterable[MergeRow],
-    told: set[MergeRow],
+    expected: set[MergeRow],
     elsewhere: Set[MergeRow],
     heads: Mapping[str, int],
     is_unknown: Callable[[str, int], bool],
@@ -29,16 +29,16 @@ def check_merges(
     """Return the faults of merges.
 
     Args:
-        told: the merges in messages.
+        expected: the merges in messages.
         elsewhere: those of them that were imported, which may have no row here.
         heads: the position of the latest message of each agent.
         is_unknown: whether the message at a position of an agent's log is not known.
         is_pruned: whether an agent's messages were deleted.
     """
-    messages = {(one.into, one.message): one for one in told}
+    messages = {(merge.into, merge.message): merge for merge in expected}
     for row in rows:
-        found = messages.pop((row.into, row.message), None)
-        if found != row and not (is_unknown(row.into, row.message) or is_pruned(row.into)):
+        message = messages.pop((row.into, row.message), None)
+        if message != row and not (is_unknown(row.into, row.message) or is_pruned(row.into)):
             text = f"expected message {row.message} to record the merge of {row.child} at {row.head}; it does not"
             yield Violation(Invariant.MERGE, row.into, text)
         head = heads.get(str(row.child), 0)
@@ -47,6 +47,6 @@ def check_merges(
         if not isinstance(row.head, int) or row.head > head:
             text = f"expected {row.child}, which it merged at {row.head}, to have come so far; its log ends at {head}"
             yield Violation(Invariant.MERGE, row.into, text)
-    for one in sorted(set(messages.values()) - elsewhere, key=lambda one: (one.into, one.message)):
-        text = f"expected message {one.message} to have a row of table merges, for {one.child!r} at {one.head!r}"
-        yield Violation(Invariant.MERGE, one.into, text)
+    for merge in sorted(set(messages.values()) - elsewhere, key=lambda merge: (merge.into, merge.message)):
+        text = f"expected message {merge.message} to have a row of table merges, for {merge.child!r} at {merge.head!r}"
+        yield Violation(Invariant.MERGE, merge.into, text)

@@ -52,7 +52,7 @@ def _wrong(row: Row) -> Iterator[str]:
         yield "to have the id of its agent and position"
     try:
         listed = json.loads(str(asks))
-        sound = isinstance(listed, list) and all(isinstance(one, str) for one in listed)
+        sound = isinstance(listed, list) and all(isinstance(entry, str) for entry in listed)
         QuestionTerms.decoded(str(terms)).steps()
         if form is not None:
             check_form(json.loads(str(form)))

@@ -18,12 +18,12 @@ def check_remote_commands(tx: Transaction, agents: Collection[str]) -> Iterator[
         if answer is not None and not _is_object(answer):
             text = f"expected remote command {number} to have a JSON object as its answer"
             yield Violation(Invariant.REMOTE_COMMAND, agent, text)
-    for agent, found in numbers.items():
+    for agent, positions in numbers.items():
         if agent not in agents:
             text = "expected it to exist, since it was asked for something; there is no such agent"
             yield Violation(Invariant.REMOTE_COMMAND, agent, text)
-        if (lowest := min(found), highest := max(found)) != (1, len(found)):
-            text = f"expected remote commands 1 to {len(found)}; got {len(found)} from {lowest} to {highest}"
+        if (lowest := min(positions), highest := max(positions)) != (1, len(positions)):
+            text = f"expected remote commands 1 to {len(positions)}; got {len(positions)} from {lowest} to {highest}"
             yield Violation(Invariant.REMOTE_COMMAND, agent, text)
 
 

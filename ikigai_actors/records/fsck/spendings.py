@@ -25,25 +25,25 @@ NO_COST = Counted(0, 0, 0)
 def check_spendings(
     tx: Transaction,
     records: Mapping[str, AgentRecord],
-    told: Mapping[str, Counted],
+    sums: Mapping[str, Counted],
     unknown: Collection[str],
     among: Collection[str] | None = None,
 ) -> Iterator[Violation]:
     """Return every violation of labels and costs.
 
     Args:
-        told: the requests in the messages of each agent.
+        sums: the requests in the messages of each agent.
         unknown: the agents of which some messages cannot be read.
         among: the agents to check; None for all.
     """
     rows = tx.run("sums_of_spendings", all=int(among is None), uuids=list(among or ()))
     kept = {row[0]: Counted(*row[1:]) for row in rows}
-    for uuid in sorted(kept.keys() | told.keys()):
-        one = records.get(uuid)
-        if one is None or one.pruned_at is not None or uuid in unknown:
+    for uuid in sorted(kept.keys() | sums.keys()):
+        record = records.get(uuid)
+        if record is None or record.pruned_at is not None or uuid in unknown:
             continue
-        wanted, got = told.get(uuid, NO_COST), kept.get(uuid, NO_COST)
-        came = one.imported_at is not None and all(had <= may for had, may in zip(got, wanted, strict=True))
+        wanted, got = sums.get(uuid, NO_COST), kept.get(uuid, NO_COST)
+        came = record.imported_at is not None and all(had <= may for had, may in zip(got, wanted, strict=True))
         if wanted != got and not came:  # what it inherited in its file was paid for by others
             text = (
                 f"expected a row of spendings for each of {wanted.requests} messages with a cost of "
@@ -55,8 +55,8 @@ def check_spendings(
 def check_label_sets(tx: Transaction) -> Iterator[Violation]:
     """Return every violation in the labels of agents, and in the stored sets of labels."""
     kept = kept_labels(tx)
-    for labels, found in sorted(kept.items()):
-        if set_id(set_of(found)) != labels:
+    for labels, rows in sorted(kept.items()):
+        if set_id(set_of(rows)) != labels:
             yield Violation(Invariant.LABELS, None, f"expected the set {labels} to have the labels of its id")
     for (labels,) in sorted(tx.run("sets_of_spendings")):
         if labels and labels not in kept:

@@ -12,25 +12,25 @@ def check_trees(
     tx: Transaction, agents: Collection[str], circles: Callable[[Mapping[str, str | None]], list[list[str]]]
 ) -> Iterator[Violation]:
     """Return the faults of trees and merges of files; ``agents`` are all uuids, ``circles`` finds circles."""
-    trees = {(one.agent, one.base): one for one in every_tree(tx)}
+    trees = {(listed.agent, listed.base): listed for listed in every_tree(tx)}
     for base in {tree.base for tree in trees.values()}:
-        for circle in circles({one.agent: one.parent for one in trees.values() if one.base == base}):
+        for circle in circles({known.agent: known.parent for known in trees.values() if known.base == base}):
             yield Violation(Invariant.TREE, min(circle), "expected a tree that is built on others, got a circle")
     for tree in trees.values():
         for wrong in _wrong_with(tree, trees, agents):
             yield Violation(Invariant.TREE, tree.agent, wrong)
     for merge in every_tree_merge(tx):
         for who, number in ((merge.agent, merge.layer + 1), (merge.child, merge.upto)):
-            found = trees.get((who, merge.base))
-            if found is None and who == merge.child:  # it was pruned
+            merged = trees.get((who, merge.base))
+            if merged is None and who == merge.child:  # it was pruned
                 continue
-            if found is None or found.upper < number:
+            if merged is None or merged.upper < number:
                 text = f"expected {number} frozen layers of {who} for merge {merge.layer}, got "
-                yield Violation(Invariant.TREE, merge.agent, f"{text}{'no tree' if found is None else found.upper}")
+                yield Violation(Invariant.TREE, merge.agent, f"{text}{'no tree' if merged is None else merged.upper}")
                 break
     for write in every_tree_write(tx):
-        found = trees.get((write.agent, write.base))
-        if write.agent not in agents or write.layer > (DIRECTLY if found is None else found.upper):
+        written = trees.get((write.agent, write.base))
+        if write.agent not in agents or write.layer > (DIRECTLY if written is None else written.upper):
             yield Violation(
                 Invariant.TREE, write.agent, f"expected layer {write.layer}, to which it is to have written"
             )

@@ -29,9 +29,9 @@ class WordCheck:
             self._behind = 0
         if message.kind == Kind.TOOL_RESULT and self._behind:
             yield f"expected the result at {message.id} before the word at {self._behind}"
-        if (found := steered_in(message)) is None:
+        if (steered_mail := steered_in(message)) is None:
             return
-        mail, steered = found
+        mail, steered = steered_mail
         if mail <= self._latest:
             yield f"expected message {message.id} to come before word {self._latest}; it is word {mail}"
         if not steered.opened and steered.turn not in self._openings:
@@ -56,10 +56,10 @@ class WordCheck:
                 continue  # a file has what its agents inherit from others, without the mail of those
             body, read_at = rows.get((agent, number), ("", None))
             if read_at is None or (message.kind == Kind.STEER and body != message.content):  # of others it was not read
-                told = (
+                text = (
                     f"expected word {number}, message {message.id}, to be a mail with its text that is read; it is not"
                 )
-                yield Violation(Invariant.WORD, agent, told)
+                yield Violation(Invariant.WORD, agent, text)
         for agent, number in sorted(key for key, (_, read_at) in rows.items() if read_at is not None):
             record = records.get(agent)
             kept = record is not None and record.pruned_at is None and record.imported_at is None

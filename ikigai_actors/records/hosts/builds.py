@@ -68,7 +68,7 @@ def prune_definitions(tx: Transaction) -> None:
 
 
 def _refuse_others(build: Build, known: dict[str, str], runtime: str) -> None:
-    here = {one.name: one.digest for one in build.tools}
+    here = {tool.name: tool.digest for tool in build.tools}
     if here != known and runtime == build.runtime:
         other = sorted(name for name in here.keys() | known.keys() if here.get(name) != known.get(name))
         raise BadInput(

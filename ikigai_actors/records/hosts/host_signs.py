@@ -54,11 +54,11 @@ def first_signs(signs: Mapping[str, PublishedSign]) -> dict[str, PublishedSign]:
     return dict(nlargest(MOST_SIGNS, signs.items(), key=lambda each: (each[1].tokens or 0, each[1].at, each[0])))
 
 
-def encode_signs(told: HostSigns) -> str:
+def encode_signs(signs: HostSigns) -> str:
     """Return the text for the column; empty when there are no heartbeats."""
-    if not told.signs:
+    if not signs.signs:
         return ""
-    return json.dumps({"at": told.at, "signs": [[uuid, *sign] for uuid, sign in told.signs.items()]})
+    return json.dumps({"at": signs.at, "signs": [[uuid, *sign] for uuid, sign in signs.signs.items()]})
 
 
 def decode_signs(text: str) -> HostSigns:
@@ -67,9 +67,9 @@ def decode_signs(text: str) -> HostSigns:
     None if it cannot be read, for example from another version.
     """
     try:
-        told = json.loads(text or "{}")
-        signs = {str(uuid): PublishedSign(*map(int, sign)) for uuid, *sign in told.get("signs", ())}
-        return HostSigns(int(told.get("at", 0)), signs)
+        fields = json.loads(text or "{}")
+        signs = {str(uuid): PublishedSign(*map(int, sign)) for uuid, *sign in fields.get("signs", ())}
+        return HostSigns(int(fields.get("at", 0)), signs)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return HostSigns()
 
@@ -88,12 +88,12 @@ class PublishSigns(Unit):
 
 def published_signs(tx: Transaction) -> dict[tuple[str, int], PublishedSign]:
     """Return the heartbeats that living hosts publish, by agent and turn."""
-    found = dict[tuple[str, int], PublishedSign]()
+    published = dict[tuple[str, int], PublishedSign]()
     for text, now in tx.run("published_signs"):
-        told = decode_signs(text)
-        counts = now - told.at <= COUNTS_FOR
-        for uuid, sign in told.signs.items():
-            before = found.get((uuid, sign.turn))
+        signs = decode_signs(text)
+        counts = now - signs.at <= COUNTS_FOR
+        for uuid, sign in signs.signs.items():
+            before = published.get((uuid, sign.turn))
             if before is None or before.at < sign.at:
-                found[uuid, sign.turn] = sign if counts else sign._replace(tokens=None)
-    return found
+                published[uuid, sign.turn] = sign if counts else sign._replace(tokens=None)
+    return published

@@ -33,7 +33,7 @@ def encode_waits(waits: HostWaits) -> str:
     """Return the text for the column; empty when nobody waits."""
     if not waits.states and not waits.edges:
         return ""
-    in_order = sorted(waits.edges, key=lambda one: (one.wait, one.awaited))  # the same text each time
+    in_order = sorted(waits.edges, key=lambda edge: (edge.wait, edge.awaited))  # the same text each time
     edges = [[*edge[:4], edge.wait.began, edge.wait.number] for edge in in_order]
     host = next((edge.wait.host for edge in waits.edges), "")
     return json.dumps({"host": host, "look": waits.look, "edges": edges, "states": waits.states})
@@ -43,14 +43,14 @@ def encode_waits(waits: HostWaits) -> str:
 def decode_waits(text: str) -> HostWaits:
     """Return the waits from the text of the column; none if it cannot be read, for example from another version."""
     try:
-        told = json.loads(text or "{}")
-        host = str(told.get("host", ""))
+        fields = json.loads(text or "{}")
+        host = str(fields.get("host", ""))
         edges = [
             WaitEdge(str(waiter), str(awaited), WaitedBy(by), Until(until), WaitKey(int(began), int(number), host))
-            for waiter, awaited, by, until, began, number in told.get("edges", ())
+            for waiter, awaited, by, until, began, number in fields.get("edges", ())
         ]
-        states = {str(uuid): str(state) for uuid, state in told.get("states", {}).items()}
-        return HostWaits(int(told.get("look", 0)), frozenset(edges), states)
+        states = {str(uuid): str(state) for uuid, state in fields.get("states", {}).items()}
+        return HostWaits(int(fields.get("look", 0)), frozenset(edges), states)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return HostWaits()
 
@@ -71,7 +71,7 @@ def lasting(before: Mapping[str, HostWaits], now: Mapping[str, HostWaits]) -> fr
     Each host has looked again between the two readings, and has found the edges again. Both arguments are by host.
     """
     return frozenset().union(
-        *(told.edges & before[host].edges for host, told in now.items() if told.look > before.get(host, told).look)
+        *(waits.edges & before[host].edges for host, waits in now.items() if waits.look > before.get(host, waits).look)
     )
 
 
@@ -81,7 +81,7 @@ def circles_of(host: str, edges: Iterable[WaitEdge]) -> list[Circle]:
     All hosts find the same circles, so exactly one host breaks each, by ending one wait.
     """
     out: dict[str, list[WaitEdge]] = {}
-    for edge in sorted(edges, key=lambda one: (one.wait, one.awaited)):
+    for edge in sorted(edges, key=lambda edge: (edge.wait, edge.awaited)):
         out.setdefault(edge.waiter, []).append(edge)
     own = [edge for of in out.values() for edge in of if edge.wait.host == host]
     circles = [circle for edge in own if (circle := closed_by([edge], lambda uuid: out.get(uuid, ())))]

@@ -44,8 +44,8 @@ def latest_signs(tx: Transaction) -> dict[str, Sign]:
     """Return the latest heartbeats of agents in a turn, by uuid, from messages and from the rows of hosts."""
     published, signs = published_signs(tx), dict[str, Sign]()
     for uuid, turn, written, now in tx.run("latest_signs"):
-        told = published.get((uuid, turn), PublishedSign(turn, written, None))
-        signs[uuid] = Sign(max(0, now - max(written, told.at)) / 1000, told.tokens)
+        sign = published.get((uuid, turn), PublishedSign(turn, written, None))
+        signs[uuid] = Sign(max(0, now - max(written, sign.at)) / 1000, sign.tokens)
     return signs
 
 

@@ -146,8 +146,8 @@ def body_of(tx: Transaction, key: RemoteCommandKey) -> dict[str, Any]:
     """Return the arguments of a command; empty when there is no such command, or it cannot be read."""
     for (body,) in tx.run("remote_command_body", agent=key.agent, id=key.id):
         with suppress(ValueError, RecursionError):
-            found = json.loads(body)
-            return found if isinstance(found, dict) else {}
+            fields = json.loads(body)
+            return fields if isinstance(fields, dict) else {}
     return {}
 
 
@@ -167,7 +167,7 @@ def encode_answer(value: Any) -> str:
     """Return the text in which an answer is stored: a JSON value, or an `IkigaiError`."""
     if not isinstance(value, IkigaiError):
         return json.dumps({"value": value})
-    kind = next(one for one in type(value).__mro__ if _error(one.__name__) is one)
+    kind = next(base for base in type(value).__mro__ if _error(base.__name__) is base)
     known = inspect.signature(kind.__init__).parameters
     further = {name: part for name, part in vars(value).items() if name in known}
     return json.dumps({"error": kind.__name__, "message": str(value), "further": further})
@@ -187,5 +187,5 @@ def decode_answer(text: str) -> Answered:
 
 
 def _error(name: str) -> type[IkigaiError] | None:
-    found = getattr(errors, name, None)
-    return found if isinstance(found, type) and issubclass(found, IkigaiError) else None
+    kind = getattr(errors, name, None)
+    return kind if isinstance(kind, type) and issubclass(kind, IkigaiError) else None

@@ -115,8 +115,8 @@ class LifecycleChange:
 
 Family = Mapping[str, Relative]
 
-_STATUS = {one.value: one for one in Status}
-_POLICY = {one.value: one for one in OrphanPolicy}
+_STATUS = {status.value: status for status in Status}
+_POLICY = {policy.value: policy for policy in OrphanPolicy}
 _CREATION = itemgetter(Relative._fields.index("created_at"), Relative._fields.index("born"))
 
 
@@ -183,12 +183,12 @@ def end_branch(
     tied = _tied(tx, dead)
     nearest = survivors_above(family, {top})[top]
     watched = watchers_of(tx, tied)
-    told = _told(dead, dict.fromkeys(dead, nearest), watched) if watched else {nearest: [*dead]}
+    hearers = _told(dead, dict.fromkeys(dead, nearest), watched) if watched else {nearest: [*dead]}
     asking = _asking(tx, dead, tied)
-    locked.lock_dying(tx, dead, list(dict.fromkeys((*told, top, *asking))), doomed.counting)
+    locked.lock_dying(tx, dead, list(dict.fromkeys((*hearers, top, *asking))), doomed.counting)
     keep_last_statuses(tx, [*dead], now)
     tx.run("bury_rows", keys=doomed.keys, **_written(why, now))
-    mails = exit_mails(dead, told, doomed.supervisors, doomed.called)
+    mails = exit_mails(dead, hearers, doomed.supervisors, doomed.called)
     post(tx, locked, PostedEvent(AGENT_DIED, top, now, "", now))
     notified, freed = _settle(tx, locked, dead, tied, mails, now)
     return LifecycleChange(dead, notified=notified, freed=freed)
@@ -216,14 +216,14 @@ def end_agents(
     """
     ends = dict.fromkeys(dying, why)
     decisions = decide(family, ends.keys())
-    orphaned = [one.agent for one in decisions if isinstance(one, Kill)]
+    orphaned = [decision.agent for decision in decisions if isinstance(decision, Kill)]
     dead = {uuid: End(Cause.ORPHANED, ORPHANED.format(_supervisor(family, uuid))) for uuid in orphaned} | ends
-    adopted = {one.agent: one.by for one in decisions if isinstance(one, Adopt)}
-    paused = [one.agent for one in decisions if isinstance(one, Pause)]
+    adopted = {decision.agent: decision.by for decision in decisions if isinstance(decision, Adopt)}
+    paused = [decision.agent for decision in decisions if isinstance(decision, Pause)]
     tied = _tied(tx, dead)
-    told = _told(dead, survivors_above(family, dead.keys()), watchers_of(tx, tied))
+    hearers = _told(dead, survivors_above(family, dead.keys()), watchers_of(tx, tied))
     locked.lock_dying(
-        tx, dead, list(dict.fromkeys((*adopted, *adopted.values(), *told, *kept, *_asking(tx, dead, tied))))
+        tx, dead, list(dict.fromkeys((*adopted, *adopted.values(), *hearers, *kept, *_asking(tx, dead, tied))))
     )
     alike: dict[End, list[str]] = {}
     for uuid, how in dead.items():
@@ -231,10 +231,10 @@ def end_agents(
     for how, uuids in alike.items():
         keep_last_statuses(tx, uuids, now)
         tx.run("bury", uuids=uuids, **_written(how, now))
-    above = {uuid: one.supervisor for uuid, one in family.items()}
+    above = {uuid: relative.supervisor for uuid, relative in family.items()}
     if leads := ways(_left(family, above, dead.keys() | adopted.keys()), above, dead):
         tx.run("mark_ways", uuids=sorted(leads))
-    mails = exit_mails(dead, told, above, lambda uuid: family[uuid].called)
+    mails = exit_mails(dead, hearers, above, lambda uuid: family[uuid].called)
     for uuid in dead:
         if above[uuid] not in dead:  # one event for all that die by it
             post(tx, locked, PostedEvent(AGENT_DIED, uuid, now, "", now))
@@ -260,8 +260,8 @@ def _left(family: Family, above: Mapping[str, str | None], others: Set[str]) -> 
     supervising = set(above.values())
     return [
         uuid
-        for uuid, one in family.items()
-        if uuid not in others and (one.status is not Status.DEAD or (one.way and uuid not in supervising))
+        for uuid, relative in family.items()
+        if uuid not in others and (relative.status is not Status.DEAD or (relative.way and uuid not in supervising))
     ]
 
 
@@ -316,9 +316,9 @@ class WriteDeath(Unit):
         family = household(tx, self.uuid)
         victim = family[self.uuid]
         is_root = victim.parent is None or victim.supervisor is None  # in damaged rows only one may be so
-        told = deliver(victim.status, Signal.KILL, protected=is_root)
-        if isinstance(told, Rejected):
-            raise refusal_of(victim, told.refusal)
+        delivered = deliver(victim.status, Signal.KILL, protected=is_root)
+        if isinstance(delivered, Rejected):
+            raise refusal_of(victim, delivered.refusal)
         if hosts_of(tx, [victim])[victim.shard] != self.host:
             raise Fenced(f"Agent {self.uuid} now belongs to another host, which decides on it.", self.uuid)
         return end_agents(tx, locked, family, (self.uuid,), End(self.cause, self.reason), self.now)
@@ -326,7 +326,7 @@ class WriteDeath(Unit):
 
 def hosts_of(tx: Transaction, agents: Iterable[Relative]) -> dict[int, str | None]:
     """Return the host of each shard in which these agents live."""
-    return dict(tx.run("hosts_of_shards", shards=[str(shard) for shard in {one.shard for one in agents}]))
+    return dict(tx.run("hosts_of_shards", shards=[str(shard) for shard in {agent.shard for agent in agents}]))
 
 
 def _family(tx: Transaction, query: str, uuid: str) -> Family:
@@ -334,9 +334,9 @@ def _family(tx: Transaction, query: str, uuid: str) -> Family:
 
     Agent 0 is added when damaged rows run in a circle: it takes over.
     """
-    found = [*tx.run(query, uuid=uuid), *tx.run("supervisors_of", uuid=uuid), *tx.run("agent_0")]
-    found.sort(key=_CREATION)
-    return {row[0]: Relative(row[0], row[1], _STATUS[row[2]], _POLICY[row[3]], *row[4:]) for row in found}
+    rows = [*tx.run(query, uuid=uuid), *tx.run("supervisors_of", uuid=uuid), *tx.run("agent_0")]
+    rows.sort(key=_CREATION)
+    return {row[0]: Relative(row[0], row[1], _STATUS[row[2]], _POLICY[row[3]], *row[4:]) for row in rows}
 
 
 def _told(
@@ -353,12 +353,12 @@ def _told(
     for uuid, watcher in watched:
         if watcher not in dead and watcher != nearest[uuid]:
             watchers.setdefault(uuid, []).append(watcher)
-    told: dict[str, list[str]] = {}
+    hearers: dict[str, list[str]] = {}
     for uuid in dead:
-        told.setdefault(nearest[uuid], []).append(uuid)
+        hearers.setdefault(nearest[uuid], []).append(uuid)
         for watcher in watchers.get(uuid, ()):
-            told.setdefault(watcher, []).append(uuid)
-    return told
+            hearers.setdefault(watcher, []).append(uuid)
+    return hearers
 
 
 def _tied(tx: Transaction, dead: Collection[str]) -> list[str]:
@@ -371,14 +371,14 @@ def _tied(tx: Transaction, dead: Collection[str]) -> list[str]:
     return list(dead)
 
 
-def refusal_of(one: Relative, refusal: Refusal) -> AgentDead | AgentStopped | RootProtected:
+def refusal_of(relative: Relative, refusal: Refusal) -> AgentDead | AgentStopped | RootProtected:
     """Return the error that explains why an agent does not take a signal."""
     kinds: Mapping[Refusal, type[AgentDead | AgentStopped | RootProtected]] = {
         Refusal.DEAD: AgentDead,
         Refusal.TERMINATING: AgentStopped,
         Refusal.PROTECTED: RootProtected,
     }
-    return kinds[refusal](f"Agent {one.called} takes no such signal: {refusal}.", one.uuid)
+    return kinds[refusal](f"Agent {relative.called} takes no such signal: {refusal}.", relative.uuid)
 
 
 def deadlines(tx: Transaction, host: str) -> dict[str, int | None]:

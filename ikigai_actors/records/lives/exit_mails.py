@@ -51,7 +51,7 @@ class ExitMail(NamedTuple):
 
 def exit_mails(
     dead: Mapping[str, End],
-    told: Mapping[str, Sequence[str]],
+    hearers: Mapping[str, Sequence[str]],
     supervisors: Mapping[str, str | None],
     called: Callable[[str], str],
 ) -> list[ExitMail]:
@@ -59,12 +59,12 @@ def exit_mails(
 
     Args:
         dead: the cause of each death, leaves first.
-        told: the deaths of which each survivor gets mail, leaves first: the nearest agents above, and the monitors.
+        hearers: the deaths of which each survivor gets mail, leaves first: the nearest agents above, and the monitors.
         supervisors: those of the agents that die, and maybe of others.
         called: returns the name of a dying agent for people.
     """
     mails: list[ExitMail] = []
-    for hearer, uuids in told.items():
+    for hearer, uuids in hearers.items():
         if len(uuids) > MOST_SINGLE:
             mails.append(_summed_up(hearer, uuids, dead, supervisors, called))
         else:
@@ -84,9 +84,9 @@ def _summed_up(
     first = next((uuid for uuid in top if dead[uuid].cause is not Cause.ORPHANED), from_the_top[0])
     causes = Counter(map(_CAUSE, map(dead.__getitem__, uuids)))
     counted = ", ".join(f"{count:,} {cause}" for cause, count in sorted(causes.items()))
-    below = (uuid for uuid in chain(top, (one for one in from_the_top if one not in top)) if uuid != first)
+    below = (uuid for uuid in chain(top, (name for name in from_the_top if name not in top)) if uuid != first)
     lines = [f"{called(uuid)}: {preview(dead[uuid].text)}" for uuid in islice(below, TOPMOST_NAMED)]
     unnamed = len(uuids) - 1 - len(lines)
     more = f"\n({unnamed:,} more)" if unnamed else ""
-    told = f"{len(uuids):,} agents died at once: {counted}. Beside {called(first)}, from the top:"
-    return ExitMail(hearer, first, "\n".join([f"{dead[first].text}\n", told, *lines]) + more)
+    summary = f"{len(uuids):,} agents died at once: {counted}. Beside {called(first)}, from the top:"
+    return ExitMail(hearer, first, "\n".join([f"{dead[first].text}\n", summary, *lines]) + more)

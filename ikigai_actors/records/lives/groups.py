@@ -18,15 +18,15 @@ def gather(tx: Transaction, locked: LockedRows, supervisor: str, children: Itera
     The tree is locked. Raises `BadInput` when another host than the supervisor's runs one of them.
     """
     above = registry.get(tx, supervisor)
-    apart = [one for one in (registry.get(tx, child) for child in children) if one.shard != above.shard]
-    for one in apart:  # before anything is written
-        if one.owner != above.owner:
+    apart = [record for record in (registry.get(tx, child) for child in children) if record.shard != above.shard]
+    for record in apart:  # before anything is written
+        if record.owner != above.owner:
             raise BadInput(
-                f"Agent {one.short} lives on another host than its supervisor, so the siblings could not "
+                f"Agent {record.short} lives on another host than its supervisor, so the siblings could not "
                 "be restarted together. Move it there first."
             )
-    for one in apart:
-        uuids = branch_here(tx, one.uuid, one.owner) if one.owner is not None else [one.uuid]
+    for record in apart:
+        uuids = branch_here(tx, record.uuid, record.owner) if record.owner is not None else [record.uuid]
         locked.lock(tx, uuids)
         tx.run("move_agents", uuids=uuids, shard=above.shard)
     if apart:  # a host that was about to give one of them away looks at it again

@@ -41,10 +41,10 @@ def group_in(recipient: object) -> str | None:
 
 def every_group(tx: Transaction) -> dict[str, list[str]]:
     """Return the members of each group, by uuid, in the order in which they joined."""
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for name, agent in tx.run("all_members"):
-        found.setdefault(name, []).append(agent)
-    return found
+        groups.setdefault(name, []).append(agent)
+    return groups
 
 
 class _OfGroup(Addressed):

@@ -19,7 +19,7 @@ UNSHARED = (
 
 def branch_here(tx: Transaction, uuid: str, host: str) -> list[str]:
     """Return an agent and its living descendants, as far as a host runs them."""
-    return [one.uuid for one in _movable(tx, uuid, host)]
+    return [relative.uuid for relative in _movable(tx, uuid, host)]
 
 
 def check_movable(tx: Transaction, uuid: str, host: str) -> None:
@@ -74,14 +74,14 @@ def _movable(tx: Transaction, uuid: str, host: str) -> list[Relative]:
     """The agents of a branch to which the way from the top leads over agents of the same host alone."""
     family = branch(tx, uuid)
     hosts = hosts_of(tx, family.values())
-    found: dict[str, Relative] = {}
+    movable: dict[str, Relative] = {}
     below = [uuid]
     children: dict[str | None, list[str]] = {}
-    for one in family.values():
-        children.setdefault(one.supervisor, []).append(one.uuid)
+    for relative in family.values():
+        children.setdefault(relative.supervisor, []).append(relative.uuid)
     while below:
-        one = family[below.pop()]
-        if hosts.get(one.shard) == host and one.uuid not in found:
-            found[one.uuid] = one
-            below += children.get(one.uuid, ())
-    return [one for one in found.values() if one.status != "dead"]
+        relative = family[below.pop()]
+        if hosts.get(relative.shard) == host and relative.uuid not in movable:
+            movable[relative.uuid] = relative
+            below += children.get(relative.uuid, ())
+    return [relative for relative in movable.values() if relative.status != "dead"]

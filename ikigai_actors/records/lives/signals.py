@@ -89,23 +89,23 @@ class SendSignal(Unit):
             return self._end_branch(tx, locked, doomed)
         family = (branch if self._spread else household)(tx, self._target)
         top = family[self._target]
-        told = deliver(top.status, self._signal, protected=top.parent is None)
-        if isinstance(told, Rejected):
-            raise refusal_of(top, told.refusal)
+        delivered = deliver(top.status, self._signal, protected=top.parent is None)
+        if isinstance(delivered, Rejected):
+            raise refusal_of(top, delivered.refusal)
         hit = self._hit(family)
         done = self._carry_out(tx, locked, family, hit)
         self._record(tx, locked)
         if hit:
             return done
-        return LifecycleChange(ignored=told.reason if not isinstance(told, Delivered) else "")
+        return LifecycleChange(ignored=delivered.reason if not isinstance(delivered, Delivered) else "")
 
     def _end_branch(self, tx: Transaction, locked: LockedRows, doomed: Doomed) -> LifecycleChange:
         """Kill the agent and all below it: what is left for `_carry_out` to decide where nobody survives."""
         family = way_up(tx, self._target)
         top = family[self._target]
-        told = deliver(top.status, self._signal, protected=top.parent is None)
-        if isinstance(told, Rejected):
-            raise refusal_of(top, told.refusal)
+        delivered = deliver(top.status, self._signal, protected=top.parent is None)
+        if isinstance(delivered, Rejected):
+            raise refusal_of(top, delivered.refusal)
         why = End(Cause.KILLED, self._reason or f"{self._signal} by {self._by(family, doomed)}", self._sender)
         done = end_branch(tx, locked, family, doomed, self._target, why, self._now)
         self._record(tx, locked)
@@ -114,12 +114,12 @@ class SendSignal(Unit):
     def _hit(self, family: Family) -> dict[str, Status]:
         """The agents that the signal hits, leaves first, with the status that each gets."""
         if self._spread:
-            above = {uuid: one.supervisor for uuid, one in family.items()}
+            above = {uuid: relative.supervisor for uuid, relative in family.items()}
             order: Sequence[str] = cascade(self._target, above)
         else:
             order = [self._target]
-        told = {status: deliver(status, self._signal) for status in Status}
-        becomes = {status: one.status for status, one in told.items() if isinstance(one, Delivered)}
+        outcomes = {status: deliver(status, self._signal) for status in Status}
+        becomes = {status: outcome.status for status, outcome in outcomes.items() if isinstance(outcome, Delivered)}
         return {uuid: becomes[status] for uuid in order if (status := family[uuid].status) in becomes}
 
     def _carry_out(
@@ -149,8 +149,9 @@ class SendSignal(Unit):
         Of an agent without one the oldest prompt that waits is marked: the signal does not overtake it.
         """
         hosts = hosts_of(tx, hit)
-        remote = [one.uuid for one in hit if self._host is None or hosts.get(one.shard) != self._host]
-        parked = [uuid for (uuid,) in tx.run("parked_among", uuids=[one.uuid for one in hit])]  # these have no actors
+        remote = [relative.uuid for relative in hit if self._host is None or hosts.get(relative.shard) != self._host]
+        # these have no actors
+        parked = [uuid for (uuid,) in tx.run("parked_among", uuids=[relative.uuid for relative in hit])]
         remote = list(dict.fromkeys((*remote, *parked)))
         locked.lock(tx, (*remote, self._target))
         marked = [uuid for uuid in remote if locked[uuid].turn and self._turn in (0, locked[uuid].turn)]

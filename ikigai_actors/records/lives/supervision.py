@@ -193,7 +193,7 @@ class SetGroupSupervision(SetSupervision):
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:
         locked.living(self.agent)
-        gather(tx, locked, self.agent, [one.uuid for one in registry.living_children(tx, self.agent)])
+        gather(tx, locked, self.agent, [child.uuid for child in registry.living_children(tx, self.agent)])
         super().write(tx, locked)
 
 

@@ -279,8 +279,8 @@ class AppendAlone(Append, Addressed):
         if any(locked[hearer.uuid].status == "dead" for hearer in self._hearers.values()):
             raise RunAlone(AppendAlone(self._unit, self._fence))  # it has died since the look-up
         self._ledger = BudgetLedger(tx, locked, [row.budget], self._hearers)
-        found = pauses_of(tx, [row.uuid]) if self._unit.unpaused else {}
-        self._waited = found[row.uuid].budget if found else None
+        pauses = pauses_of(tx, [row.uuid]) if self._unit.unpaused else {}
+        self._waited = pauses[row.uuid].budget if pauses else None
         if self._unit.births:
             self._ledger.bear(row.budget, len(self._unit.births))
 
@@ -310,7 +310,7 @@ def _files_of(birth: Birth) -> ChildFiles:
     is_at_head = birth.supervisor_uuid is None and birth.fork_message_id + 1 == birth.born
     effects = [message.data.get("effects") or {} for message in birth.messages if message.kind == Kind.CONFIGURE]
     at = None if is_at_head else birth.fork_message_id
-    return ChildFiles(birth.uuid, birth.parent_uuid, at, any(one.get("files") for one in effects))
+    return ChildFiles(birth.uuid, birth.parent_uuid, at, any(effect.get("files") for effect in effects))
 
 
 def _touched(unit: LogUnit) -> tuple[str, ...]:
@@ -350,15 +350,15 @@ def _bear(tx: Transaction, births: Sequence[Birth], parent: Locked, counted: boo
         if uuid not in pruned:
             raise AgentNotFound(f"There is no agent {uuid}.", uuid)
         check_unpruned(uuid, pruned[uuid])  # nobody prunes meanwhile, since births share the tree
-    given: set[str] = set()
+    taken: set[str] = set()
     for name in (birth.name for birth in births if birth.name is not None):
-        if name in given:
+        if name in taken:
             raise NameTaken(f"Two of the children are to be named {name!r}; choose another name.", name)
-        given.add(name)
+        taken.add(name)
         check_free(tx, name)
     if (limit := births[0].limit) is not None and (births[0].limit_is_set or not counted):
         check_branch(tx, parent.uuid, len(births), limit, births[0].limit_is_set)
-    if len(births) > 1 and not given:
+    if len(births) > 1 and not taken:
         _register_unnamed(tx, births)
     else:
         _register(tx, births)

@@ -72,9 +72,9 @@ class HashChain:
         if not position:
             return EMPTY_HASH
         if (known := self._known.get((uuid, position))) is None:
-            found = tx.run("hash_at", uuid=uuid, position=position)
-            if not found:
+            rows = tx.run("hash_at", uuid=uuid, position=position)
+            if not rows:
                 text = f"The history of agent {uuid} has no message {position}. Run `ikigai fsck`."
                 raise HistoryError(text, uuid)
-            known = self._known[uuid, position] = found[0][0]
+            known = self._known[uuid, position] = rows[0][0]
         return known

@@ -77,7 +77,7 @@ def merge_base(a: Sequence[Ancestor], a_head: int, b: Sequence[Ancestor], b_head
     for place, agent in enumerate(b):
         if agent.uuid in bounds:
             common = min(bound, bounds[agent.uuid])
-            holders = (one.uuid for one in b[place:] if one.fork_message_id < common)
+            holders = (ancestor.uuid for ancestor in b[place:] if ancestor.fork_message_id < common)
             return MergeBase(common, next(holders, None))
         bound = min(bound, agent.fork_message_id)
     return MergeBase(0, None)

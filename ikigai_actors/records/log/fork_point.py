@@ -26,6 +26,6 @@ def settings_at(tx: Transaction, uuid: str, position: int) -> Mapping[str, Any]:
         return history.view(position).settings
     before, after = nearest(history.between, position, head)
     wrong = "lies within a step of its turn" if 0 <= position <= head else f"is none of its positions, 0 to {head}"
-    told = " and ".join(str(place) for place in (before, after) if place is not None)
-    text = f"Agent {uuid} cannot be forked at {position}, which {wrong}. The nearest positions that would do: {told}."
+    places = " and ".join(str(place) for place in (before, after) if place is not None)
+    text = f"Agent {uuid} cannot be forked at {position}, which {wrong}. The nearest positions that would do: {places}."
     raise NotABoundary(text, uuid, position, before, after)

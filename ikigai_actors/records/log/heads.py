@@ -84,11 +84,11 @@ def latest_at_rest(tx: Transaction, uuids: Collection[str]) -> dict[str, Message
 
 def first_notes(tx: Transaction, uuids: Collection[str]) -> list[Message]:
     """Return the note directly after the fork of each of these agents, if there is one and it can be read."""
-    found: list[Message] = []
+    notes: list[Message] = []
     for row in tx.run("first_notes", uuids=list(uuids)):
         with suppress(HistoryError):
-            found.append(Message.from_row(row))
-    return found
+            notes.append(Message.from_row(row))
+    return notes
 
 
 def section(tx: Transaction, uuid: str, start: int, end: int = UP_TO_THE_END) -> list[Message]:

@@ -19,8 +19,8 @@ def with_left(tx: Transaction, unit: LogUnit) -> LogUnit:
     inherited = f" You inherit {unit.inherited:,} tokens." if unit.inherited else ""
 
     def child(birth: Birth) -> Birth:
-        told = _told(_of_child(left, birth.uuid, birth.budget), birth.uuid, names) + inherited
-        return replace(birth, messages=_ending(birth.messages, told))
+        text = _told(_of_child(left, birth.uuid, birth.budget), birth.uuid, names) + inherited
+        return replace(birth, messages=_ending(birth.messages, text))
 
     births = tuple(map(child, unit.births))
     return replace(unit, messages=_ending(unit.messages, _told(left, unit.agent, names)), births=births)
@@ -39,7 +39,11 @@ def _left_of(tx: Transaction, agent: str) -> Left:
 def _of_child(left: Left, child: str, budget: Budget | None) -> Left:
     """The rest for a child, given the rest for its parent."""
     own = {} if budget is None else {unit: (most, child) for unit, most in budget.limits().items() if unit in MONEY}
-    return {unit: min(one[unit] for one in (left, own) if unit in one) for unit in MONEY if unit in {**left, **own}}
+    return {
+        unit: min(amounts[unit] for amounts in (left, own) if unit in amounts)
+        for unit in MONEY
+        if unit in {**left, **own}
+    }
 
 
 def _told(left: Left, reader: str, names: dict[str, str]) -> str:
@@ -50,6 +54,9 @@ def _told(left: Left, reader: str, names: dict[str, str]) -> str:
     return f" Left of the budget: {', '.join(parts)}." if left else ""
 
 
-def _ending(messages: tuple[Message, ...], told: str) -> tuple[Message, ...]:
+def _ending(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:
     """The messages; the results among them end with a text."""
-    return tuple(replace(one, content=one.content + told) if one.kind == Kind.TOOL_RESULT else one for one in messages)
+    return tuple(
+        replace(message, content=message.content + text) if message.kind == Kind.TOOL_RESULT else message
+        for message in messages
+    )

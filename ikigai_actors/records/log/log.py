@@ -275,7 +275,7 @@ class Log:
 
     def spoken(self, position: int) -> Iterator[Message]:
         """Iterate over the messages of `conversation`, newest first."""
-        return (one.message for one in self.conversation(position))
+        return (entry.message for entry in self.conversation(position))
 
     def _conversation(self, view: View, position: int, end: int, floor: int) -> "Iterator[Spoken]":
         closed: Segment | None = Segment(view.start, position, view.closed)
@@ -301,7 +301,7 @@ class Log:
             for log, low, upper in self._stretches(max(start, view.floor), high):
                 if low < log.start:
                     raise NotHeld
-                yield from (one for one in reversed(log._finds) if low < one.id <= upper)
+                yield from (find for find in reversed(log._finds) if low < find.id <= upper)
 
     def latest_prompt(self, end: int | None = None) -> Message | None:
         """Return the latest visible prompt of the history, perhaps inherited; None when there is none.
@@ -309,7 +309,7 @@ class Log:
         ``end``: only prompts up to this position.
         """
         end = self.head if end is None else end
-        spoken = (one.message for one in self._conversation(self.view(self.head), self.head, end, 0))
+        spoken = (entry.message for entry in self._conversation(self.view(self.head), self.head, end, 0))
         return next((message for message in spoken if message.kind == Kind.USER), None)
 
     def elided(self, position: int) -> int:

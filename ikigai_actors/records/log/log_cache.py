@@ -101,7 +101,7 @@ class LogCache:
         after = Log(
             *(log.agent_uuid, log.fork, None, messages[place + 1 :]),
             cleared=messages[place].id,
-            ended=next((one for one in log.back_to_ending() if one.kind in _LAST), None),
+            ended=next((message for message in log.back_to_ending() if message.kind in _LAST), None),
         )
         return self.keep(after)
 
@@ -170,12 +170,12 @@ class LogCache:
         In place of a log that cannot be read, the error is returned that `load` would raise. With ``whole``, complete
         logs are returned, for actors that append to them.
         """
-        found: dict[str, Log | IkigaiError] = {
+        logs: dict[str, Log | IkigaiError] = {
             uuid: _sound(uuid, log)
             for uuid in uuids
             if (log := self.at_hand(uuid)) is not None and (log.holds(0) if whole else log.shows(log.head))
         }
-        if missing := [uuid for uuid in dict.fromkeys(uuids) if uuid not in found]:
+        if missing := [uuid for uuid in dict.fromkeys(uuids) if uuid not in logs]:
             with self._reading, everything_stays():
                 before = self._forgotten
                 read = self._store.read(lambda tx: self._read(tx, missing, whole))
@@ -184,8 +184,8 @@ class LogCache:
                         for uuid, new in read.items():
                             if isinstance(new, Log):
                                 self._make_latest(uuid, new, whole)
-            found |= read
-        return [found[uuid] for uuid in uuids]
+            logs |= read
+        return [logs[uuid] for uuid in uuids]
 
     def _make_latest(self, uuid: str, log: Log, whole: bool) -> None:
         """Note that a log has an agent's latest message; its owner may have cleared meanwhile."""
@@ -197,13 +197,13 @@ class LogCache:
         """The logs of these agents. What is not in memory is read; unless ``whole``, as far as it is shown."""
         lineages = Lineages(tx.run("lineages", uuids=list(uuids)))
         lines: dict[str, list[Stretch]] = {}
-        found: dict[str, Log | IkigaiError] = {}
+        results: dict[str, Log | IkigaiError] = {}
         planned: dict[LogKey, Stretch] = {}
         for uuid in uuids:
             try:
                 needed = lines[uuid] = lineages.line(uuid, planned)
             except (AgentNotFound, HistoryError, HistoryPruned) as error:
-                found[uuid] = error
+                results[uuid] = error
             else:
                 planned.update((stretch.key, stretch) for stretch in needed)
         needs = {} if whole else needs_of(tx, map(lineages.latest, lines), planned)
@@ -227,8 +227,8 @@ class LogCache:
                 _complete(tx, latest, was_read=key in rows and needs.get(key, WHOLE).upto is None)
                 if latest.damage is None and not latest.shows(latest.head):
                     short.append(uuid)
-            found[uuid] = _sound(uuid, latest)
-        return {**found, **self._read(tx, short, whole=True)} if short else found
+            results[uuid] = _sound(uuid, latest)
+        return {**results, **self._read(tx, short, whole=True)} if short else results
 
     def _make(
         self,
@@ -273,8 +273,10 @@ def _read_stretches(
     uuids = list({stretch.agent.uuid for stretch in stretches})
     latest: dict[str, int] = dict(tx.run("latest_clears", uuids=uuids)) if uuids else {}
     rows: dict[LogKey, Sequence[Row]] = {stretch.key: () for stretch in stretches}
-    whole = (one for one in stretches if needs.get(one.key, WHOLE) == WHOLE)
-    ends = {one.agent.uuid: one.key for one in whole if latest.get(one.agent.uuid, 0) == one.cleared}
+    whole = (stretch for stretch in stretches if needs.get(stretch.key, WHOLE) == WHOLE)
+    ends = {
+        stretch.agent.uuid: stretch.key for stretch in whole if latest.get(stretch.agent.uuid, 0) == stretch.cleared
+    }
     for uuid, log in groupby(tx.run("log_ends", uuids=list(ends)) if ends else (), key=itemgetter(0)):
         rows[ends[uuid]] = list(log)
     for key in rows.keys() - ends.values():

@@ -159,14 +159,14 @@ def _needs_of_one(
         view = EMPTY
         for stretch, end in reversed(list(zip(chain, ends, strict=False))):
             begun = View(stretch.cleared, None, None, {}) if stretch.cleared else view
-            view = play_all(begun, [one for one in controls[stretch.key] if end is None or one.id <= end])
+            view = play_all(begun, [control for control in controls[stretch.key] if end is None or control.id <= end])
         above = _above(tx, chain, view.floor)
         prompt = _prompt(tx, chain, view.lens.prompt) if view.lens is not None and view.lens.prompt <= above else {}
     except HistoryError:  # who reads all of it says which rows are wrong
         return [(stretch.key, WHOLE) for stretch in chain]
     needs = []
     for stretch, end in zip(chain, ends, strict=False):
-        apart = {one.id: one for one in controls[stretch.key]}
+        apart = {control.id: control for control in controls[stretch.key]}
         needs.append((stretch.key, HeldPart(above, end, apart if end is not None else {**apart, **prompt})))
     return needs
 

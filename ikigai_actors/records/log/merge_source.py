@@ -90,13 +90,13 @@ def merged_documents(versions: Iterable[WrittenVersion], since: int) -> tuple[Me
         since: when the branch began, or was merged last, in milliseconds since 1970.
     """
     by_path: dict[str, list[WrittenVersion]] = {}
-    for one in versions:
-        by_path.setdefault(one.path, []).append(one)
-    found = []
+    for version in versions:
+        by_path.setdefault(version.path, []).append(version)
+    documents = []
     for path, written in sorted(by_path.items()):
-        own = [one.version for one in written if one.own]
+        own = [version.version for version in written if version.own]
         if own:
-            others = (one for one in written if not one.own)
-            meanwhile = (one.version for one in others if one.created_at > since or one.version > min(own))
-            found.append(MergedDocument(path, max(own), max(meanwhile, default=0)))
-    return tuple(found)
+            others = (version for version in written if not version.own)
+            meanwhile = (other.version for other in others if other.created_at > since or other.version > min(own))
+            documents.append(MergedDocument(path, max(own), max(meanwhile, default=0)))
+    return tuple(documents)

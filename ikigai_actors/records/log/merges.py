@@ -36,7 +36,7 @@ def look_at_child(tx: Transaction, into: str, child: str) -> MergeSource:
     """
     record = registry.find(tx, child)
     lineage = read_lineage(tx, record.uuid, whole=True)
-    above = {one.uuid for one in lineage[1:]} | {row[0] for row in tx.run("supervisors_of", uuid=record.uuid)}
+    above = {ancestor.uuid for ancestor in lineage[1:]} | {row[0] for row in tx.run("supervisors_of", uuid=record.uuid)}
     if into not in above | {lineage[-1].parent_uuid} or into == record.uuid:
         name = registry.shown_name(tx, record)
         wrong = "cannot merge itself" if into == record.uuid else f"is not below {registry.shown_name_of(tx, into)}"
@@ -73,10 +73,10 @@ def add_merge(tx: Transaction, locked: LockedRows, into: str, entry: MergeEntry)
         HeadMoved: the child has written since it was looked at.
         AlreadyMerged: this head of it was merged before.
     """
-    found = heads_of(tx, [entry.child]) if entry.child in locked else []
-    if not found:
+    heads = heads_of(tx, [entry.child]) if entry.child in locked else []
+    if not heads:
         raise AgentNotFound(f"There is no agent {entry.child}.", entry.child)
-    [child] = found
+    [child] = heads
     if child.status != "dead" and child.turn:
         raise turn_open(entry.child)
     if child.position != entry.head:

@@ -95,8 +95,8 @@ def positions_between(tx: Transaction, uuid: str, since: int, until: int, steps:
     The last may be later.
     """
     step = max(1, -(-(until - since) // steps))
-    found = _positions(tx, (uuid,), since, since + step * steps, step)
-    return [position for _, _, position in sorted(found, key=lambda row: row[1])]
+    positions = _positions(tx, (uuid,), since, since + step * steps, step)
+    return [position for _, _, position in sorted(positions, key=lambda row: row[1])]
 
 
 def marks(tx: Transaction, uuid: str, start: int, end: int) -> list[LogMark]:

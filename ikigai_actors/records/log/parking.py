@@ -64,8 +64,8 @@ class Park(Unit):
             return None
         if not tx.run("park", uuid=self.agent, lack=lack, at=self.wake_at):
             return None
-        for one in self.turns:
-            tx.run("await_asked", asker=self.agent, agent=one.agent, prompt=one.prompt)
+        for turn in self.turns:
+            tx.run("await_asked", asker=self.agent, agent=turn.agent, prompt=turn.prompt)
         return Parked(self.wake_at)
 
 

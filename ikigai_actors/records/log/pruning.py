@@ -92,7 +92,7 @@ def prune_logs(
     Returns:
         The numbers of deleted rows, including those that an interrupted earlier prune had left.
     """
-    found = store.read(lambda tx: prunable(tx, before))
+    pruned = store.read(lambda tx: prunable(tx, before))
     store.write(lambda tx: _mark(tx, before, now))
     left = store.read(_left_over)
     if left:
@@ -114,7 +114,7 @@ def prune_logs(
     store.write(lambda tx: prune_questions(tx, now))
     _prune_calls(store, now - KEPT_MS)
     store.write(lambda tx: prune_former(tx, now))
-    return found
+    return pruned
 
 
 def _due(tx: Transaction, before: int) -> list[str]:
@@ -161,5 +161,5 @@ def _is_open(tx: Transaction, agent: str | None, gave: Mapping[str, Any]) -> boo
         unread = times is not None and times.read_at is None
         return record is not None and record.living and (unread or record.turn > 0)
     if (timer := gave.get("timer")) is not None:
-        return any(one.id == timer[1] for one in timers_of(tx, timer[0]))
+        return any(due.id == timer[1] for due in timers_of(tx, timer[0]))
     return any(record.living for record in registry.some(tx, gave.get("children", ())))

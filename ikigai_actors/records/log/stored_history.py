@@ -50,14 +50,14 @@ class StoredHistory:
 
     def sources(self) -> dict[str, Message]:
         """Return the message that has set each setting in force. A clear keeps settings, and counts as their source."""
-        found: dict[str, Message] = {}
+        message_by_uuid: dict[str, Message] = {}
         for message in self.controls():
             if message.kind == Kind.CLEAR:
-                found.clear()
+                message_by_uuid.clear()
             elif message.kind == Kind.CONFIGURE:
-                found.update(dict.fromkeys(message.data, message))
+                message_by_uuid.update(dict.fromkeys(message.data, message))
         in_force = self.view().settings
-        return {name: message for name, message in found.items() if name in in_force}
+        return {name: message for name, message in message_by_uuid.items() if name in in_force}
 
     def controls(self, head: int | None = None) -> list[Message]:
         """Return the messages that change a view, up to a position (None for the end), oldest first."""
@@ -68,7 +68,7 @@ class StoredHistory:
             bound = agent.fork_message_id if bound is None else min(bound, agent.fork_message_id)
         rows = self._tx.run("controls_in", uuids=list(bounds))
         messages = sorted(map(Message.from_row, rows), key=lambda message: message.id)
-        return [one for one in messages if (end := bounds[one.agent_uuid]) is None or one.id <= end]
+        return [message for message in messages if (end := bounds[message.agent_uuid]) is None or message.id <= end]
 
     def view(self, head: int | None = None) -> View:
         """Return the view of the history up to a position (None for the end)."""

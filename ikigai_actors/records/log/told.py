@@ -40,10 +40,10 @@ def events_of(unit: LogUnit, turn: int, paused: Paused | None) -> Iterator[Poste
         if message.kind == Kind.APPROVAL and "approved" not in message.data:
             question = question_id(unit.agent, message.id)
             yield PostedEvent(QUESTION_ASKED, unit.agent, message.id, question, message.created_at)
-    for one in unit.settled:
-        if one.how != VOID:
-            kind = QUESTION_EXPIRED if one.how == EXPIRED else QUESTION_ANSWERED
-            first, question = unit.messages[0], question_id(one.agent, one.position)
+    for call in unit.settled:
+        if call.how != VOID:
+            kind = QUESTION_EXPIRED if call.how == EXPIRED else QUESTION_ANSWERED
+            first, question = unit.messages[0], question_id(call.agent, call.position)
             yield PostedEvent(kind, unit.agent, first.id, question, first.created_at)
     if paused is not None:
         yield PostedEvent(BUDGET_WAITS, unit.agent, last.id, paused.budget, last.created_at)

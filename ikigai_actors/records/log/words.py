@@ -73,16 +73,19 @@ class Saying(NamedTuple):
 
 def words_of_query(query: str) -> list[str]:
     """Return the words of a query, each once. Raises `BadInput` if there is none."""
-    found = list(dict.fromkeys(word.lower() for word in _WORD.findall(query)))[:MOST_WORDS]
-    if not found:
+    words = list(dict.fromkeys(word.lower() for word in _WORD.findall(query)))[:MOST_WORDS]
+    if not words:
         raise BadInput("Expected a query with words to look for; got none. Give several words for one thing.")
-    return found
+    return words
 
 
 def ranked_by_words(words: Sequence[str], candidates: Sequence[Saying]) -> Iterator[FoundMessage]:
     """Return the messages with one of the words, best first; of equal ones, the latest first."""
     patterns = {word: re.compile(rf"\b{re.escape(word)}", re.IGNORECASE) for word in words}
-    counts = [{word: len(pattern.findall(one.content)) for word, pattern in patterns.items()} for one in candidates]
+    counts = [
+        {word: len(pattern.findall(candidate.content)) for word, pattern in patterns.items()}
+        for candidate in candidates
+    ]
     having = {word: sum(1 for count in counts if count[word]) for word in words}
     number = sum(1 for count in counts if any(count.values()))
     scores = [_score(count, having, number) for count in counts]
@@ -106,9 +109,9 @@ def find_in_history(tx: Transaction, agent: str, query: str, most: int, end: int
     ``end``: the last position; None for all.
     """
     bounds: dict[str, int | None] = {}
-    for one in read_lineage(tx, agent):
-        bounds[one.uuid] = end
-        end = one.fork_message_id if end is None else min(end, one.fork_message_id)
+    for ancestor in read_lineage(tx, agent):
+        bounds[ancestor.uuid] = end
+        end = ancestor.fork_message_id if end is None else min(end, ancestor.fork_message_id)
     return _find(tx, bounds, agent, words_of_query(query), most)
 
 
@@ -137,7 +140,7 @@ def index_words_of_reader(store: Store, agent: str, below: bool) -> None:
     """Add some of what the agents have written in which a model's search looks: later searches add the rest."""
 
     def read(tx: Transaction) -> list[str]:
-        return uuids_below(tx, agent) if below else [one.uuid for one in read_lineage(tx, agent)]
+        return uuids_below(tx, agent) if below else [ancestor.uuid for ancestor in read_lineage(tx, agent)]
 
     index_words(store, store.read(read), transactions=_BESIDE_A_RECALL)
 

@@ -46,10 +46,10 @@ def turn_name(turn: AskedTurn) -> str:
 
 def turn_named(text: str) -> AskedTurn:
     """Return the turn that a text names. Raises `BadInput`."""
-    found = _TURN.fullmatch(text)
-    if found is None or not is_agent_uuid(found[1]):
+    match = _TURN.fullmatch(text)
+    if match is None or not is_agent_uuid(match[1]):
         raise BadInput(f"Expected a turn as a prompt gives it, such as {'A' * 22}/m7; got {text[:80]!r}.")
-    return AskedTurn(found[1], int(found[2]))
+    return AskedTurn(match[1], int(match[2]))
 
 
 class Ask(Send):
@@ -216,4 +216,4 @@ def _has_opened(tx: Transaction, row: Locked, prompt: int) -> bool:
 def turns_over(tx: Transaction, asker: str, turns: Collection[AskedTurn]) -> list[AskedTurn]:
     """Return those of these turns that have ended, in the order of their ends."""
     ended = (AskedTurn(agent, prompt) for agent, prompt in tx.run("ends_of_asked", asker=asker))
-    return [one for one in ended if one in turns]
+    return [turn for turn in ended if turn in turns]

@@ -223,7 +223,7 @@ def take_mail(
 def take_one(tx: Transaction, locked: LockedRows, recipient: str, number: int, now: int) -> Mail:
     """Read one mail of a locked agent, and mark it as read. Raises `MailNotFound`."""
     locked.existing(recipient)
-    mail = one(tx, recipient, number)
+    mail = stored_mail(tx, recipient, number)
     if mail.read_at is not None:
         return mail
     now = max(now, tx.heard)
@@ -375,7 +375,7 @@ def latest(tx: Transaction, recipient: str, sender: str | None = None, most: int
     return [_mail(*row) for row in reversed(rows)]
 
 
-def one(tx: Transaction, recipient: str, number: int) -> Mail:
+def stored_mail(tx: Transaction, recipient: str, number: int) -> Mail:
     """Return one mail of an agent, read or not. Marks nothing as read. Raises `MailNotFound`."""
     rows = tx.run("one_mail", recipient=recipient, id=number)
     if not rows:

@@ -73,8 +73,8 @@ class Passed(NamedTuple):
 
 def times(at: object = None, after: object = None, zone: object = None, every: object = None) -> dict[str, Any]:
     """Return the time arguments as they were passed, for `KeyedCall.arguments`."""
-    given = {"at": at, "after": after, "zone": zone, "every": every}
-    return {name: str(one) for name, one in given.items() if one is not None}
+    options = {"at": at, "after": after, "zone": zone, "every": every}
+    return {name: str(option) for name, option in options.items() if option is not None}
 
 
 def appointment(
@@ -96,9 +96,9 @@ def appointment(
         zone: an IANA name; None for the zone of this machine.
         least: the least seconds between two times of a schedule.
     """
-    given = [name for name, value in (("at", at), ("after", after), ("every", every)) if value is not None]
-    if len(given) != 1:
-        raise BadInput(f"Expected one of at, after and every; got {' and '.join(given) or 'none of them'}.")
+    names = [name for name, value in (("at", at), ("after", after), ("every", every)) if value is not None]
+    if len(names) != 1:
+        raise BadInput(f"Expected one of at, after and every; got {' and '.join(names) or 'none of them'}.")
     name = local_zone() if zone is None else check_type(zone, str, "zone", "the name of a time zone")
     clocks = _zone(name)
     if every is not None:
@@ -166,12 +166,12 @@ def missed_text(missed: int) -> str:
 
 def local_zone() -> str:
     """Return the name of this machine's time zone; UTC if it is unknown."""
-    told = os.environ.get("TZ", "").removeprefix(":") or os.path.realpath("/etc/localtime").partition("/zoneinfo/")[2]
+    zone = os.environ.get("TZ", "").removeprefix(":") or os.path.realpath("/etc/localtime").partition("/zoneinfo/")[2]
     try:
-        _zone(told)
+        _zone(zone)
     except BadInput:
         return "UTC"
-    return told
+    return zone
 
 
 @lru_cache(maxsize=256)

@@ -95,8 +95,8 @@ class KeepWord(Send):
     def _keep(self, tx: Transaction, locked: LockedRows) -> "KeptWord":
         [(waiting,)] = tx.run("count_words", recipient=self._recipient)
         if waiting >= UNREAD_WORDS:
-            told = f"{UNREAD_WORDS:,} words wait for agent {self._recipient}. Wait until it has read some."
-            raise InboxFull(told, self._recipient)
+            text = f"{UNREAD_WORDS:,} words wait for agent {self._recipient}. Wait until it has read some."
+            raise InboxFull(text, self._recipient)
         if self._sender is not None:
             name = registry.get(tx, self._sender).name
             self._data = {**self._data, "sender": self._sender, **({} if name is None else {"name": name})}
@@ -124,9 +124,9 @@ def entered_as(tx: Transaction, agent: str, mail: int) -> Steered | None:
     None if the mail was deleted since.
     """
     for row in tx.run("word_messages", uuid=agent):
-        found = steered_in(Message.from_row(row))
-        if found is not None and found[0] == mail:
-            return found[1]
+        steered = steered_in(Message.from_row(row))
+        if steered is not None and steered[0] == mail:
+            return steered[1]
     return None
 
 

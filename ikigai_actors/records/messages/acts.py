@@ -15,12 +15,12 @@ from ikigai_actors.records.messages.messages import Message
 _MAKER = re.compile(r"(?P<name>.+)@[0-9a-f]{12}")
 
 
-def digest_of_act(kind: str, given: Mapping[str, Any]) -> str:
+def digest_of_act(kind: str, arguments: Mapping[str, Any]) -> str:
     """Return the first 16 hexadecimal digits of the SHA-256 of an act.
 
     Raises `ValueError` and `TypeError`, as JSON does.
     """
-    text = json.dumps([kind, given], sort_keys=True, separators=(",", ":"), allow_nan=False)
+    text = json.dumps([kind, arguments], sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -8,14 +8,15 @@ from ikigai_actors.providers.blocks import Blob
 from ikigai_actors.records.messages.messages import ATTACHMENTS_KEY, Message
 
 
-def stored_in(given: Iterable[Attachment]) -> dict[str, Any]:
+def stored_in(attachments: Iterable[Attachment]) -> dict[str, Any]:
     """Return the data of a message that has these attachments."""
-    listed = [one.stored() for one in given]
+    listed = [attachment.stored() for attachment in attachments]
     return {ATTACHMENTS_KEY: listed} if listed else {}
 
 
 def blobs_of(message: Message) -> tuple[Blob, ...]:
     """The blobs to which a message refers."""
     return tuple(
-        Blob(one["sha256"], one["media"], one["size"], one["name"], one.get("pixels", 0)) for one in message.attached
+        Blob(entry["sha256"], entry["media"], entry["size"], entry["name"], entry.get("pixels", 0))
+        for entry in message.attached
     )

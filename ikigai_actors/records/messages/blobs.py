@@ -14,15 +14,15 @@ from ikigai_actors.records.messages.messages import ATTACHMENTS_KEY
 from ikigai_actors.store.base import Transaction
 
 
-def write_blobs(tx: Transaction, given: Iterable[Attachment]) -> None:
+def write_blobs(tx: Transaction, attachments: Iterable[Attachment]) -> None:
     """Store the bytes of attachments that are not stored yet."""
-    found = {one.sha256: one for one in given}
-    if not found:
+    by_hash = {attachment.sha256: attachment for attachment in attachments}
+    if not by_hash:
         return
-    known = {sha256 for (sha256,) in tx.run("known_blobs", hashes=sorted(found))}
-    for sha256, one in found.items():
+    known = {sha256 for (sha256,) in tx.run("known_blobs", hashes=sorted(by_hash))}
+    for sha256, attachment in by_hash.items():
         if sha256 not in known:
-            tx.run("add_blob", sha256=sha256, media=one.media, bytes=one.data)
+            tx.run("add_blob", sha256=sha256, media=attachment.media, bytes=attachment.data)
 
 
 def read_blobs(tx: Transaction, hashes: Iterable[str]) -> dict[str, bytes]:
@@ -62,11 +62,11 @@ def drop_unreferenced(tx: Transaction) -> int:
 
     They are checked again under a lock, because another process may refer to one of them meanwhile.
     """
-    if found := unreferenced(tx):
-        tx.run("lock_blobs", hashes=found)
-        found = sorted(set(found) & set(unreferenced(tx)))
-        tx.run("drop_blobs", hashes=found)
-    return len(found)
+    if hashes := unreferenced(tx):
+        tx.run("lock_blobs", hashes=hashes)
+        hashes = sorted(set(hashes) & set(unreferenced(tx)))
+        tx.run("drop_blobs", hashes=hashes)
+    return len(hashes)
 
 
 def hashes_in(data: Any) -> Iterator[str]:
@@ -76,9 +76,9 @@ def hashes_in(data: Any) -> Iterator[str]:
     yield from hashes_in(data.get("data"))  # of a request to fork
     yield from hashes_in(data.get("settings"))  # of a request to pin skills
     skills = data.get("skills")
-    for one in skills if isinstance(skills, list) else ():
-        yield from hashes_in(one)
+    for skill in skills if isinstance(skills, list) else ():
+        yield from hashes_in(skill)
     listed = data.get(ATTACHMENTS_KEY)
-    for one in listed if isinstance(listed, list) else ():
-        if isinstance(one, Mapping) and isinstance(one.get("sha256"), str):
-            yield one["sha256"]
+    for entry in listed if isinstance(listed, list) else ():
+        if isinstance(entry, Mapping) and isinstance(entry.get("sha256"), str):
+            yield entry["sha256"]

@@ -147,13 +147,13 @@ def summary_form(data: Data) -> Wrong:
     yield from spending_form(data)
 
 
-def is_skill_text(one: Data) -> bool:
+def is_skill_text(entry: Data) -> bool:
     """Return whether a value is the text of a skill beside a prompt."""
-    return all(isinstance(one.get(name), str) for name in ("name", "sha256", "text"))
+    return all(isinstance(entry.get(name), str) for name in ("name", "sha256", "text"))
 
 
-def _is_kept_skill(one: Data) -> bool:
-    return is_skill_text(one) and _is_count(one.get("message"))
+def _is_kept_skill(skill: Data) -> bool:
+    return is_skill_text(skill) and _is_count(skill.get("message"))
 
 
 def uncompact_form(data: Data) -> Wrong:
@@ -221,7 +221,7 @@ def _is_call(value: Data) -> bool:
 
 
 def _are_objects(value: object) -> TypeGuard[list[dict[str, Any]]]:
-    return isinstance(value, list) and all(isinstance(one, dict) for one in value)
+    return isinstance(value, list) and all(isinstance(element, dict) for element in value)
 
 
 def _is_reference(value: Data) -> bool:
@@ -240,7 +240,7 @@ def _is_version(value: Data) -> bool:
 
 def _are_turns(value: object) -> bool:
     return isinstance(value, list) and all(
-        isinstance(one, list) and len(one) == 2 and isinstance(one[0], str) and _is_count(one[1]) for one in value
+        isinstance(turn, list) and len(turn) == 2 and isinstance(turn[0], str) and _is_count(turn[1]) for turn in value
     )
 
 

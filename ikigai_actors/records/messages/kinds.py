@@ -53,8 +53,8 @@ def with_kinds(settings: Mapping[str, Any], new: Sequence[PinnedKind]) -> list[P
 
     Raises `BadInput` if they are too many.
     """
-    found = {one["name"]: one for one in (*(settings.get("kinds") or ()), *new)}
-    entries = [found[name] for name in sorted(found)]
+    by_name = {kind["name"]: kind for kind in (*(settings.get("kinds") or ()), *new)}
+    entries = [by_name[name] for name in sorted(by_name)]
     length = _length(entries)
     if len(entries) > MOST_KINDS or length > LONGEST_KINDS:
         raise BadInput(
@@ -67,43 +67,43 @@ def with_kinds(settings: Mapping[str, Any], new: Sequence[PinnedKind]) -> list[P
 def kinds_in(settings: Mapping[str, Any]) -> list[PinnedKind]:
     """Return the kinds of which an agent may fork children; none if the setting cannot be read."""
     entries = settings.get("kinds")
-    found = [one for one in entries if isinstance(one, Mapping)] if isinstance(entries, list) else []
-    return [one for one in found if not one.get("off")]
+    mappings = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
+    return [entry for entry in mappings if not entry.get("off")]
 
 
 def kind_named(settings: Mapping[str, Any], name: str) -> PinnedKind:
     """Return the kind with this name. Raises `BadInput` if there is none."""
     known = kinds_in(settings)
-    for one in known:
-        if one["name"] == name and is_kind(one):
-            return one
-    raise BadInput(f"There is no kind {name!r}. Kinds: {', '.join(one['name'] for one in known) or 'none'}.")
+    for entry in known:
+        if entry["name"] == name and is_kind(entry):
+            return entry
+    raise BadInput(f"There is no kind {name!r}. Kinds: {', '.join(entry['name'] for entry in known) or 'none'}.")
 
 
 def are_kinds(value: Any) -> bool:
     """Return whether a value is a valid setting ``kinds``."""
     if not isinstance(value, list) or not all(map(is_kind, value)) or len(value) > MOST_KINDS:
         return False
-    names = [one["name"] for one in value]
+    names = [kind["name"] for kind in value]
     return names == sorted(set(names)) and _length(value) <= LONGEST_KINDS
 
 
-def is_kind(one: Any) -> bool:
+def is_kind(kind: Any) -> bool:
     """Return whether a value is a valid, unchanged entry of the setting."""
-    if not isinstance(one, dict) or not all(isinstance(one.get(key), str) and one[key] for key in _TEXTS):
+    if not isinstance(kind, dict) or not all(isinstance(kind.get(key), str) and kind[key] for key in _TEXTS):
         return False
-    further = {key: value for key, value in one.items() if key not in _TEXTS}
+    further = {key: value for key, value in kind.items() if key not in _TEXTS}
     fits = all(key in _FURTHER and _FURTHER[key](value) for key, value in further.items())
-    return fits and kind_length(one) <= LONGEST_KIND and digest_of_skill(one) == one["sha256"]
+    return fits and kind_length(kind) <= LONGEST_KIND and digest_of_skill(kind) == kind["sha256"]
 
 
 def kind_length(kind: PinnedKind) -> int:
     """Return the number of characters of a kind's texts."""
-    return len(kind.get("system", "")) + sum(len(one["text"]) for one in kind.get("skills", ()))
+    return len(kind.get("system", "")) + sum(len(skill["text"]) for skill in kind.get("skills", ()))
 
 
 def _length(entries: Sequence[PinnedKind]) -> int:
-    return sum(len(one["name"]) + len(one["description"]) for one in entries)
+    return sum(len(entry["name"]) + len(entry["description"]) for entry in entries)
 
 
 def _is_skill(value: Any) -> bool:
@@ -111,4 +111,4 @@ def _is_skill(value: Any) -> bool:
 
 
 def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(element, str) for element in value)

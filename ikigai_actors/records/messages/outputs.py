@@ -119,9 +119,9 @@ def problems(wanted: Expected, value: object) -> list[str]:
     except BadInput as error:
         return [str(error)]
     adapter = _known.get(_key(wanted))
-    found = _against_schema(wanted.schema, json.loads(text)) or (_against_type(adapter, text) if adapter else [])
-    more = len(found) - MOST_SHOWN
-    return [*found[:MOST_SHOWN], f"and {more} more"] if more > 0 else found
+    wrong = _against_schema(wanted.schema, json.loads(text)) or (_against_type(adapter, text) if adapter else [])
+    more = len(wrong) - MOST_SHOWN
+    return [*wrong[:MOST_SHOWN], f"and {more} more"] if more > 0 else wrong
 
 
 def given_in(arguments: object, wanted: Expected) -> tuple[Any, list[str]]:
@@ -274,20 +274,20 @@ def _against_schema(schema: Mapping[str, Any], value: Any) -> list[str]:
     from referencing import Registry
     from referencing.exceptions import Unresolvable
 
-    found: list[str] = []
+    texts: list[str] = []
     validator = validator_for(schema, _newest())(schema, registry=Registry())
     try:
         for error in validator.iter_errors(value):
             closest = best_match([error]) or error
             where = ".".join(map(str, closest.absolute_path))
-            found.append(f"{where}: {closest.message}" if where else closest.message)
+            texts.append(f"{where}: {closest.message}" if where else closest.message)
     except Unresolvable as error:
         raise BadInput(f"A reference of output's schema leads nowhere: {error}.") from error
     except RecursionError:
         return ["it is nested too deep"]
     except Exception as error:  # the schema was changed by hand since it was stored
         return [f"its schema cannot be used: {described(error)}"]
-    return found
+    return texts
 
 
 def _against_type(adapter: Any, text: str) -> list[str]:
@@ -296,8 +296,8 @@ def _against_type(adapter: Any, text: str) -> list[str]:
     try:
         adapter.validate_json(text, strict=True)
     except ValidationError as error:
-        told = error.errors(include_url=False, include_input=False, include_context=False)
-        return [f"{'.'.join(map(str, one['loc']))}: {one['msg']}".removeprefix(": ") for one in told]
+        errors = error.errors(include_url=False, include_input=False, include_context=False)
+        return [f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}".removeprefix(": ") for problem in errors]
     except Exception as error:  # of the type's own validators
         return [f"its validator failed: {described(error)}"]
     return []

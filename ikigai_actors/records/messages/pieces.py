@@ -85,19 +85,20 @@ class AppendPieces(Unit):
             over: the uuids of the agents whose void rows are deleted.
         """
         self._host, self._next, self._agents = host, number, list(over)
-        self._rows = [(one, json.dumps(one.pieces)) for one in new]
+        self._rows = [(piece, json.dumps(piece.pieces)) for piece in new]
 
     def write(self, tx: Transaction, locked: LockedRows) -> WrittenPieces:
         left = frozenset[int]()
         if self._agents:
             tx.run("delete_void_pieces", host=self._host, agents=self._agents, ends=_ENDS)
             left = frozenset(reply for (reply,) in tx.run("replies_in_pieces", host=self._host))
-        rows = [(one, body) for one, body in self._rows if not one.is_over()]
+        rows = [(piece, body) for piece, body in self._rows if not piece.is_over()]
         tx.append(
-            [(self._host, self._next + place, *one[:3], body) for place, (one, body) in enumerate(rows)], "pieces"
+            [(self._host, self._next + place, *piece[:3], body) for place, (piece, body) in enumerate(rows)], "pieces"
         )
-        locked.others.update(self._agents, (one.agent for one, _ in self._rows))  # never none: that would mean anybody
-        return WrittenPieces([one.reply for one, _ in rows], left)
+        # never none: that would mean anybody
+        locked.others.update(self._agents, (piece.agent for piece, _ in self._rows))
+        return WrittenPieces([piece.reply for piece, _ in rows], left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +150,8 @@ def host_is_needed(tx: Transaction, host: str, within: float) -> bool:
 
 def pieces_behind(tx: Transaction, host: str, after: int) -> list[PiecesRow]:
     """Return the rows of a host after a place, for replies that are still in progress; in order."""
-    found = tx.run("pieces_behind", host=host, after=after, ends=_ENDS)
-    return [PiecesRow(number, agent, reply, at, decode_pieces(body)) for number, agent, reply, at, body in found]
+    rows = tx.run("pieces_behind", host=host, after=after, ends=_ENDS)
+    return [PiecesRow(number, agent, reply, at, decode_pieces(body)) for number, agent, reply, at, body in rows]
 
 
 def decode_pieces(body: str) -> list[ReplyPiece]:

@@ -16,11 +16,12 @@ PRINCIPAL = "principal"
 def naming(messages: Sequence[Message], principal: str) -> tuple[Message, ...]:
     """Return the messages of a command with the principal that has sent it."""
     return tuple(
-        one if one.kind == Kind.CONFIGURE else replace(one, data={PRINCIPAL: principal, **one.data}) for one in messages
+        message if message.kind == Kind.CONFIGURE else replace(message, data={PRINCIPAL: principal, **message.data})
+        for message in messages
     )
 
 
 def principal_in(message: Message) -> str | None:
     """Return the principal in a message; None if it names none."""
-    found = message.data.get(PRINCIPAL) if message.kind != Kind.CONFIGURE else None
-    return found if isinstance(found, str) and found else None
+    principal = message.data.get(PRINCIPAL) if message.kind != Kind.CONFIGURE else None
+    return principal if isinstance(principal, str) and principal else None

@@ -63,8 +63,8 @@ class QuestionTerms:
         apart = self.remind or (0 if self.within is None else self.within // (len(self.escalate) + 1))
         before = [(REMIND, "")] if self.remind else []
         before += [(ESCALATE, address) for address in self.escalate] if apart else []
-        found = [QuestionStep(apart * place, what, address) for place, (what, address) in enumerate(before, start=1)]
-        return (*(one for one in found if self.within is None or one.after < self.within), *last)
+        steps = [QuestionStep(apart * place, what, address) for place, (what, address) in enumerate(before, start=1)]
+        return (*(step for step in steps if self.within is None or step.after < self.within), *last)
 
     def encoded(self) -> str:
         """Return the terms as text for a row; empty for the default terms."""
@@ -122,24 +122,26 @@ def check_addresses(value: object, name: str, *, above: bool) -> tuple[str, ...]
     """Check addresses, and return them. Raises `BadInput`. ``above``: whether the address ``above`` is allowed."""
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) > MOST_ADDRESSES:
         raise BadInput(f"Expected {name} to be a list of at most {MOST_ADDRESSES} addresses; got {shown(value)}.")
-    for one in value:
-        kind, _, rest = str(one).partition(":") if isinstance(one, str) else ("", "", "")
-        fits = kind in _KINDS and rest.strip() == rest != "" and rest.isprintable() and len(one) <= LONGEST_ADDRESS
-        if not (fits or (above and one == ABOVE)):
-            raise BadInput(f"Expected addresses such as role:approve or principal:anna in {name}; got {shown(one)}.")
+    for address in value:
+        kind, _, rest = str(address).partition(":") if isinstance(address, str) else ("", "", "")
+        fits = kind in _KINDS and rest.strip() == rest != "" and rest.isprintable() and len(address) <= LONGEST_ADDRESS
+        if not (fits or (above and address == ABOVE)):
+            raise BadInput(
+                f"Expected addresses such as role:approve or principal:anna in {name}; got {shown(address)}."
+            )
     return tuple(value)
 
 
 def resolved(addresses: Collection[str], labels: Mapping[str, str]) -> tuple[str, ...]:
     """Return the addresses with labels replaced by their principals; approvers if the agent has no such label."""
-    found: list[str] = []
-    for one in addresses:
-        kind, _, name = one.partition(":")
+    addressees: list[str] = []
+    for address in addresses:
+        kind, _, name = address.partition(":")
         if kind == "label":
-            found.append(f"principal:{labels[name]}" if name in labels else APPROVERS)
+            addressees.append(f"principal:{labels[name]}" if name in labels else APPROVERS)
         else:
-            found.append(APPROVERS if one == ABOVE else one)
-    return tuple(dict.fromkeys(found))
+            addressees.append(APPROVERS if address == ABOVE else address)
+    return tuple(dict.fromkeys(addressees))
 
 
 def is_asked(addresses: Collection[str], principal: str, roles: Collection[str]) -> bool:
@@ -149,5 +151,6 @@ def is_asked(addresses: Collection[str], principal: str, roles: Collection[str])
     """
     words = {"operate"} & set(roles)
     return bool(words) or any(
-        one == f"principal:{principal}" or (one.startswith("role:") and one[5:] in roles) for one in addresses
+        address == f"principal:{principal}" or (address.startswith("role:") and address[5:] in roles)
+        for address in addresses
     )

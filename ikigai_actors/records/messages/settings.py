@@ -71,7 +71,7 @@ def is_trial(settings: Mapping[str, Any]) -> bool:
 
 
 def _is_texts(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list | tuple) and all(isinstance(element, str) for element in value)
 
 
 _RESULT = (str, dict, str, bool)
@@ -94,16 +94,16 @@ def _is_effects(value: Any) -> bool:
         return False
     record = value.get("record", [])
     recorded = isinstance(record, list) and all(
-        isinstance(one, list)
-        and [type(part) for part in one[:4]] == [*_RESULT]
-        and (len(one) == 4 or (len(one) == 5 and are_references(one[4])))
-        for one in record
+        isinstance(entry, list)
+        and [type(part) for part in entry[:4]] == [*_RESULT]
+        and (len(entry) == 4 or (len(entry) == 5 and are_references(entry[4])))
+        for entry in record
     )
     words = value.get("words", [])
     return (
         recorded
         and isinstance(words, list)
-        and all(isinstance(one, list) and [type(part) for part in one] == [*_WORD] for one in words)
+        and all(isinstance(word, list) and [type(part) for part in word] == [*_WORD] for word in words)
         and _is_texts(value.get("run", []))
         and value.get("missing", "stop") in ("stop", "tell")
         and value.get("once", True) is True
@@ -217,7 +217,7 @@ SETTINGS: Mapping[str, Setting] = {
     "service_retries": Setting(_is_count, "a whole number, 0 or more"),
     "stream_retries": Setting(_is_count, "a whole number, 0 or more"),
     "stop_sequences": Setting(
-        lambda value: _is_texts(value) and all(one.strip() for one in value),
+        lambda value: _is_texts(value) and all(text.strip() for text in value),
         "a list of texts that are not blank",
         True,
         WrittenAs.TEXTS,
@@ -250,8 +250,8 @@ def complaint(settings: Mapping[str, Any]) -> str | None:
     if not wrong:
         return None
     removed = ", ".join(f"{key}=None" for key in wrong)
-    told = "; ".join(wrong.values())
-    return f"The history holds a wrong setting: {told}. Set it again, or remove it: configure({removed})."
+    complaints = "; ".join(wrong.values())
+    return f"The history holds a wrong setting: {complaints}. Set it again, or remove it: configure({removed})."
 
 
 _WORDS = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}

@@ -29,7 +29,7 @@ def pinned(manifest: Mapping[str, Any], source: str) -> dict[str, Any]:
 
 def blob_of(skill: Pinned, path: str) -> str | None:
     """Return the digest of a file of a skill; None if it has no such file."""
-    return next((one["sha256"] for one in skill["attached"] if one["name"] == path), None)
+    return next((file["sha256"] for file in skill["attached"] if file["name"] == path), None)
 
 
 def with_skills(settings: Mapping[str, Any], new: Sequence[Pinned]) -> list[Pinned]:
@@ -37,11 +37,11 @@ def with_skills(settings: Mapping[str, Any], new: Sequence[Pinned]) -> list[Pinn
 
     Raises `BadInput` if they are too many.
     """
-    found = {one["name"]: one for one in (*(settings.get("skills") or ()), *new)}
-    entries = [found[name] for name in sorted(found)]
+    by_name = {skill["name"]: skill for skill in (*(settings.get("skills") or ()), *new)}
+    entries = [by_name[name] for name in sorted(by_name)]
     length = catalogue_length(entries)
     if len(entries) > MOST_SKILLS or length > LONGEST_CATALOGUE:
-        largest = max(entries, key=lambda one: len(one["description"]))["name"]
+        largest = max(entries, key=lambda entry: len(entry["description"]))["name"]
         raise BadInput(
             f"An agent has {MOST_SKILLS} skills at most, whose names and descriptions have {LONGEST_CATALOGUE:,} "
             f"characters; these are {len(entries)} with {length:,}. Name those that it needs: only=[...]. The longest "
@@ -52,14 +52,14 @@ def with_skills(settings: Mapping[str, Any], new: Sequence[Pinned]) -> list[Pinn
 
 def catalogue_length(entries: Sequence[Pinned]) -> int:
     """Return the number of characters of these entries in a catalogue."""
-    return sum(len(one["name"]) + len(one["description"]) for one in entries)
+    return sum(len(entry["name"]) + len(entry["description"]) for entry in entries)
 
 
 def are_skills(value: Any) -> bool:
     """Return whether a value is a valid setting ``skills``."""
     if not isinstance(value, list) or not all(map(_is_entry, value)) or len(value) > MOST_SKILLS:
         return False
-    names = [one["name"] for one in value]
+    names = [skill["name"] for skill in value]
     return names == sorted(set(names)) and catalogue_length(value) <= LONGEST_CATALOGUE
 
 
@@ -67,20 +67,20 @@ def are_instructions(value: Any) -> bool:
     """Return whether a value is a valid setting ``instructions``: texts with their paths and digests."""
     if not isinstance(value, list) or not all(map(_is_instruction, value)):
         return False
-    return sum(len(one["text"]) for one in value) <= LONGEST_INSTRUCTIONS
+    return sum(len(instruction["text"]) for instruction in value) <= LONGEST_INSTRUCTIONS
 
 
-def _is_instruction(one: Any) -> bool:
-    if not isinstance(one, dict) or one.keys() - {"off"} != {"path", "text", "sha256"}:
+def _is_instruction(instruction: Any) -> bool:
+    if not isinstance(instruction, dict) or instruction.keys() - {"off"} != {"path", "text", "sha256"}:
         return False
-    texts = all(isinstance(one[name], str) and one[name] for name in ("path", "text", "sha256"))
-    return texts and sha256(one["text"].encode(errors="surrogatepass")).hexdigest() == one["sha256"]
+    texts = all(isinstance(instruction[name], str) and instruction[name] for name in ("path", "text", "sha256"))
+    return texts and sha256(instruction["text"].encode(errors="surrogatepass")).hexdigest() == instruction["sha256"]
 
 
-def _is_entry(one: Any) -> bool:
+def _is_entry(entry: Any) -> bool:
     texts = ("name", "description", "sha256", "from")
-    if not isinstance(one, dict) or not all(isinstance(one.get(key), str) and one[key] for key in texts):
+    if not isinstance(entry, dict) or not all(isinstance(entry.get(key), str) and entry[key] for key in texts):
         return False
-    tools = one.get("tools")
+    tools = entry.get("tools")
     listed = isinstance(tools, list) and all(isinstance(name, str) for name in tools)
-    return listed and are_references(one.get("attached")) and digest_of_skill(one) == one["sha256"]
+    return listed and are_references(entry.get("attached")) and digest_of_skill(entry) == entry["sha256"]

@@ -30,13 +30,13 @@ class AllowedAddresses:
         """Allow further networks, such as ``10.0.0.0/8``. Raises `BadInput`."""
         if isinstance(networks, str) or not isinstance(networks, Iterable):
             raise BadInput(f"Expected networks as a list, such as ['10.0.0.0/8']; got {shown(networks)}.")
-        found: list[IPv4Network | IPv6Network] = []
+        allowed: list[IPv4Network | IPv6Network] = []
         for text in networks:
             try:
-                found.append(ip_network(text.strip()))
+                allowed.append(ip_network(text.strip()))
             except (ValueError, AttributeError):
                 raise BadInput(f"Expected a network, as 10.0.0.0/8 or 127.0.0.1; got {shown(text)}.") from None
-        return cls(tuple(found))
+        return cls(tuple(allowed))
 
     def allows(self, text: str, port: int, *, tls: bool) -> bool:
         """Return whether a host may connect to an address and port."""

@@ -47,8 +47,8 @@ class DeliveryKey(NamedTuple):
     @property
     def id(self) -> str:
         """Return the id that the receiver gets, the same in each attempt."""
-        told = "\0".join((self.subscription, self.agent, str(self.position), self.kind, self.about))
-        return f"msg_{hashlib.sha256(told.encode()).hexdigest()[:32]}"
+        identity = "\0".join((self.subscription, self.agent, str(self.position), self.kind, self.about))
+        return f"msg_{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
 
 
 class DueDelivery(NamedTuple):
@@ -217,8 +217,8 @@ class Redeliver(Unit):
         subscription_with(tx, self.subscription)
         count = 0
         for key in self.keys:
-            given = {"agent": key.agent, "position": key.position, "kind": key.kind, "about": key.about}
-            count += len(tx.run("redeliver", subscription=self.subscription, now=self.now, **given))
+            fields = {"agent": key.agent, "position": key.position, "kind": key.kind, "about": key.about}
+            count += len(tx.run("redeliver", subscription=self.subscription, now=self.now, **fields))
         return Redelivered(SubscriptionChanged(self.subscription), count)
 
 

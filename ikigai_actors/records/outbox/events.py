@@ -73,8 +73,8 @@ def check_event_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
         raise BadInput(f"Expected kinds of events as a list, such as ['turn.done']; got {shown(kinds)}.")
     chosen: dict[str, None] = {}
     for word in kinds:
-        found = [kind for kind in EVENT_KINDS if word in (kind, kind.partition(".")[0])]
-        if not found:
+        known = [kind for kind in EVENT_KINDS if word in (kind, kind.partition(".")[0])]
+        if not known:
             raise BadInput(f"Expected kinds of events among {', '.join(EVENT_KINDS)}; got {shown(word)}.")
-        chosen.update(dict.fromkeys(found))
+        chosen.update(dict.fromkeys(known))
     return tuple(chosen)

@@ -33,7 +33,7 @@ def signed_headers(delivery: str, at: int, body: bytes, secrets: Sequence[str]) 
     return {
         "webhook-id": delivery,
         "webhook-timestamp": str(at),
-        "webhook-signature": " ".join(f"v1,{base64.b64encode(one).decode()}" for one in signatures),
+        "webhook-signature": " ".join(f"v1,{base64.b64encode(signature).decode()}" for signature in signatures),
     }
 
 

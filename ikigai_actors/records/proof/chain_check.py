@@ -49,9 +49,11 @@ class Problem(NamedTuple):
 def starts_of(records: Iterable[AgentRecord]) -> dict[str, LogStart]:
     """Return the starts of agents' logs, without pruned agents."""
     return {
-        one.uuid: LogStart(None if one.grafted else one.parent_uuid, one.fork_message_id, outside=one.grafted)
-        for one in records
-        if one.pruned_at is None
+        record.uuid: LogStart(
+            None if record.grafted else record.parent_uuid, record.fork_message_id, outside=record.grafted
+        )
+        for record in records
+        if record.pruned_at is None
     }
 
 

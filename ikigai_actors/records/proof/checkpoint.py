@@ -76,14 +76,14 @@ def write_checkpoint(store: Store, file: Path, now: int, previous: Path | None =
                     raise HistoryError(text, problems[0].agent)
                 known = dict(earlier.heads)
             heads = {uuid: _hashed(uuid, position, stored) for uuid, position, stored in tx.run("head_hashes")}
-            told = {uuid: head for uuid, head in heads.items() if known.get(uuid) != head}
+            heads_since = {uuid: head for uuid, head in heads.items() if known.get(uuid) != head}
             part.seek(0)  # it may be read again
             part.truncate()
             digest = hashlib.sha256()
-            for line in checkpoint_lines(root, now, told, None if earlier is None else earlier.sha256):
+            for line in checkpoint_lines(root, now, heads_since, None if earlier is None else earlier.sha256):
                 digest.update(line)
                 part.write(line)
-            return Checkpointed(len(told), digest.hexdigest())
+            return Checkpointed(len(heads_since), digest.hexdigest())
 
         return store.read(work)
 
@@ -141,12 +141,12 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        fields = json.loads(line)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        fields = None
+    if not isinstance(fields, dict):
         raise BadInput(f"The file {path} is no checkpoint: expected an object of JSON in line {number}.")
-    return found
+    return fields
 
 
 def _head(path: Path, number: int, record: Mapping[str, Any]) -> tuple[str, HashedHead]:

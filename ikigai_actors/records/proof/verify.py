@@ -56,12 +56,12 @@ def verify_histories(
         return _verify_history(tx, agent, since or {})
     records = registry.every(tx)
     check = ChainCheck(starts_of(records), [(uuid, head.position) for uuid, head in (since or {}).items()])
-    found = [problem for row in messages_of_all(tx) for problem in check.read(row)]
-    found += [*check.conclude(), *check.attachments_missed(_stored(tx, check.attached))]
-    pruned = {one.uuid for one in records if one.pruned_at is not None}
+    problems = [problem for row in messages_of_all(tx) for problem in check.read(row)]
+    problems += [*check.conclude(), *check.attachments_missed(_stored(tx, check.attached))]
+    pruned = {record.uuid for record in records if record.pruned_at is not None}
     if since:
-        found += heads_missed(check, since, pruned, dict(tx.run("pruned_hashes")))
-    return Verified(len(records) - len(pruned), check.messages, len(pruned), _once(found), check.omitted)
+        problems += heads_missed(check, since, pruned, dict(tx.run("pruned_hashes")))
+    return Verified(len(records) - len(pruned), check.messages, len(pruned), _once(problems), check.omitted)
 
 
 def _verify_history(tx: Transaction, uuid: str, since: Mapping[str, HashedHead]) -> Verified:
@@ -69,19 +69,19 @@ def _verify_history(tx: Transaction, uuid: str, since: Mapping[str, HashedHead])
     starts: dict[str, LogStart] = {}
     ends: dict[str, int] = {}
     bound = 2**63 - 1
-    for one in read_lineage(tx, uuid, whole=True):
-        if one.fork_message_id < bound or one.uuid == uuid:
-            starts[one.uuid], ends[one.uuid] = LogStart(one.parent_uuid, one.fork_message_id), bound
-            bound = one.fork_message_id
+    for ancestor in read_lineage(tx, uuid, whole=True):
+        if ancestor.fork_message_id < bound or ancestor.uuid == uuid:
+            starts[ancestor.uuid], ends[ancestor.uuid] = LogStart(ancestor.parent_uuid, ancestor.fork_message_id), bound
+            bound = ancestor.fork_message_id
     for record in registry.some(tx, list(starts)):
         if record.grafted:
             starts[record.uuid] = LogStart(None, record.fork_message_id, outside=True)
-    heads = {one: head for one, head in since.items() if one in starts and head.position <= ends[one]}
-    check = ChainCheck(starts, [(one, head.position) for one, head in heads.items()])
-    found = [problem for row in _history(tx, starts, ends) for problem in check.read(row)]
-    found += [*check.conclude(), *check.attachments_missed(_stored(tx, check.attached))]
-    found += heads_missed(check, heads, set(), {})
-    return Verified(1, check.messages, 0, _once(found), check.omitted)
+    heads = {log: head for log, head in since.items() if log in starts and head.position <= ends[log]}
+    check = ChainCheck(starts, [(log, head.position) for log, head in heads.items()])
+    problems = [problem for row in _history(tx, starts, ends) for problem in check.read(row)]
+    problems += [*check.conclude(), *check.attachments_missed(_stored(tx, check.attached))]
+    problems += heads_missed(check, heads, set(), {})
+    return Verified(1, check.messages, 0, _once(problems), check.omitted)
 
 
 def _stored(tx: Transaction, names: Iterable[str]) -> Iterator[str]:

@@ -50,7 +50,7 @@ def check_form(value: object) -> AnswerForm:
     for name, field in fields.items():
         _check_field(f"field {name!r}", field)
     required = value.get("required", [])
-    if not isinstance(required, list) or not all(isinstance(one, str) and one in fields for one in required):
+    if not isinstance(required, list) or not all(isinstance(needed, str) and needed in fields for needed in required):
         raise BadInput(f"Expected required to be a list of fields of the form; got {shown(required)}.")
     return value
 
@@ -68,7 +68,7 @@ def _check_field(what: str, field: object) -> None:
     if choices is None:
         return
     bare = {name: part for name, part in field.items() if name != "enum"}
-    if not isinstance(choices, list) or not choices or any(_misfit(bare, one) for one in choices):
+    if not isinstance(choices, list) or not choices or any(_misfit(bare, choice) for choice in choices):
         raise BadInput(f"Expected enum of {what} to be a list of values of type {kind}; got {shown(choices)}.")
 
 
@@ -93,11 +93,11 @@ def _check_object(form: AnswerForm, value: object) -> None:
         raise BadInput(f"Expected the answer to be an object with {', '.join(fields)}; got {shown(value)}.")
     if missing := [name for name in form.get("required", []) if name not in value]:
         raise BadInput(f"The answer lacks {', '.join(missing)}.")
-    for name, given in value.items():
+    for name, field_value in value.items():
         if name not in fields:
             raise BadInput(f"The answer has no field {name!r}; expected {', '.join(fields)}.")
-        if wrong := _misfit(fields[name], given):
-            raise BadInput(f"Expected {name} to be {wrong}; got {shown(given)}.")
+        if wrong := _misfit(fields[name], field_value):
+            raise BadInput(f"Expected {name} to be {wrong}; got {shown(field_value)}.")
 
 
 def _misfit(field: Mapping[str, Any], value: object) -> str:
@@ -158,8 +158,8 @@ def parsed_fields(form: AnswerForm | None, fields: Mapping[str, str]) -> Any:
     if form is None or form.get("type") != "object":
         return parsed_answer(form, fields.get("answer", ""))
     known, needed = form["properties"], form.get("required", [])
-    given = {name: text for name, text in fields.items() if name in known and (text or name in needed)}
-    return check_answer(form, {name: parsed_answer(known[name], text) for name, text in given.items()})
+    texts = {name: text for name, text in fields.items() if name in known and (text or name in needed)}
+    return check_answer(form, {name: parsed_answer(known[name], text) for name, text in texts.items()})
 
 
 def answer_text(value: Any) -> str:

@@ -62,8 +62,14 @@ def write_questions(
     tx: Transaction, asked: Iterable[NewQuestion], settled: Iterable[SettledQuestion], now: int
 ) -> None:
     """Write the questions that a unit of an agent asks, and close those that it settles."""
-    for one in settled:
-        tx.run("settle_question", id=question_id(one.agent, one.position), now=now, how=one.how, by=one.by or None)
+    for settling in settled:
+        tx.run(
+            "settle_question",
+            id=question_id(settling.agent, settling.position),
+            now=now,
+            how=settling.how,
+            by=settling.by or None,
+        )
     for new in asked:
         step = next(iter(new.terms.steps()), None)
         tx.run(
@@ -120,7 +126,7 @@ def prune_questions(tx: Transaction, now: int) -> None:
 
 def question_in(row: Row) -> QuestionRow:
     """Return the question from a row."""
-    found = QuestionRow._make(row)
+    question = QuestionRow._make(row)
     terms = QuestionTerms.decoded(str(row[10]))
     form = json.loads(str(row[9])) if row[9] else None
-    return found._replace(asks=tuple(json.loads(str(row[6]))), form=form, terms=terms)
+    return question._replace(asks=tuple(json.loads(str(row[6]))), form=form, terms=terms)

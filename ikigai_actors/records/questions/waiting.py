@@ -36,14 +36,14 @@ def waiting_calls(messages: Iterable[Message]) -> dict[int, WaitingCall]:
         match message.kind:
             case Kind.ASSISTANT:
                 reply, waits = message.id, {}
-                inputs = {one.id: one.input for one in calls_in(message)}
+                inputs = {waiting.id: waiting.input for waiting in calls_in(message)}
             case Kind.ERROR:
                 waits = {}
             case Kind.APPROVAL if not message.data.get("approved"):
                 waits[call] = WaitingCall(message, reply, inputs.get(call, {}))
             case Kind.APPROVAL | Kind.TOOL_CALL | Kind.TOOL_RESULT:
                 waits.pop(call, None)
-    return {one.message.id: one for one in waits.values()}
+    return {wait.message.id: wait for wait in waits.values()}
 
 
 def question_of(agent: str, waits: WaitingCall) -> NewQuestion:

@@ -159,15 +159,17 @@ class Branch:
         self.top = registry.find(tx, agent)
         check_unpruned(self.top.uuid, self.top.pruned_at)
         belonging = registry.some(tx, registry.uuids_belonging(tx, self.top.uuid))
-        self.agents = {one.uuid: one for one in _parents_first(registry.oldest_first(belonging))}
-        self._names: dict[str | None, str] = {one.uuid: one.short for one in belonging}
+        self.agents = {record.uuid: record for record in _parents_first(registry.oldest_first(belonging))}
+        self._names: dict[str | None, str] = {record.uuid: record.short for record in belonging}
         heirs: dict[tuple[str, bool], list[AgentRecord]] = {}
-        for one in self.agents.values():
-            if one.parent_uuid is not None and one.parent_uuid not in self.agents and not one.grafted:
-                heirs.setdefault((one.parent_uuid, one.pruned_at is not None), []).append(one)
+        for member in self.agents.values():
+            if member.parent_uuid is not None and member.parent_uuid not in self.agents and not member.grafted:
+                heirs.setdefault((member.parent_uuid, member.pruned_at is not None), []).append(member)
         self.origins = {some[0].uuid: self._origin(some) for some in heirs.values()}
         """By the uuids of the agents after which they are named."""
-        self._parents = {one.uuid: ORIGIN + uuid for uuid, origin in self.origins.items() for one in origin.agents}
+        self._parents = {
+            relative.uuid: ORIGIN + uuid for uuid, origin in self.origins.items() for relative in origin.agents
+        }
         self._own = own_counts_of(tx, self.agents)
         pruned = tx.run("pruned_hashes_of", uuids=list(self.agents))
         self._pruned_hashes: dict[str, str] = {uuid: stored.hex() for uuid, stored in pruned}
@@ -197,17 +199,17 @@ class Branch:
         """The history that the children of one outside parent inherit. All of them are pruned, or none is."""
         if agents[0].pruned_at is not None:
             return Inheritance(tuple(agents), (), 0, {}, {})
-        furthest = max(agents, key=lambda one: one.fork_message_id)
+        furthest = max(agents, key=lambda agent: agent.fork_message_id)
         end = furthest.fork_message_id
-        told = sorted((one for one in agents if not self._made_by_another(one)), key=lambda one: one.born)
-        births = {one.born: one for one in told if one.born <= end}
-        births |= dict(enumerate((one for one in told if one.born > end), end + 1))
+        ordered = sorted((agent for agent in agents if not self._made_by_another(agent)), key=lambda agent: agent.born)
+        births = {agent.born: agent for agent in ordered if agent.born <= end}
+        births |= dict(enumerate((agent for agent in ordered if agent.born > end), end + 1))
         parts = self._inherited(furthest)
         return Inheritance(tuple(agents), parts, end, births, self._seen(agents, parts))
 
-    def _made_by_another(self, one: AgentRecord) -> bool:
+    def _made_by_another(self, record: AgentRecord) -> bool:
         """Whether an agent was born in the log of another one than its parent."""
-        first = self._section(one.uuid, one.fork_message_id, one.fork_message_id + 1)
+        first = self._section(record.uuid, record.fork_message_id, record.fork_message_id + 1)
         return any("by" in (data_object(row[4]) or {}) for row in first)
 
     def _inherited(self, of: AgentRecord) -> tuple[tuple[str, int, int], ...]:
@@ -225,10 +227,10 @@ class Branch:
         rows = self._tx.run("controls_in", uuids=[uuid for uuid, _, _ in parts]) if parts else []
         ends = {uuid: (start, end) for uuid, start, end in parts}
         clears = [row[1] for row in rows if row[2] == Kind.CLEAR and ends[row[0]][0] < row[1] <= ends[row[0]][1]]
-        bounds = {one.uuid: one.fork_message_id for one in agents}
-        for one in self.agents.values():  # parents first
-            if (above := bounds.get(one.parent_uuid or "")) is not None:
-                bounds[one.uuid] = min(above, one.fork_message_id)
+        bounds = {agent.uuid: agent.fork_message_id for agent in agents}
+        for agent in self.agents.values():  # parents first
+            if (above := bounds.get(agent.parent_uuid or "")) is not None:
+                bounds[agent.uuid] = min(above, agent.fork_message_id)
         seen: dict[int, int] = {}
         for bound in sorted(set(bounds.values())):
             cleared = bisect(clears, bound)
@@ -238,8 +240,8 @@ class Branch:
     def _contents(self) -> Iterator[tuple[str, Fields]]:
         for uuid in self.origins:
             yield "origin", {"of": uuid, "outside": self.called(self.agents[uuid].parent_uuid)}
-        for one in self.agents.values():
-            yield "agent", self._agent(one)
+        for agent in self.agents.values():
+            yield "agent", self._agent(agent)
         for rule, created_at in rules_among(self._tx, self.agents):
             yield (
                 "rule",
@@ -264,14 +266,14 @@ class Branch:
             for data in read_blobs(self._tx, [sha256]).values():
                 yield "blob", {"sha256": sha256, "media": media[sha256], "bytes": base64.b64encode(data).decode()}
 
-    def _agent(self, one: AgentRecord) -> Fields:
+    def _agent(self, record: AgentRecord) -> Fields:
         elsewhere = ("parent", "supervisor", "pruned_hash")
-        given = {name: getattr(one, name) for name in RECORDS["agent"] if name not in elsewhere}
-        given["pruned_hash"] = self._pruned_hashes.get(one.uuid)
-        given["parent"] = self._parents.get(one.uuid, self._within(one.parent_uuid))
-        given["supervisor"] = self._within(one.supervisor_uuid)
-        given["exit_sender"] = self._within(one.exit_sender)
-        return given
+        fields = {name: getattr(record, name) for name in RECORDS["agent"] if name not in elsewhere}
+        fields["pruned_hash"] = self._pruned_hashes.get(record.uuid)
+        fields["parent"] = self._parents.get(record.uuid, self._within(record.parent_uuid))
+        fields["supervisor"] = self._within(record.supervisor_uuid)
+        fields["exit_sender"] = self._within(record.exit_sender)
+        return fields
 
     def texts(self) -> Iterator[tuple[str, Fields]]:
         """Iterate over the messages and the mail."""
@@ -280,14 +282,14 @@ class Branch:
                 left_out = self._from_clear and not origin.shows(row[1])
                 shown = (uuid, row[1], Kind.OMITTED, "", None, row[5], row[6]) if left_out else row
                 yield "message", _message(ORIGIN + uuid, shown)
-            for position, one in origin.births.items():
+            for position, birth in origin.births.items():
                 if position > origin.end:
-                    yield "message", _message(ORIGIN + uuid, (*_birth(position, one), None))
-        for one in self.agents.values():
-            if one.pruned_at is None:
-                end = one.fork_message_id + self._own[one.uuid]
-                for row in self._section(one.uuid, one.fork_message_id, end):
-                    yield "message", _message(one.uuid, row)
+                    yield "message", _message(ORIGIN + uuid, (*_birth(position, birth), None))
+        for agent in self.agents.values():
+            if agent.pruned_at is None:
+                end = agent.fork_message_id + self._own[agent.uuid]
+                for row in self._section(agent.uuid, agent.fork_message_id, end):
+                    yield "message", _message(agent.uuid, row)
         for uuid in self.agents:
             for recipient, number, sender, kind, body, created_at, read_at, data in self._mail(uuid):
                 yield (
@@ -330,13 +332,13 @@ class Branch:
                 )  # fmt: skip
 
     def _keyed_calls(self) -> Iterator[tuple[str, Fields]]:
-        for one in kept_calls(self._tx, self.agents):
-            if (gave := exported_answer(one.gave)) is not None:
+        for call in kept_calls(self._tx, self.agents):
+            if (gave := exported_answer(call.gave)) is not None:
                 yield (
                     "keyed_call",
                     {
-                        "scope": one.scope, "key": one.key, "agent": self._within(one.agent), "verb": one.verb,
-                        "asked": one.digest, "about": one.about, "gave": gave, "created_at": one.at,
+                        "scope": call.scope, "key": call.key, "agent": self._within(call.agent), "verb": call.verb,
+                        "asked": call.digest, "about": call.about, "gave": gave, "created_at": call.at,
                     },
                 )  # fmt: skip
 
@@ -349,7 +351,7 @@ class Branch:
     def called(self, uuid: str | None) -> str:
         """Return the name of an agent for people."""
         if uuid is not None and uuid not in self._names:
-            self._names[uuid] = next((one.short for one in registry.some(self._tx, [uuid])), uuid)
+            self._names[uuid] = next((record.short for record in registry.some(self._tx, [uuid])), uuid)
         return self._names.get(uuid, str(uuid))
 
 
@@ -369,14 +371,14 @@ def _message(agent: str, row: Row) -> Fields:
 
 def _parents_first(records: list[AgentRecord]) -> list[AgentRecord]:
     """Agents in order of birth, each after its parent, whatever the clocks said."""
-    known = {one.uuid for one in records}
+    known = {record.uuid for record in records}
     children: dict[str | None, list[AgentRecord]] = {}
-    for one in records:
-        children.setdefault(one.parent_uuid if one.parent_uuid in known else None, []).append(one)
+    for record in records:
+        children.setdefault(record.parent_uuid if record.parent_uuid in known else None, []).append(record)
     ordered: list[AgentRecord] = []
     waiting = children.pop(None, [])[::-1]
     while waiting:
-        one = waiting.pop()
-        ordered.append(one)
-        waiting += sorted(children.get(one.uuid, ()), key=lambda child: child.born, reverse=True)
+        record = waiting.pop()
+        ordered.append(record)
+        waiting += sorted(children.get(record.uuid, ()), key=lambda child: child.born, reverse=True)
     return ordered

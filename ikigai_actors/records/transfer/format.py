@@ -258,24 +258,24 @@ def _decode(line: bytes, number: int, version: int) -> Record:
     if not line.endswith(b"\n"):
         raise wrong_line(number, "expected a whole line; the file was cut off")
     try:
-        found = json.loads(line)
+        fields = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise wrong_line(number, f"expected a record of JSON ({error})") from error
-    kind = found.pop("record", None) if isinstance(found, dict) else None
+    kind = fields.pop("record", None) if isinstance(fields, dict) else None
     if number == 1:
-        _check_format(kind, found)
+        _check_format(kind, fields)
     if not isinstance(kind, str) or kind not in RECORDS:
         raise wrong_line(number, f"expected one of the records {', '.join(RECORDS)}; got {kind!r:.60}")
     for name, (since, value) in _LATER.get(kind, {}).items():
         if version < since:
-            found.setdefault(name, value)
+            fields.setdefault(name, value)
     wanted = RECORDS[kind]
-    if found.keys() != wanted.keys():
-        wrong = sorted(found.keys() ^ wanted.keys())[0]
+    if fields.keys() != wanted.keys():
+        wrong = sorted(fields.keys() ^ wanted.keys())[0]
         raise wrong_line(
-            number, f"{'unknown' if wrong in found else 'missing'} field {wrong!r:.60} of the record {kind}"
+            number, f"{'unknown' if wrong in fields else 'missing'} field {wrong!r:.60} of the record {kind}"
         )
-    for name, value in found.items():
+    for name, value in fields.items():
         if type(value) not in wanted[name]:
             raise wrong_line(
                 number, f"the field {name} of the record {kind} has a value of another type: {value!r:.60}"
@@ -284,7 +284,7 @@ def _decode(line: bytes, number: int, version: int) -> Record:
             raise wrong_line(number, f"the field {name} of the record {kind} is out of range: {value}")
         if type(value) is str:
             _check_text(value, name, number)
-    return Record(kind, found, number)
+    return Record(kind, fields, number)
 
 
 def _bound(name: str) -> int:
@@ -293,12 +293,12 @@ def _bound(name: str) -> int:
     return _LATEST if name.endswith("_at") else LARGEST_NUMBER
 
 
-def _check_format(kind: object, found: Any) -> None:
-    if kind != "header" or type(found.get("format")) is not int:
+def _check_format(kind: object, fields: Any) -> None:
+    if kind != "header" or type(fields.get("format")) is not int:
         raise wrong_line(1, "expected the header of a file that ikigai export has made")
-    if not 1 <= found["format"] <= FORMAT:
+    if not 1 <= fields["format"] <= FORMAT:
         known = f"this ikigai knows those up to {FORMAT}: upgrade ikigai"
-        raise wrong_line(1, f"the file has format {found['format']}, and {known}")
+        raise wrong_line(1, f"the file has format {fields['format']}, and {known}")
 
 
 def _check_text(value: str, name: str, number: int) -> None:

@@ -142,10 +142,10 @@ class ImportFile:
 
     def why_stopped(self, uuid: str) -> str:
         """Return why a living agent of the file is stopped after the import; empty if it may begin."""
-        one = self.manifest.agents[uuid]
+        agent = self.manifest.agents[uuid]
         if self.stopped:
             return "it came stopped"
-        waits = one.status != Status.STOPPED and (one.turn or self.manifest.prompts[uuid])
+        waits = agent.status != Status.STOPPED and (agent.turn or self.manifest.prompts[uuid])
         return "it came from a file, with work that waits" if waits and not self.go else ""
 
 
@@ -180,10 +180,10 @@ class Import(Addressed):
         self.touches = ()
 
     def look_up(self, tx: Transaction) -> None:
-        found = registry.root(tx) if self._under is None else registry.find(tx, self._under)
-        assert found is not None  # the process that runs the agents has made agent 0
-        self._uuid, self._hearers = found.uuid, hearers(tx, [found.uuid])
-        self.touches = (found.uuid, *(hearer.uuid for hearer in self._hearers.values()))
+        parent = registry.root(tx) if self._under is None else registry.find(tx, self._under)
+        assert parent is not None  # the process that runs the agents has made agent 0
+        self._uuid, self._hearers = parent.uuid, hearers(tx, [parent.uuid])
+        self.touches = (parent.uuid, *(hearer.uuid for hearer in self._hearers.values()))
 
     def write(self, tx: Transaction, locked: LockedRows) -> Imported:
         under = registry.get(tx, self._uuid)
@@ -221,10 +221,10 @@ class Graft:
             is_free = outside and outside not in taken and outside not in self.uuids
             self.uuids[origin] = outside if is_free else new_agent_uuid(random_bytes)
             taken.add(outside)
-        self._dead = {uuid for uuid, one in manifest.agents.items() if one.status == Status.TERMINATING}
-        names = _free_names(tx, [one for one in manifest.living if one.name is not None])
-        self.records = [self._agent(one, names.get(uuid, one.name)) for uuid, one in manifest.agents.items()]
-        self._heirs = Counter(one.parent_uuid for one in manifest.agents.values())
+        self._dead = {uuid for uuid, agent in manifest.agents.items() if agent.status == Status.TERMINATING}
+        names = _free_names(tx, [agent for agent in manifest.living if agent.name is not None])
+        self.records = [self._agent(agent, names.get(uuid, agent.name)) for uuid, agent in manifest.agents.items()]
+        self._heirs = Counter(agent.parent_uuid for agent in manifest.agents.values())
         self._origins = [self._origin(uuid, whose) for uuid, whose in manifest.origins.items()]
         self._documents = _new_documents(tx, manifest.documents, file.documents)
         self._heads = {self.uuids[uuid]: head for uuid, head in manifest.heads.items()}
@@ -240,9 +240,9 @@ class Graft:
         """Write all rows."""
         tx = self._tx
         agents = (*self._origins, *self.records)
-        tx.schema.load("agents", _COLUMNS, [[self._row(one) for one in agents]])
-        living, dead = ([one.uuid for one in agents if one.living is lives] for lives in (True, False))
-        if leads := ways(living, {one.uuid: one.supervisor_uuid for one in agents}, set(dead)):
+        tx.schema.load("agents", _COLUMNS, [[self._row(agent) for agent in agents]])
+        living, dead = ([agent.uuid for agent in agents if agent.living is lives] for lives in (True, False))
+        if leads := ways(living, {agent.uuid: agent.supervisor_uuid for agent in agents}, set(dead)):
             tx.run("mark_ways", uuids=sorted(leads))
         tables: Mapping[str, tuple[str, Sequence[str], Callable[[Record], Row | None]]] = {
             "rule": ("rules", _RULES, self._rule),
@@ -255,17 +255,17 @@ class Graft:
             "blob": ("blobs", _BLOBS, self._blob),
         }
         self._blobs = {name for (name,) in tx.run("all_blobs")}
-        for text in {set_of(one.labels) for one in self.records}:
+        for text in {set_of(record.labels) for record in self.records}:
             keep_labels(tx, text)
         for kind, records in groupby(self._records(), key=lambda record: record.kind):
             if kind in tables:
                 table, columns, row_of = tables[kind]
                 rows = _batches(row for record in records if (row := row_of(record)) is not None)
                 tx.schema.load(table, columns, self._sum.counting(rows) if kind == "message" else rows)
-        for one in self.records:
-            if one.living and one.turn:
-                waits = waiting_calls(section(tx, one.uuid, one.turn - 1)).values()
-                write_questions(tx, [question_of(one.uuid, call) for call in waits], (), self._now)
+        for record in self.records:
+            if record.living and record.turn:
+                waits = waiting_calls(section(tx, record.uuid, record.turn - 1)).values()
+                write_questions(tx, [question_of(record.uuid, call) for call in waits], (), self._now)
 
     def _records(self) -> Iterator[Record]:
         """The records of the file, which are counted as they come."""
@@ -277,7 +277,7 @@ class Graft:
 
     def judge(self) -> None:
         """Read all rows back; raise `ImportRefused` if they are not what was written, or are not sound."""
-        uuids = {one.uuid for one in (*self._origins, *self.records)}
+        uuids = {log.uuid for log in (*self._origins, *self.records)}
         back = TableSum()
         wrong = judge(self._tx, uuids, self._under, lambda rows: back.counting(rows))
         if wrong:
@@ -299,28 +299,28 @@ class Graft:
         if (wrong := complaint(above)) is not None:
             raise ImportRefused(f"Nobody can be imported under agent {self._under.short}. {wrong}")
         if "effects" in above:
-            told = f"Agent {self._under.short} is a trial, and nothing below it may have an effect"
-            raise ImportRefused(f"{told}: nothing was imported. Import under another agent.")
+            text = f"Agent {self._under.short} is a trial, and nothing below it may have an effect"
+            raise ImportRefused(f"{text}: nothing was imported. Import under another agent.")
         if not restricted({}, above):
             return
         rows: list[Row] = []
         in_file = {here: uuid for uuid, here in self.uuids.items()}
-        for one in self.records:
-            if one.pruned_at is None and (changes := restricted(_settings(self._tx, one.uuid), above)):
-                self._heads[one.uuid] += 1
-                row = (one.uuid, self._heads[one.uuid], Kind.CONFIGURE.value, "", data_text(changes), self._now)
-                rows.append((*row, hash_after(self._end(in_file[one.uuid]), row)))
+        for record in self.records:
+            if record.pruned_at is None and (changes := restricted(_settings(self._tx, record.uuid), above)):
+                self._heads[record.uuid] += 1
+                row = (record.uuid, self._heads[record.uuid], Kind.CONFIGURE.value, "", data_text(changes), self._now)
+                rows.append((*row, hash_after(self._end(in_file[record.uuid]), row)))
         self._tx.schema.load("messages", _MESSAGES, _batches(iter(rows)))
 
     def add_earlier_rules(self) -> None:
         """Give the agents of an older file the rules that it stored as a setting."""
         if not self._manifest.earlier_rules:
             return
-        for one in self.records:
-            if one.pruned_at is None:
-                for rule in earlier_rules(_settings(self._tx, one.uuid)):
+        for record in self.records:
+            if record.pruned_at is None:
+                for rule in earlier_rules(_settings(self._tx, record.uuid)):
                     try:
-                        write_rule(self._tx, one.uuid, rule, self._now)
+                        write_rule(self._tx, record.uuid, rule, self._now)
                     except BadInput as error:
                         raise ImportRefused(f"The file cannot be imported, and nothing of it was: {error}") from error
 
@@ -332,46 +332,46 @@ class Graft:
             self.uuids[self._manifest.top], tuple(self.records), self._heads, renewed, self._rehashed, version
         )
 
-    def _agent(self, one: AgentRecord, name: str | None) -> AgentRecord:
-        grafted = one.parent_uuid is None
-        made = one.uuid in self._manifest.makers
-        born = one.born if made else self._manifest.births.get(one.uuid, one.born)
+    def _agent(self, agent: AgentRecord, name: str | None) -> AgentRecord:
+        grafted = agent.parent_uuid is None
+        made = agent.uuid in self._manifest.makers
+        born = agent.born if made else self._manifest.births.get(agent.uuid, agent.born)
         here = replace(
-            one,
-            uuid=self.uuids[one.uuid],
+            agent,
+            uuid=self.uuids[agent.uuid],
             name=name,
-            parent_uuid=self._under.uuid if one.parent_uuid is None else self.uuids[one.parent_uuid],
-            supervisor_uuid=self._supervisor(one),
+            parent_uuid=self._under.uuid if agent.parent_uuid is None else self.uuids[agent.parent_uuid],
+            supervisor_uuid=self._supervisor(agent),
             born=0 if grafted else born,
-            exit_sender=None if one.exit_sender is None else self.uuids[one.exit_sender],
-            mailed=self._manifest.mailed[one.uuid],
-            unread=self._manifest.unread[one.uuid],
+            exit_sender=None if agent.exit_sender is None else self.uuids[agent.exit_sender],
+            mailed=self._manifest.mailed[agent.uuid],
+            unread=self._manifest.unread[agent.uuid],
             shard=self._under.shard,
             budget=self._under.budget,
             branch=self._branch,
             imported_at=self._now,
-            labels=self._labels(one),
+            labels=self._labels(agent),
         )
-        if one.uuid not in self._dead:
-            why = self._file.why_stopped(one.uuid) if one.living else ""
+        if agent.uuid not in self._dead:
+            why = self._file.why_stopped(agent.uuid) if agent.living else ""
             return replace(here, status=Status.STOPPED.value, exit_reason=why) if why else here
-        reason = one.exit_reason or "it was terminating when it was exported"
+        reason = agent.exit_reason or "it was terminating when it was exported"
         return replace(
             here, status=Status.DEAD.value, turn=0, deadline=None, ended_at=self._now, exit_reason=reason,
             exit_cause=Cause.TERMINATED.value,
         )  # fmt: skip
 
-    def _labels(self, one: AgentRecord) -> Mapping[str, str]:
+    def _labels(self, agent: AgentRecord) -> Mapping[str, str]:
         """The labels here: over those of the agent under which it comes, as if that had forked it."""
         try:
-            return check_labels({**self._under.labels, **one.labels})
+            return check_labels({**self._under.labels, **agent.labels})
         except BadInput as error:
-            raise ImportRefused(f"Agent {one.uuid} cannot come under agent {self._under.short}. {error}") from error
+            raise ImportRefused(f"Agent {agent.uuid} cannot come under agent {self._under.short}. {error}") from error
 
-    def _supervisor(self, one: AgentRecord) -> str:
+    def _supervisor(self, agent: AgentRecord) -> str:
         """The supervisor here. The living do not stay with one that was terminating, unless it would leave them."""
-        agents, above = self._manifest.agents, one.supervisor_uuid
-        while above is not None and one.living and above in self._dead:
+        agents, above = self._manifest.agents, agent.supervisor_uuid
+        while above is not None and agent.living and above in self._dead:
             if agents[above].on_orphan == OrphanPolicy.CONTINUE:
                 break
             above = agents[above].supervisor_uuid
@@ -388,20 +388,27 @@ class Graft:
             pruned_at=self._manifest.agents[of].pruned_at, branch=self._branch,
         )  # fmt: skip
 
-    def _row(self, one: AgentRecord) -> Row:
-        told = (getattr(one, name) for name in _COLUMNS[:-4])
-        cut_off = one.turn if one.living else 0
-        return (*told, self._pruned_hashes.get(one.uuid), set_of(one.labels), int(cut_off > 0), cut_off)
+    def _row(self, agent: AgentRecord) -> Row:
+        values = (getattr(agent, name) for name in _COLUMNS[:-4])
+        cut_off = agent.turn if agent.living else 0
+        return (*values, self._pruned_hashes.get(agent.uuid), set_of(agent.labels), int(cut_off > 0), cut_off)
 
     def _message(self, record: Record) -> Row:
-        given = record.fields
-        kind, data = given["kind"], given["data"]
+        fields = record.fields
+        kind, data = fields["kind"], fields["data"]
         if kind in (Kind.FORK, Kind.MERGE, Kind.TOOL_CALL):
-            data = self._renamed(data, self._parent_at(given["agent"], given["id"]))
+            data = self._renamed(data, self._parent_at(fields["agent"], fields["id"]))
         if (known := data_object(data)) is not None:
-            kept = without_rights(kind, known, self._manifest.in_open_turn(given["agent"], given["id"]))
+            kept = without_rights(kind, known, self._manifest.in_open_turn(fields["agent"], fields["id"]))
             data = data if kept == known else kept
-        row = (self.uuids[given["agent"]], given["id"], kind, given["content"], data_text(data), given["created_at"])
+        row = (
+            self.uuids[fields["agent"]],
+            fields["id"],
+            kind,
+            fields["content"],
+            data_text(data),
+            fields["created_at"],
+        )
         return (*row, self._hash(record, row))
 
     def _hash(self, record: Record, row: Row) -> bytes:
@@ -423,25 +430,25 @@ class Graft:
 
     def _parent_at(self, uuid: str, position: int) -> str | None:
         """The parent, as it is called here, that the first message of an agent names."""
-        one = self._manifest.agents.get(uuid)
-        if one is None or one.parent_uuid is None or position != one.fork_message_id + 1:
+        agent = self._manifest.agents.get(uuid)
+        if agent is None or agent.parent_uuid is None or position != agent.fork_message_id + 1:
             return None
-        return self.uuids[one.parent_uuid]
+        return self.uuids[agent.parent_uuid]
 
-    def _renamed(self, given: Any, parent: str | None) -> Any:
+    def _renamed(self, value: Any, parent: str | None) -> Any:
         """Data with the uuids of here: of a child, a parent, a maker, one that was merged, those who are awaited."""
-        data = data_object(given)
+        data = data_object(value)
         if data is None:
-            return given
+            return value
         changed: dict[str, Any] = {
             name: self._here(data[name]) for name in ("child", "parent", "of", "by", "from") if name in data
         }
         if parent is not None and "parent" in data:
             changed["parent"] = parent
         if isinstance(data.get("agents"), list):
-            changed["agents"] = [self._awaited(one) for one in data["agents"]]
+            changed["agents"] = [self._awaited(agent) for agent in data["agents"]]
         here = {**data, **changed}
-        return given if here == data else here
+        return value if here == data else here
 
     def _here(self, uuid: Any) -> Any:
         return self.uuids.get(uuid, uuid) if isinstance(uuid, str) else uuid
@@ -453,57 +460,59 @@ class Graft:
         return pair
 
     def _rule(self, record: Record) -> Row | None:
-        given = record.fields
-        decision, tool, pattern, scope = check_rule(*(given[name] for name in ("decision", "tool", "pattern", "scope")))
+        fields = record.fields
+        decision, tool, pattern, scope = check_rule(
+            *(fields[name] for name in ("decision", "tool", "pattern", "scope"))
+        )
         if not counts(NewRule(decision, tool, pattern, scope)):
             return None
-        uuid = self.uuids[given["agent"]]
+        uuid = self.uuids[fields["agent"]]
         self._rules[uuid] += 1
-        return (uuid, self._rules[uuid], decision.value, tool, pattern, scope.value, given["created_at"])
+        return (uuid, self._rules[uuid], decision.value, tool, pattern, scope.value, fields["created_at"])
 
     def _mail(self, record: Record) -> Row:
-        given = record.fields
-        sender = None if given["sender"] is None else self.uuids[given["sender"]]
+        fields = record.fields
+        sender = None if fields["sender"] is None else self.uuids[fields["sender"]]
         return (
-            self.uuids[given["recipient"]], given["id"], sender, given["kind"], given["body"], given["created_at"],
-            given["read_at"], data_text(given["data"]),
+            self.uuids[fields["recipient"]], fields["id"], sender, fields["kind"], fields["body"], fields["created_at"],
+            fields["read_at"], data_text(fields["data"]),
         )  # fmt: skip
 
     def _document(self, record: Record) -> Row | None:
-        given = record.fields
-        skipped, shift = self._documents[given["path"]]
-        if given["version"] <= skipped:
+        fields = record.fields
+        skipped, shift = self._documents[fields["path"]]
+        if fields["version"] <= skipped:
             return None
-        author = None if given["author"] is None else self.uuids[given["author"]]
-        return (given["path"], given["version"] + shift, author, given["body"], given["created_at"])
+        author = None if fields["author"] is None else self.uuids[fields["author"]]
+        return (fields["path"], fields["version"] + shift, author, fields["body"], fields["created_at"])
 
     def _merge(self, record: Record) -> Row:
-        given = record.fields
-        into, merged = self.uuids[given["into"]], self.uuids[given["from"]]
-        return (into, merged, given["from_head"], given["message"], given["created_at"])
+        fields = record.fields
+        into, merged = self.uuids[fields["into"]], self.uuids[fields["from"]]
+        return (into, merged, fields["from_head"], fields["message"], fields["created_at"])
 
     def _spending(self, record: Record) -> Row:
-        given = record.fields
-        labels = set_of(given["labels"])
+        fields = record.fields
+        labels = set_of(fields["labels"])
         keep_labels(self._tx, labels)
-        uuid = self.uuids[given["agent"]]
-        return (uuid, given["id"], set_id(labels), given["created_at"], given["tokens"], given["usd"])
+        uuid = self.uuids[fields["agent"]]
+        return (uuid, fields["id"], set_id(labels), fields["created_at"], fields["tokens"], fields["usd"])
 
     def _keyed_call(self, record: Record) -> Row | None:
-        given = record.fields
-        if self.uuids[given["scope"]] != given["scope"]:
+        fields = record.fields
+        if self.uuids[fields["scope"]] != fields["scope"]:
             return None
-        agent, gave = self._here(given["agent"]), json.dumps(self._named(given["gave"]))
+        agent, gave = self._here(fields["agent"]), json.dumps(self._named(fields["gave"]))
         return (
-            given["scope"], given["key"], agent, given["verb"], given["asked"], given["about"], gave,
-            given["created_at"],
+            fields["scope"], fields["key"], agent, fields["verb"], fields["asked"], fields["about"], gave,
+            fields["created_at"],
         )  # fmt: skip
 
-    def _named(self, given: Any) -> Any:
+    def _named(self, value: Any) -> Any:
         """The answer of a keyed call with the uuids of here."""
-        if isinstance(given, dict):
-            return {name: self._named(value) for name, value in given.items()}
-        return [self._named(one) for one in given] if isinstance(given, list) else self._here(given)
+        if isinstance(value, dict):
+            return {name: self._named(value) for name, value in value.items()}
+        return [self._named(element) for element in value] if isinstance(value, list) else self._here(value)
 
     def _blob(self, record: Record) -> Row | None:
         name = record.fields["sha256"]
@@ -512,17 +521,17 @@ class Graft:
 
 def _free_names(tx: Transaction, named: Sequence[AgentRecord]) -> dict[str, str | None]:
     """A name for each of these agents that nobody who lives here has, nor another one of them."""
-    taken_here = {one.name for one in named}
-    taken = {one.name for one in registry.rows_of(tx, "namesakes", names=[*taken_here]) if one.living}
-    found: dict[str, str | None] = {}
-    for one in named:
-        name, number = one.name or "", 1
+    taken_here = {agent.name for agent in named}
+    taken = {row.name for row in registry.rows_of(tx, "namesakes", names=[*taken_here]) if row.living}
+    free: dict[str, str | None] = {}
+    for agent in named:
+        name, number = agent.name or "", 1
         while name in taken or (number > 1 and (name in taken_here or tx.run("living_by_name", name=name))):
             number += 1
-            name = f"{(one.name or '')[: NAME_LENGTH - 1 - len(str(number))]}-{number}"
-        found[one.uuid] = name
+            name = f"{(agent.name or '')[: NAME_LENGTH - 1 - len(str(number))]}-{number}"
+        free[agent.uuid] = name
         taken.add(name)
-    return found
+    return free
 
 
 def _settings(tx: Transaction, uuid: str) -> Mapping[str, Any]:
@@ -540,38 +549,40 @@ class _Versions(NamedTuple):
     """The offset of their numbers."""
 
 
-def _new_documents(tx: Transaction, given: Mapping[str, Sequence[str | None]], how: str) -> dict[str, _Versions]:
+def _new_documents(
+    tx: Transaction, bodies_by_path: Mapping[str, Sequence[str | None]], how: str
+) -> dict[str, _Versions]:
     """The treatment of each document of a file. Raises `ImportRefused`."""
-    found: dict[str, _Versions] = {}
-    for path, bodies in given.items():
+    new: dict[str, _Versions] = {}
+    for path, bodies in bodies_by_path.items():
         here = [row[1] for row in tx.run("bodies_of", path=path)]
         common = min(len(here), len(bodies))
         if list(bodies[:common]) == here[:common]:
-            found[path] = _Versions(common)
+            new[path] = _Versions(common)
         elif how == "keep":
-            found[path] = _Versions(len(bodies))
+            new[path] = _Versions(len(bodies))
         elif how == "append":
-            found[path] = _Versions(0, len(here))
+            new[path] = _Versions(0, len(here))
         else:
             raise ImportRefused(
                 f"The file cannot be imported, and nothing of it was: the document {path!r} is here with other texts. "
                 "Choose --documents keep (leave it as it is) or append (add the versions of the file)."
             )
-    return found
+    return new
 
 
 def _count(
-    tx: Transaction, locked: LockedRows, told: Hearers, under: AgentRecord, records: Sequence[AgentRecord]
+    tx: Transaction, locked: LockedRows, hearers: Hearers, under: AgentRecord, records: Sequence[AgentRecord]
 ) -> None:
     """Count the agents at the budgets above them. Raises `BudgetExceeded`."""
-    ledger = BudgetLedger(tx, locked, [under.budget], told)
-    if living := sum(one.living for one in records):
+    ledger = BudgetLedger(tx, locked, [under.budget], hearers)
+    if living := sum(record.living for record in records):
         ledger.bear(under.budget, living)
     ledger.write()
     budgets = [level.owner for level in ledger.chain(under.budget)]
     for unit, amount in (
-        ("tokens", sum(one.spent_tokens for one in records)),
-        ("usd", sum(one.spent_usd for one in records)),
+        ("tokens", sum(record.spent_tokens for record in records)),
+        ("usd", sum(record.spent_usd for record in records)),
     ):
         tx.run("spent_before", budgets=budgets, unit=unit, amount=amount)
 

@@ -22,14 +22,14 @@ def exported_answer(text: str) -> dict[str, Any] | None:
     return None if "timer" in gave else gave
 
 
-def wrong_with_call(given: Mapping[str, Any], agents: Container[str]) -> str | None:
+def wrong_with_call(fields: Mapping[str, Any], agents: Container[str]) -> str | None:
     """Return the fault of a keyed call in a file with these agents; None when there is none."""
     try:
-        check_call_key(given["key"])
+        check_call_key(fields["key"])
     except BadInput as error:
         return str(error)
-    if not _answers(given["verb"], given["gave"], agents):
-        return f"expected the answer that {given['verb']!r:.60} gives, got {given['gave']!r:.200}"
+    if not _answers(fields["verb"], fields["gave"], agents):
+        return f"expected the answer that {fields['verb']!r:.60} gives, got {fields['gave']!r:.200}"
     return None
 
 
@@ -41,7 +41,7 @@ def _answers(verb: str, gave: Mapping[str, Any], agents: Container[str]) -> bool
             return type(number) is int and number > 0 and not more
         case "fork" | "fork_many", {"children": [*children], "value": value, **more}:
             named = value if isinstance(value, list) else [value]
-            return all(isinstance(one, str) and one in agents for one in (*children, *named)) and not more
+            return all(isinstance(child, str) and child in agents for child in (*children, *named)) and not more
         case "merge", {"value": dict(outcome), **more}:
             return _is_outcome(outcome) and not more
     return False
@@ -52,10 +52,13 @@ def _is_outcome(outcome: Mapping[str, Any]) -> bool:
     return (
         outcome.keys() <= {*_MERGED, "usage"}
         and _fits(outcome, _MERGED)
-        and all(isinstance(one, dict) and _fits({"other": 0, **one}, _DOCUMENT) for one in outcome["documents"])
+        and all(
+            isinstance(document, dict) and _fits({"other": 0, **document}, _DOCUMENT)
+            for document in outcome["documents"]
+        )
         and (usage is None or (isinstance(usage, dict) and all(type(number) is int for number in usage.values())))
     )
 
 
-def _fits(given: Mapping[str, Any], types: Mapping[str, type]) -> bool:
-    return all(type(given.get(name)) is wanted for name, wanted in types.items())
+def _fits(fields: Mapping[str, Any], types: Mapping[str, type]) -> bool:
+    return all(type(fields.get(name)) is wanted for name, wanted in types.items())

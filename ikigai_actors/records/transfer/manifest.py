@@ -101,7 +101,7 @@ class Manifest:
     @property
     def living(self) -> list[AgentRecord]:
         """Return the agents that live after the import. Terminating agents are dead then."""
-        return [one for one in self.agents.values() if one.status not in (Status.DEAD, Status.TERMINATING)]
+        return [agent for agent in self.agents.values() if agent.status not in (Status.DEAD, Status.TERMINATING)]
 
     @property
     def preview(self) -> ImportPreview:
@@ -110,20 +110,20 @@ class Manifest:
         agents = tuple(
             Arrival(
                 uuid,
-                one.name,
-                Status.DEAD.value if one.status in dead else one.status,
-                bool(one.turn),
+                agent.name,
+                Status.DEAD.value if agent.status in dead else agent.status,
+                bool(agent.turn),
                 self.prompts[uuid],
             )
-            for uuid, one in self.agents.items()
+            for uuid, agent in self.agents.items()
         )
-        models, tools, lifted = (tuple(sorted(one)) for one in (self._models, self._tools, self._lifted))
+        models, tools, lifted = (tuple(sorted(names)) for names in (self._models, self._tools, self._lifted))
         return ImportPreview(agents, models, tools, self._allowing, lifted)
 
     def in_open_turn(self, uuid: str, position: int) -> bool:
         """Return whether a message belongs to a turn that was open at the export."""
-        one = self.agents.get(uuid)
-        return one is not None and 0 < one.turn < position
+        agent = self.agents.get(uuid)
+        return agent is not None and 0 < agent.turn < position
 
     def _header(self, record: Record) -> None:
         self.top = record.fields["top"]
@@ -243,14 +243,14 @@ class Manifest:
 
     def _fork(self, uuid: str, position: int, data: Mapping[str, Any]) -> None:
         """Remember which births a message names, and where."""
-        one = self.agents.get(uuid)
-        if one is not None and position == one.fork_message_id + 1:
+        agent = self.agents.get(uuid)
+        if agent is not None and position == agent.fork_message_id + 1:
             if "by" in data:
                 self.makers[uuid] = data["by"]
             if is_agent_uuid(str(data.get("parent"))):
-                self.outside.setdefault(str(one.parent_uuid), data["parent"])
+                self.outside.setdefault(str(agent.parent_uuid), data["parent"])
         child = self.agents.get(str(data.get("child")))
-        if one is None and child is not None and child.parent_uuid == uuid and position > child.fork_message_id:
+        if agent is None and child is not None and child.parent_uuid == uuid and position > child.fork_message_id:
             self.births[child.uuid] = position
 
     def _named_in(self, settings: Mapping[str, Any]) -> None:
@@ -368,7 +368,7 @@ class Manifest:
             if name not in self._blobs:
                 raise wrong_line(where, f"it refers to blob {name:.64}, which is not in the file")
         spent = {
-            unit: sum(getattr(one, unit) for one in self.agents.values()) for unit in ("spent_tokens", "spent_usd")
+            unit: sum(getattr(agent, unit) for agent in self.agents.values()) for unit in ("spent_tokens", "spent_usd")
         }
         for unit, amount in spent.items():
             if amount > MOST:
@@ -393,9 +393,9 @@ class Manifest:
 def log_starts(agents: Collection[AgentRecord]) -> dict[str, LogStart]:
     """Return the starts of the logs of a file, including those of its origins, as far as they have hashes."""
     starts = {
-        one.uuid: LogStart(one.parent_uuid, one.fork_message_id, outside=one.born == 0)
-        for one in agents
-        if one.pruned_at is None
+        agent.uuid: LogStart(agent.parent_uuid, agent.fork_message_id, outside=agent.born == 0)
+        for agent in agents
+        if agent.pruned_at is None
     }
     for start in list(starts.values()):
         if start.parent is not None and start.parent.startswith(ORIGIN):
@@ -406,14 +406,14 @@ def log_starts(agents: Collection[AgentRecord]) -> dict[str, LogStart]:
 
 def message_row(record: Record) -> Row:
     """Return a message of a file as a row of ``messages`` with its hash; None if it has none."""
-    given = record.fields
+    fields = record.fields
     written = (
-        given["agent"],
-        given["id"],
-        given["kind"],
-        given["content"],
-        data_text(given["data"]),
-        given["created_at"],
+        fields["agent"],
+        fields["id"],
+        fields["kind"],
+        fields["content"],
+        data_text(fields["data"]),
+        fields["created_at"],
     )
     return (*written, hash_bytes(record, "hash"))
 
@@ -428,10 +428,10 @@ def hash_bytes(record: Record, name: str) -> bytes | None:
     return bytes.fromhex(text)
 
 
-def agent_record(given: Mapping[str, Any]) -> AgentRecord:
+def agent_record(fields: Mapping[str, Any]) -> AgentRecord:
     """Return an agent of a file as a row of the registry."""
-    row = {name: value for name, value in given.items() if name not in ("parent", "supervisor", "pruned_hash")}
-    above = {"parent_uuid": given["parent"], "supervisor_uuid": given["supervisor"]}
+    row = {name: value for name, value in fields.items() if name not in ("parent", "supervisor", "pruned_hash")}
+    above = {"parent_uuid": fields["parent"], "supervisor_uuid": fields["supervisor"]}
     return AgentRecord(**row, **above, active_at=0, owner=None, epoch=FIRST_EPOCH)
 
 
@@ -443,8 +443,8 @@ def blob_bytes(record: Record) -> bytes:
         raise wrong_line(record.line, f"expected the bytes of a blob in base64 ({error})") from error
 
 
-def _names(given: object) -> set[str]:
+def _names(value: object) -> set[str]:
     """The names that are not blank among what should be a collection of names."""
-    if not isinstance(given, list | tuple | dict):
+    if not isinstance(value, list | tuple | dict):
         return set()
-    return {name.strip() for name in given if isinstance(name, str) and name.strip()}
+    return {name.strip() for name in value if isinstance(name, str) and name.strip()}

@@ -48,7 +48,7 @@ class ImportPreview:
 
     def lines(self, stopped: bool = False, go: bool = False) -> Iterator[str]:
         """Describe the preview for a person who imports the file with these arguments of `System.import_`."""
-        living = sum(one.status != "dead" for one in self.agents)
+        living = sum(agent.status != "dead" for agent in self.agents)
         yield (
             f"The file has {_counted(len(self.agents), 'agent')}, {living:,} of them alive. "
             f"Models that its settings name: {_listed(self.models)}. Tools that it names: {_listed(self.tools)}."
@@ -60,7 +60,7 @@ class ImportPreview:
                 f"Its {_listed(self.lifting)} would lift limits or reach a model's service unseen. That does not count "
                 "here: configure the agents yourself."
             )
-        waiting = [f"{called(one.uuid, one.name)} ({one.waits})" for one in self.agents if one.waits]
+        waiting = [f"{called(agent.uuid, agent.name)} ({agent.waits})" for agent in self.agents if agent.waits]
         if not waiting:
             return
         if stopped:

@@ -112,11 +112,11 @@ def counts(rule: NewRule) -> bool:
 def earlier_rules(settings: Mapping[str, Any]) -> list[NewRule]:
     """Return the rules that the setting ``policies`` of an earlier version meant: a decision for each tool."""
     policies = settings.get("policies")
-    found = list[NewRule]()
+    rules = list[NewRule]()
     for tool, decision in policies.items() if isinstance(policies, Mapping) else ():
         try:
             rule = NewRule(*check_rule(decision, tool))
         except BadInput:
             continue  # of no tool, or not a decision: it never had an effect
-        found += [rule] if counts(rule) else []
-    return found
+        rules += [rule] if counts(rule) else []
+    return rules

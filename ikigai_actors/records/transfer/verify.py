@@ -26,7 +26,7 @@ def verify_file(path: Path, since: Mapping[str, HashedHead] | None = None) -> Ve
     agents: dict[str, AgentRecord] = {}
     pruned: dict[str, bytes | None] = {}
     stored: set[str] = set()
-    found: list[Problem] = []
+    problems: list[Problem] = []
     check: ChainCheck | None = None
     number = 0
     try:
@@ -35,27 +35,27 @@ def verify_file(path: Path, since: Mapping[str, HashedHead] | None = None) -> Ve
             if record.kind == "header" and record.fields["format"] < HASHED:
                 raise BadInput(f"The file {path} has format {record.fields['format']}, which has no hashes.")
             if record.kind == "agent":
-                one = agent_record(record.fields)
-                agents[one.uuid] = one
-                if one.pruned_at is not None:
-                    pruned[one.uuid] = hash_bytes(record, "pruned_hash")
+                agent = agent_record(record.fields)
+                agents[agent.uuid] = agent
+                if agent.pruned_at is not None:
+                    pruned[agent.uuid] = hash_bytes(record, "pruned_hash")
             if record.kind == "message":
                 if check is None:
                     check = _check_of(agents, since)
-                found += check.read(message_row(record))
+                problems += check.read(message_row(record))
             if record.kind == "blob":
                 stored.add(sha256(blob_bytes(record)).hexdigest())
     except ImportRefused as error:
         if not number:
             raise BadInput(f"The file {path} cannot be verified. {error}") from error
-        found.append(Problem("altered", "", number))
+        problems.append(Problem("altered", "", number))
     check = check or _check_of(agents, since)
-    found += [*check.conclude(), *check.attachments_missed(stored)]
+    problems += [*check.conclude(), *check.attachments_missed(stored)]
     if since:
         here = {uuid: head for uuid, head in since.items() if uuid in agents}
-        found += heads_missed(check, here, set(pruned), {uuid: last for uuid, last in pruned.items() if last})
+        problems += heads_missed(check, here, set(pruned), {uuid: last for uuid, last in pruned.items() if last})
     looked_at = len(agents) - len(pruned)
-    return Verified(looked_at, check.messages, len(pruned), tuple(dict.fromkeys(found)), check.omitted)
+    return Verified(looked_at, check.messages, len(pruned), tuple(dict.fromkeys(problems)), check.omitted)
 
 
 def _check_of(agents: Mapping[str, AgentRecord], since: Mapping[str, HashedHead] | None) -> ChainCheck:

@@ -22,10 +22,12 @@ class Compacted:
     """The tokens that the summary has cost, if the provider reports them."""
 
 
-def compacted(told: Mapping[str, Any]) -> Compacted:
+def compacted(outcome: Mapping[str, Any]) -> Compacted:
     """Make the outcome of a compaction from the agent's answer."""
-    usage = told.get("usage")
-    return Compacted(told["position"], told["before"], told["after"], None if usage is None else Usage(**usage))
+    usage = outcome.get("usage")
+    return Compacted(
+        outcome["position"], outcome["before"], outcome["after"], None if usage is None else Usage(**usage)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,9 @@ class Merged:
     """The tokens that the summary has cost, if the provider reports them."""
 
 
-def merged(told: Mapping[str, Any]) -> Merged:
+def merged(outcome: Mapping[str, Any]) -> Merged:
     """Make the outcome of a merge from the agent's answer."""
-    usage, documents = told.get("usage"), tuple(MergedDocument(**one) for one in told["documents"])
-    return Merged(told["position"], told["head"], told["text"], documents, None if usage is None else Usage(**usage))
+    usage, documents = outcome.get("usage"), tuple(MergedDocument(**document) for document in outcome["documents"])
+    return Merged(
+        outcome["position"], outcome["head"], outcome["text"], documents, None if usage is None else Usage(**usage)
+    )

@@ -86,13 +86,13 @@ def _waits(command: Callable[Concatenate[_Asked, _P], Future[_T]]) -> "Callable[
 
     @wraps(command)
     def wait(self: "AgentRef", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        given: Any = command(_Asked(self.system, self.uuid, self._output), *args, **kwargs)
-        answer: Any = given if isinstance(given, ProgramAct) and given.is_driven else given.get()
+        outcome: Any = command(_Asked(self.system, self.uuid, self._output), *args, **kwargs)
+        answer: Any = outcome if isinstance(outcome, ProgramAct) and outcome.is_driven else outcome.get()
         return cast("_T", answer)
 
     form = signature(command)
-    given = _FUTURE.sub(r"\1", _words(form, "AgentRef"))
-    vars(wait)["__signature__"] = form.replace(return_annotation=given)
+    result_type = _FUTURE.sub(r"\1", _words(form, "AgentRef"))
+    vars(wait)["__signature__"] = form.replace(return_annotation=result_type)
     return wait
 
 
@@ -173,9 +173,9 @@ class AgentRef(Readings["AgentRef"]):
         asked = _Asked(self.system, self.uuid, self._output)
         if text is not None:
             return asked._prompting(text, output, attach, labels)
-        given = [one for one in (output, attach, labels) if one not in (None, ())]
-        if attach is None or given:
-            raise BadInput(f"Expected output, attach and labels together with a text; got {shown([*given])} without.")
+        options = [option for option in (output, attach, labels) if option not in (None, ())]
+        if attach is None or options:
+            raise BadInput(f"Expected output, attach and labels together with a text; got {shown([*options])} without.")
         return asked.reply
 
     prompt = _gives(_Asked.prompt)
@@ -380,8 +380,8 @@ class System(Directory):
 
     def groups(self) -> dict[str, list[AgentRef]]:
         """The groups that have members, with their members in the order in which they joined."""
-        found = self._store.read(every_group)
-        return {name: [self.handle(uuid) for uuid in uuids] for name, uuids in found.items()}
+        groups = self._store.read(every_group)
+        return {name: [self.handle(uuid) for uuid in uuids] for name, uuids in groups.items()}
 
     def _tools_of(self, uuid: str) -> Future[list[Mapping[str, Any]]]:
         """The tools that an agent's model is offered, as the process that runs it knows them."""

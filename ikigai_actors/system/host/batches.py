@@ -212,13 +212,13 @@ class Batches(BatchDesk):
             return
 
         def hand_over() -> None:
-            for one in ended:
-                waiter = self._waiters.pop(one.key[:2], None)
+            for member in ended:
+                waiter = self._waiters.pop(member.key[:2], None)
                 if waiter is not None:
-                    waiter.hand_over(BatchAnswer(one.state, one.result, True))
+                    waiter.hand_over(BatchAnswer(member.state, member.result, True))
             self.look_soon()
 
-        self._write(ReadMembers([one.key for one in ended], self._clock.now_ms()), hand_over)
+        self._write(ReadMembers([member.key for member in ended], self._clock.now_ms()), hand_over)
 
     def _see_to(self, name: str, service: BatchService) -> None:
         """Do what is due for a service whose seat this host has."""
@@ -228,7 +228,7 @@ class Batches(BatchDesk):
         if work.due:
             self._write(AskDirectly(name, self._host, work.due), self.look_soon)
         if not known.sealing and (chosen := seal_now(work.collected, now)):
-            self._seal(name, known, [one.key for one in chosen if one.key not in work.due])
+            self._seal(name, known, [member.key for member in chosen if member.key not in work.due])
         for batch in work.open:
             if batch.id not in known.busy:
                 self._go_on(known, service, batch, now)
@@ -282,8 +282,8 @@ class Batches(BatchDesk):
             if isinstance(remote, str):
                 self._name(known, batch, remote)
             elif isinstance(remote, ProviderError) and remote.free and not remote.retry_after:
-                told = MemberOutcome("not taken", str(remote))
-                self._end(known, batch, {key: told for key, _ in members})
+                outcome = MemberOutcome("not taken", str(remote))
+                self._end(known, batch, {key: outcome for key, _ in members})
             else:
                 logger.warning("Batch %s may not have been taken: %s", batch.id, remote)
                 self._rest(known, batch)
@@ -295,7 +295,7 @@ class Batches(BatchDesk):
         taken = self._reader.read(lambda tx: known_batches(tx, batch.service))
 
         async def look() -> str | bool:
-            candidates = [one for one in await service.listed_batches() if one.remote not in taken]
+            candidates = [listed for listed in await service.listed_batches() if listed.remote not in taken]
             return await _found(service, batch, candidates)
 
         def looked(answer: "str | bool | BaseException") -> None:
@@ -324,7 +324,7 @@ class Batches(BatchDesk):
         async def ask() -> "dict[str, MemberOutcome] | None":
             if not await service.has_ended(remote):
                 return None
-            return {one.custom_id: one.outcome for one in await service.batch_results(remote)}
+            return {result.custom_id: result.outcome for result in await service.batch_results(remote)}
 
         def answered(results: "dict[str, MemberOutcome] | BaseException | None") -> None:
             if isinstance(results, dict):
@@ -413,15 +413,15 @@ def _work(tx: Transaction, service: str, now: int) -> BatchWork:
 async def _found(service: BatchService, batch: OpenBatch, candidates: list[ListedBatch]) -> str | bool:
     """The service's name of a batch; False where none of these can be it, True where one may be."""
     open_ones = False
-    for one in candidates:
-        if one.id == batch.id:
-            return one.remote
-        if one.id is not None or one.size != batch.size:
+    for candidate in candidates:
+        if candidate.id == batch.id:
+            return candidate.remote
+        if candidate.id is not None or candidate.size != batch.size:
             continue
-        if not one.has_ended:
+        if not candidate.has_ended:
             open_ones = True
             continue
-        results = await service.batch_results(one.remote)
+        results = await service.batch_results(candidate.remote)
         if results and batch_in(results[0].custom_id) == batch.id:
-            return one.remote
+            return candidate.remote
     return open_ones

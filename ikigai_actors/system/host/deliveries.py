@@ -131,8 +131,8 @@ class Deliveries:
         if not subscriptions:
             return None
         most = 2 * SENT_TO_ONE
-        live = [one for one in subscriptions if one.paused_at is None]
-        return [(one, next_deliveries(tx, one.id, self._host, most)) for one in live]
+        live = [subscription for subscription in subscriptions if subscription.paused_at is None]
+        return [(subscription, next_deliveries(tx, subscription.id, self._host, most)) for subscription in live]
 
     def _send(self, subscription: EventSubscription, due: DueDelivery) -> None:
         self._sent.add(due.key[:2])
@@ -150,7 +150,7 @@ class Deliveries:
 
     def _outgoing(self, subscription: EventSubscription, due: DueDelivery, body: bytes) -> Outgoing:
         spec = subscription.spec
-        secrets = self._secrets.found(subscription_place(subscription.id), spec.secrets)
+        secrets = self._secrets.opened(subscription_place(subscription.id), spec.secrets)
         if not secrets:
             raise BadInput(f"none of the secrets is there in the host: {', '.join(spec.secrets)}")
         signed = signed_headers(due.key.id, self._clock.now_ms() // 1000, body, secrets)

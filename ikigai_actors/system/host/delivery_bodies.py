@@ -110,16 +110,16 @@ def _texts(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
 
 def _asked(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
     """The question, as a person answers it."""
-    found = question_with(tx, key.about)
-    if found is None:
+    question = question_with(tx, key.about)
+    if question is None:
         return {}
-    return {"kind": found.kind, "form": found.form, "asks": list(found.asks), "digest": found.digest}
+    return {"kind": question.kind, "form": question.form, "asks": list(question.asks), "digest": question.digest}
 
 
 def _decided(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
     """The decision on a question, and the one who has decided."""
-    found = question_with(tx, key.about)
-    decided = {} if found is None else {"how": found.how, "by": found.by}
+    question = question_with(tx, key.about)
+    decided = {} if question is None else {"how": question.how, "by": question.by}
     for message in _messages(tx, key):
         decided["tool"] = message.data.get("name")
         if "answer" in message.data:

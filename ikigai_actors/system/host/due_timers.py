@@ -98,23 +98,23 @@ class DueTimers:
         """Fire what is due, and note when to look again."""
         if self._firing:
             return  # it is looked at after them
-        found = self._reader.read(lambda tx: self._kind.next(tx, self._host, FIRED_AT_ONCE))
+        upcoming = self._reader.read(lambda tx: self._kind.next(tx, self._host, FIRED_AT_ONCE))
         now = self._clock.now_ms()
-        due: list[Due] = [one for one in found if one.due_at <= now]
+        due: list[Due] = [timer for timer in upcoming if timer.due_at <= now]
         if due:
             self._fire(due, now)
         else:
-            self._due = found[0].due_at if found else None
+            self._due = upcoming[0].due_at if upcoming else None
             self._sleep()
 
     def _fire(self, due: Sequence[Due], now: int) -> None:
         self._firing = len(due)
-        for one in due:
-            self._journal.submit(self._kind.unit(one, now), partial(self._done, one))
+        for timer in due:
+            self._journal.submit(self._kind.unit(timer, now), partial(self._done, timer))
 
-    def _done(self, one: Due, result: CommitResult) -> None:
+    def _done(self, timer: Due, result: CommitResult) -> None:
         if not isinstance(result, Committed):
-            logger.warning("%s of agent %s did not fire: %s", self._kind.name, one.agent, result.error)
+            logger.warning("%s of agent %s did not fire: %s", self._kind.name, timer.agent, result.error)
         self._post(lambda: self._fired(isinstance(result, Committed)))
 
     def _fired(self, committed: bool) -> None:

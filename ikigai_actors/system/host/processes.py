@@ -219,17 +219,17 @@ class ProcessTable(Processes):
         """
         while (actor := self._actors.get(uuid)) is None:
             with self._looking(uuid) as look:
-                found = self._look_at(uuid, self._shards, store)
+                survey = self._look_at(uuid, self._shards, store)
                 with self._lock:
                     if look.is_late:
                         continue
                     if self._closed:
                         raise SystemClosed("The system is closed; open it again.")
-                    for agent in found.restored:
+                    for agent in survey.restored:
                         self._restore(agent)
-            if not found.restored:
-                for one in found.unrestorable:
-                    self.bury(one.uuid, one.reason)
+            if not survey.restored:
+                for origin in survey.unrestorable:
+                    self.bury(origin.uuid, origin.reason)
                 return None
         return actor
 
@@ -261,8 +261,8 @@ class ProcessTable(Processes):
         """Make the actors of the agents that a survey has found, and bury those that cannot come back."""
         for agent in survey.restored:
             self._restore(agent)
-        for one in survey.unrestorable:
-            self.bury(one.uuid, one.reason)
+        for origin in survey.unrestorable:
+            self.bury(origin.uuid, origin.reason)
 
     def _restore(self, agent: "Origin") -> None:
         with self._lock:
@@ -379,7 +379,9 @@ class ProcessTable(Processes):
             receipts = self._receipts.pop(uuid, {})
         self._parts.log_cache.forget(uuid)
         heir = self._remote(uuid)
-        heir.inherit(replace(handover, receipts=tuple((mail, one) for mail, some in receipts.items() for one in some)))
+        heir.inherit(
+            replace(handover, receipts=tuple((mail, caller) for mail, some in receipts.items() for caller in some))
+        )
         return heir
 
     def __len__(self) -> int:
@@ -507,8 +509,8 @@ class ProcessTable(Processes):
         return actor is not None
 
     def entered(self, message: Message) -> None:
-        if (found := steered_in(message)) is not None:
-            mail, steered = found
+        if (steered_mail := steered_in(message)) is not None:
+            mail, steered = steered_mail
             self._settle(message.agent_uuid, steered, mail)
 
     def close_waiting(self) -> None:
@@ -528,10 +530,10 @@ class ProcessTable(Processes):
         """Settle the receipt of a word, or of all words of an agent."""
         with self._lock:
             waiting = self._receipts.get(uuid, {})
-            settled = [waiting.pop(one) for one in ([*waiting] if mail is None else [mail]) if one in waiting]
+            settled = [waiting.pop(number) for number in ([*waiting] if mail is None else [mail]) if number in waiting]
             if not waiting:
                 self._receipts.pop(uuid, None)
-        for receipt in (one for waiting_ones in settled for one in waiting_ones):
+        for receipt in (caller for waiting_ones in settled for caller in waiting_ones):
             receipt.settle(value)
 
     def command(self, uuid: str, command: on.Command) -> bool:
@@ -574,7 +576,7 @@ class ProcessTable(Processes):
         Raises `StoreError`.
         """
         with self._lock:
-            self._asking = {one for one in self._asking if one in self._actors and self._actors[one].state.turn}
+            self._asking = {agent for agent in self._asking if agent in self._actors and self._actors[agent].state.turn}
             asking = list(self._asking)
         for uuid, rules in rules_for(asking).items() if asking else ():
             if (actor := self._actors.get(uuid)) is not None and rules != (actor.state.rules or ()):
@@ -722,9 +724,9 @@ class ProcessTable(Processes):
             self._parts.providers.load()  # a crash while a client loads would spend what is held for its requests
         return [actor.origin.uuid for actor in cut_off if actor.deliver(on.Resume(Future(), by))]
 
-    def go_on(self, found: "Survey", left: Collection[str]) -> None:
+    def go_on(self, survey: "Survey", left: Collection[str]) -> None:
         """Go on with the turns of a survey that were cut off, but those that are ``left``."""
-        due = [one.uuid for one in found.restored if one.is_cut_off and one.uuid not in frozenset(left)]
+        due = [origin.uuid for origin in survey.restored if origin.is_cut_off and origin.uuid not in frozenset(left)]
         if due:
             self.resume(due, on.Resumption.HOST)
 

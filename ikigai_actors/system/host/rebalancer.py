@@ -189,40 +189,40 @@ class Rebalancer(Worker):
 
     def _look(self) -> None:
         self._looked = self._clock.monotonic()
-        found = self._claim(self._shares())
-        for shard in self._runs.keys() - found.own.keys():
+        shares = self._claim(self._shares())
+        for shard in self._runs.keys() - shares.own.keys():
             del self._runs[shard]
         self._serve()
-        if taken := [shard for shard, epoch in found.own.items() if self._runs.get(shard) != epoch]:
-            self._take(taken, found.own)
-        self._part(lambda one: one.until <= self._looked)
-        self._count(found.own)
-        self._balance(found)
+        if taken := [shard for shard, epoch in shares.own.items() if self._runs.get(shard) != epoch]:
+            self._take(taken, shares.own)
+        self._part(lambda pair: pair.until <= self._looked)
+        self._count(shares.own)
+        self._balance(shares)
         if self._drained:
             self._settle_drained(self._shares())
 
-    def _claim(self, found: Shares) -> Shares:
+    def _claim(self, shares: Shares) -> Shares:
         """Take of the shards that nobody has, if there are any and this host may; returns who has which then."""
-        if not found.vacant:
+        if not shares.vacant:
             self._vacant_since = None
-        elif any(one.host == self._host.id and not one.draining for one in found.members):
+        elif any(member.host == self._host.id and not member.draining for member in shares.members):
             self._vacant_since = self._looked if self._vacant_since is None else self._vacant_since
             self._host.claim(self._looked - self._vacant_since)
             return self._shares()
-        return found
+        return shares
 
-    def _settle_drained(self, found: Shares) -> None:
+    def _settle_drained(self, shares: Shares) -> None:
         """Answer those who wait for the end of a drain, when it has come. A gift may have failed: then it has not."""
-        stuck = is_stuck(self._host.id, found.members)
-        if found.own and not stuck:
+        stuck = is_stuck(self._host.id, shares.members)
+        if shares.own and not stuck:
             return
         end = NoHost("No other host is left that could take the agents. Start one, or end this one.") if stuck else None
         while self._drained:
             self._drained.pop().settle(end)
 
     def _shares(self) -> Shares:
-        found, hosts = self._store.read(lambda tx: (shares(tx, self._host.id), open_hosts(tx)))
-        self._living = frozenset(one.host for one in found.members)
+        seen, hosts = self._store.read(lambda tx: (shares(tx, self._host.id), open_hosts(tx)))
+        self._living = frozenset(member.host for member in seen.members)
         if self._host.id in self._living:  # else this one has ended
             for event in host_events(self.hosts, hosts):
                 if isinstance(event, HostEnded):
@@ -230,7 +230,7 @@ class Rebalancer(Worker):
             for difference in self._differences.compare(hosts):
                 self._publish(difference)
         self.hosts = hosts
-        return found
+        return seen
 
     def _take(self, shards: Sequence[int], epochs: dict[int, int]) -> None:
         """Run the agents of shards that are new here."""
@@ -264,35 +264,35 @@ class Rebalancer(Worker):
 
     def count(self) -> Living:
         """How many agents this host runs, as it has counted them lately, and how many of them work."""
-        return Living(sum(one.agents for one in self._counted.values()), self._processes.working())
+        return Living(sum(load.agents for load in self._counted.values()), self._processes.working())
 
-    def _begin(self, found: Survey) -> None:
+    def _begin(self, survey: Survey) -> None:
         """Make the actors of agents that have none here."""
-        new = [one for one in found.restored if self._processes.get(one.uuid) is None]
-        for one in new:
-            self._log_cache.forget(one.uuid)  # another host may have written since it was read here
-        found = found._replace(restored=new)
-        self._catch_up(frozenset(one.uuid for one in new))
-        left = left_cut_off(found, self._resume)
+        new = [origin for origin in survey.restored if self._processes.get(origin.uuid) is None]
+        for origin in new:
+            self._log_cache.forget(origin.uuid)  # another host may have written since it was read here
+        remaining = survey._replace(restored=new)
+        self._catch_up(frozenset(origin.uuid for origin in new))
+        left = left_cut_off(remaining, self._resume)
         leave_cut_off(self._store, self._host.id, left, self._clock.now_ms())
-        self._processes.restore(found)
-        self._processes.go_on(found, left)  # before commands that wait for the end of a turn, and would close it
-        self._supervision.take_over(found)
+        self._processes.restore(remaining)
+        self._processes.go_on(remaining, left)  # before commands that wait for the end of a turn, and would close it
+        self._supervision.take_over(remaining)
         if new:
             logger.info("Host %s runs %s more agents", self._host.name, len(new))
 
-    def _balance(self, found: Shares) -> None:
+    def _balance(self, shares: Shares) -> None:
         """Give away what this host has too much."""
-        if not may_give(self._host.id, found.members):
+        if not may_give(self._host.id, shares.members):
             return
         now = self._clock.monotonic()
         moves = self._rest is not None and now - self._given >= self._rest and not self._leaving
         if moves:
             self._given = now
-        living = self._count(found.own, fresh=True)
-        counted = {shard: one for shard, one in living.items() if shard not in self._leaving}
+        living = self._count(shares.own, fresh=True)
+        counted = {shard: load for shard, load in living.items() if shard not in self._leaving}
         empty: dict[str, list[int]] = {}
-        for gift in gifts(self._host.id, found.members, counted, moves):
+        for gift in gifts(self._host.id, shares.members, counted, moves):
             if not counted[gift.shard].agents:
                 empty.setdefault(gift.to, []).append(gift.shard)
                 continue
@@ -305,8 +305,8 @@ class Rebalancer(Worker):
                 self._serve()
                 raise
             self._let_finish(agents, RefusableTask(partial(self._give, (gift.shard,), gift.to)))
-        for to, given in empty.items():
-            self._give(given, to)
+        for to, shards in empty.items():
+            self._give(shards, to)
 
     def _let_finish(self, agents: Collection[str], go: RefusableTask) -> None:
         """Give agents away once nothing of them runs outside, or after a lease."""
@@ -314,15 +314,15 @@ class Rebalancer(Worker):
         self._partings.append(parting)
         for uuid in agents:
             self._processes.finish(uuid, partial(self.add, RefusableTask(partial(self._finished, parting, uuid))))
-        self._part(lambda one: not one.busy)
+        self._part(lambda parting: not parting.busy)
 
     def _finished(self, parting: Parting, uuid: str) -> None:
         parting.busy.discard(uuid)
-        self._part(lambda one: not one.busy)
+        self._part(lambda parting: not parting.busy)
 
     def _part(self, due: Callable[[Parting], bool]) -> None:
         """Let the agents go whose time it is. An actor that begins nothing more is of no use, wherever they go."""
-        for parting in [one for one in self._partings if due(one)]:
+        for parting in [parting for parting in self._partings if due(parting)]:
             self._partings.remove(parting)
             self._leave(parting.agents)
             parting.go.do()
@@ -335,14 +335,14 @@ class Rebalancer(Worker):
         self._serve()
         self._leave(self._agents_in(shards))
         try:
-            given: GivenAgents = self._journal.perform(
+            given_agents: GivenAgents = self._journal.perform(
                 GiveShards(tuple(shards), self._host.id, to, self._processes.uuids)
             )
         except StoreConflict as error:
             logger.info("%s", error)
         else:
-            self._leave(given.agents)
-            if given.living:  # the host that has got them reports the new numbers first
+            self._leave(given_agents.agents)
+            if given_agents.living:  # the host that has got them reports the new numbers first
                 self._given = self._clock.monotonic()
         if self._drained and not self._leaving:
             self.look_again()

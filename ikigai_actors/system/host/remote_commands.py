@@ -104,15 +104,15 @@ class RemoteCommands(OutcomeHandler):
 
         What this host has committed itself is among it, and changes nothing any more.
         """
-        found = False
+        is_any = False
         # This host may commit the next change between the read and what follows from it: read until nothing is new.
         while (changes := self._changes()).agents:
-            found = True
+            is_any = True
             if all(self._processes.catch_up(change) for change in changes.agents):
                 self.version = changes.version
-        if found:
+        if is_any:
             self._processes.look_at_rules(self._rules_for)
-        return found
+        return is_any
 
     def _changes(self) -> Changes:
         self._processes.begin_look()

@@ -106,18 +106,18 @@ class ReplyStreams(Service):
         unit = AppendPieces(self._host, self._rows + 1, new, frozenset(over.values()))
         written: WrittenPieces = self._writer.perform(unit)
         self._rows += len(written.replies)
-        for told in self._told.values():
-            if told.number in written.replies:
-                told.deltas = ends[told.number]
+        for stream in self._told.values():
+            if stream.number in written.replies:
+                stream.deltas = ends[stream.number]
         for reply in over.keys() - written.left:
             del self._over[reply]
 
     def _new(self) -> tuple[list[NewPieces], dict[int, int]]:
         """The text since the latest rows, and how many deltas of each reply have come so far."""
         for call in [call for call in self._told if call.is_over()]:
-            told = self._told.pop(call)
-            if told.deltas:
-                self._over[told.number] = call.agent
+            reply = self._told.pop(call)
+            if reply.deltas:
+                self._over[reply.number] = call.agent
         new, ends = list[NewPieces](), dict[int, int]()
         for call in self._requests():
             if not call.at or call.is_over():

@@ -102,7 +102,7 @@ class SignBoard(Instrument):
 
     def _signs(self, heard: set[str]) -> tuple[dict[str, PublishedSign], dict[str, int]]:
         """The signs of those in turns that are published now, and the turns that are too young for that."""
-        told, young, now = dict[str, PublishedSign](), dict[str, int](), self._clock.now_ms()
+        signs_now, young, now = dict[str, PublishedSign](), dict[str, int](), self._clock.now_ms()
         for uuid in sorted({*self._told, *self._young, *heard}):
             actor = self._processes.get(uuid)
             if actor is None or not (turn := actor.state.turn) or actor.state.phase not in WORKING:
@@ -116,8 +116,8 @@ class SignBoard(Instrument):
             sign = actor.tally.sign()
             is_known = before is not None and uuid not in heard
             at = before.at if before is not None and is_known else now - int(sign.seconds * 1_000)
-            told[uuid] = PublishedSign(turn, at, sign.tokens)
-        return told, young
+            signs_now[uuid] = PublishedSign(turn, at, sign.tokens)
+        return signs_now, young
 
     def _done(self, result: CommitResult) -> None:
         self._post(self._go_on)  # what was not committed is published with the next sign

@@ -175,29 +175,29 @@ class SupervisionLoop(Worker, Supervision):
         self._retrying = False  # whether a timer will hand over prompts again
         self._looks_at_woken = False  # whether a look is on its way
 
-    def restore(self, found: Survey) -> None:
+    def restore(self, survey: Survey) -> None:
         """Do what is to be done for the agents that a boot has found, once the thread is started."""
-        self.remote_commands.version = found.version
-        self.take_over(found)
+        self.remote_commands.version = survey.version
+        self.take_over(survey)
 
-    def take_over(self, found: Survey) -> None:
+    def take_over(self, survey: Survey) -> None:
         """Do what is to be done for agents that this host has just begun to run.
 
         That is: a supervisor that gave up and whose own restart was cut off, deadlines, timers, and what other
         processes have changed and prompted since the agents were looked at.
         """
-        if found.gave_up:
+        if survey.gave_up:
             self.post(lambda: self._journal.perform(ReviveAll(self._host, self._clock.now_ms())))
-        if found.marked:
+        if survey.marked:
             self.post(self._sleep_watch.clear_marks)
-        self.serve({one.paused.budget for one in found.restored if one.paused is not None})
+        self.serve({origin.paused.budget for origin in survey.restored if origin.paused is not None})
         self.post(self._watch_deadlines)
         self.watch_time()
         self.deliveries.look_soon()
         self.batches.look_soon()
         self.look_at_cancelled()
         self.look_at_woken()
-        self.post(lambda: self._follow_others(found.version))
+        self.post(lambda: self._follow_others(survey.version))
         self.look_at_timers()
 
     def stop(self) -> None:
@@ -263,10 +263,10 @@ class SupervisionLoop(Worker, Supervision):
         self.post(self._end_cancelled)
 
     def _end_cancelled(self) -> None:
-        for one in self._reader.read(lambda tx: cancelled_of(tx, self._host)):
+        for unit in self._reader.read(lambda tx: cancelled_of(tx, self._host)):
             with suppress(AgentDead, Fenced):
-                turn: int = self._journal.perform(one)
-                if turn and (actor := self._wake(one.agent)) is not None:
+                turn: int = self._journal.perform(unit)
+                if turn and (actor := self._wake(unit.agent)) is not None:
                     actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=turn))
 
     def look_at_woken(self) -> None:

@@ -76,15 +76,15 @@ class WaitBoard(Service, Instrument):
     def publish_waits(self) -> None:
         """Write what has lasted since the latest look, and end circles over hosts. Raises `StoreError`."""
         waits = self._registry.waits()
-        told = self._lasting([wait for wait in waits if wait.key in self._seen])
+        lasting = self._lasting([wait for wait in waits if wait.key in self._seen])
         keys, at_services = frozenset(wait.key for wait in waits), frozenset(self._at_services.copy())
         young = (keys - self._seen) | (at_services - self._seen_at_services)
         self._seen, self._seen_at_services = keys, at_services
-        self._due = bool(young or (told.edges and self._shared))
-        if told != self._written:
-            publish(self._store, self._host, encode_waits(told))
-            self._written = told
-        if self._shared and told.edges:
+        self._due = bool(young or (lasting.edges and self._shared))
+        if lasting != self._written:
+            publish(self._store, self._host, encode_waits(lasting))
+            self._written = lasting
+        if self._shared and lasting.edges:
             self._end_circles()
         else:
             self._read = {}

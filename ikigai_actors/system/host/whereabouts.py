@@ -38,10 +38,10 @@ class Whereabouts:
         with self._lock:
             self._changed.clear()
 
-    def note(self, found: Iterable[Head]) -> None:
+    def note(self, heads: Iterable[Head]) -> None:
         """Note the agents that a look has found, but for those that have changed meanwhile."""
         with self._lock:
-            self._shards.update((head.uuid, head.shard) for head in found if head.uuid not in self._changed)
+            self._shards.update((head.uuid, head.shard) for head in heads if head.uuid not in self._changed)
 
     def forget(self, uuid: str) -> None:
         """Know an agent no more: something of it has changed."""

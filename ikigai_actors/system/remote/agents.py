@@ -197,10 +197,10 @@ class RemoteAgents:
             return self._carry_out()
 
     def _carry_out(self) -> bool:
-        found = bool(self._posted)
+        has_posted = bool(self._posted)
         while self._posted:
             self._posted.popleft()()
-        return found
+        return has_posted
 
     def refresh(
         self, read: Callable[[], News], tell: Callable[[News, Sequence[HostRecord]], object] = lambda news, before: None
@@ -345,8 +345,8 @@ class RemoteAgents:
         self.follower.follow(uuid)
         record, messages = self._store.read(read)
         if record.cut_off:
-            told = f"{record.short}'s turn was cut off; resume() goes on with it."
-            future.settle(TurnInterrupted(told, uuid))
+            text = f"{record.short}'s turn was cut off; resume() goes on with it."
+            future.settle(TurnInterrupted(text, uuid))
         elif record.turn:
             self.await_turn(RemoteTurn(uuid, turn=record.turn), record.turn, future)
         elif record.living:
@@ -396,8 +396,8 @@ class RemoteAgents:
         """The answers that have come since the latest look."""
         if not self._asked:
             return {}
-        found = self._store.read(lambda tx: [(key, answer_of(tx, key)) for key in self._asked])
-        return {key: answer for key, answer in found if answer is not None}
+        answers = self._store.read(lambda tx: [(key, answer_of(tx, key)) for key in self._asked])
+        return {key: answer for key, answer in answers if answer is not None}
 
     def _settle(self, answers: Mapping[RemoteCommandKey, Answered]) -> None:
         for key, answer in answers.items():
@@ -408,7 +408,7 @@ class RemoteAgents:
         try:
             for key in [key for key, future in self._asked.items() if future is caller]:
                 self._client.withdraw(key, caller.refusal or nobody_asked())
-            for turn, future in [one for one in self._awaited if one[1] is caller]:
+            for turn, future in [entry for entry in self._awaited if entry[1] is caller]:
                 if (
                     isinstance(turn, RemoteTurn)
                     and turn.prompt

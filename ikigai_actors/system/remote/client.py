@@ -309,6 +309,6 @@ class Client(ClosedByBlock):
         from ikigai_actors.store.hosts.rows import find_host
         from ikigai_actors.store.hosts.shards import Drain
 
-        found = self._store.read(lambda tx: find_host(tx, host))
-        self.write(Drain(found.id))
-        return found
+        target = self._store.read(lambda tx: find_host(tx, host))
+        self.write(Drain(target.id))
+        return target

@@ -80,8 +80,8 @@ def _ask_hosts(tx: Transaction, check: Callable[[int], object] | None) -> Callab
         if check is not None and least is not None:
             [(version,)] = least()
             check(version)
-        found = owners()
-        return _Hosts(found, () if found else expected_hosts(tx))
+        running = owners()
+        return _Hosts(running, () if running else expected_hosts(tx))
 
     return hosts
 
@@ -136,30 +136,30 @@ class Follower:
             hosts = _ask_hosts(tx, self._check)
             return heads(tx, self._since) if agents is None else heads_of(tx, agents), hosts()
 
-        found, hosts = self._store.read(look)
-        self._places = {head.uuid: head.position for head in found}
-        self._told = {head.uuid for head in found if head.status == "dead"}
-        self._names = {head.uuid: head.name for head in found}
-        self._statuses = {head.uuid: head.status for head in found}
-        turns = {head.uuid: head.turn for head in found}
+        latest, hosts = self._store.read(look)
+        self._places = {head.uuid: head.position for head in latest}
+        self._told = {head.uuid for head in latest if head.status == "dead"}
+        self._names = {head.uuid: head.name for head in latest}
+        self._statuses = {head.uuid: head.status for head in latest}
+        turns = {head.uuid: head.turn for head in latest}
         return News((), (), turns, hosts.owners, expects=self._expects(hosts))
 
     def _expects(self, hosts: _Hosts) -> bool:
         """Whether hosts have gone that may go on, and not for long as seen here: their server may have been away."""
         if not hosts.expected:
             return False
-        ran_out, now = max((one.lease_until, one.now) for one in hosts.expected)
+        ran_out, now = max((host.lease_until, host.now) for host in hosts.expected)
         if ran_out != self._gone[0]:  # one has renewed meanwhile
             self._gone = ran_out, now
         return now - self._gone[1] < RETURNS
 
     def follow_all(self, now: int) -> News:
         """Follow everybody from now on, and those who are followed from where they were; returns as `begin` does."""
-        places, told = self._places, self._told
+        places, gone = self._places, self._told
         news = self._begin(now, None)
         self._agents = None
         self._places |= places
-        self._told = self._told - places.keys() | told  # a death that nobody has published is news
+        self._told = self._told - places.keys() | gone  # a death that nobody has published is news
         return news
 
     def follow_only(self, agents: Collection[str]) -> None:
@@ -252,40 +252,40 @@ class Follower:
 
         def look(tx: Transaction) -> tuple[_Look, set[str], str]:
             hosts = _ask_hosts(tx, self._check)
-            found = heads(tx, self._since, self._after, most)
-            left = unseen - {head.uuid for head in found}
-            if len(found) == most:
-                return self._look(tx, found, hosts()), left, found[-1].uuid
+            page = heads(tx, self._since, self._after, most)
+            left = unseen - {head.uuid for head in page}
+            if len(page) == most:
+                return self._look(tx, page, hosts()), left, page[-1].uuid
             gone = heads_of(tx, sorted(left)) if left else []  # they died, and their clock is another one
-            return self._look(tx, found + gone, hosts()), set(), ""
+            return self._look(tx, page + gone, hosts()), set(), ""
 
         self._begin_look()
         looked, self._unseen, self._after = self._store.read(look)
         return self._news_of(looked)
 
-    def _look(self, tx: Transaction, found: Sequence[Head], hosts: _Hosts) -> "_Look":
+    def _look(self, tx: Transaction, heads: Sequence[Head], hosts: _Hosts) -> "_Look":
         pieces = dict[str, Sequence[PiecesRow]]()
         if (replies := self._replies) is not None:
-            elsewhere = [one.id for one in hosts.owners if one.id != self._host]
+            elsewhere = [host.id for host in hosts.owners if host.id != self._host]
             pieces = {host: pieces_behind(tx, host, replies.behind(host)) for host in elsewhere}
-            looked_at = {head.uuid for head in found}
+            looked_at = {head.uuid for head in heads}
             if others := {row.agent for rows in pieces.values() for row in rows} - looked_at:
-                found = [*found, *heads_of(tx, sorted(others))]  # what they have committed is published first
-        return _Look(found, [self._section(tx, head) for head in found if self._is_new(head)], hosts, pieces)
+                heads = [*heads, *heads_of(tx, sorted(others))]  # what they have committed is published first
+        return _Look(heads, [self._section(tx, head) for head in heads if self._is_new(head)], hosts, pieces)
 
     def _news_of(self, looked: "_Look") -> News:
         """The news of a look: from now on they are published."""
-        found, sections, hosts, pieces = looked
+        heads, sections, hosts, pieces = looked
         if self.whereabouts is not None:
-            self.whereabouts.note(found)
-        died = [head for head in found if head.status == "dead" and head.uuid not in self._told]
-        self._places.update((head.uuid, head.position) for head in found)
+            self.whereabouts.note(heads)
+        died = [head for head in heads if head.status == "dead" and head.uuid not in self._told]
+        self._places.update((head.uuid, head.position) for head in heads)
         self._told.update(head.uuid for head in died)
         known = self._names
-        renamed = [Renamed(head.uuid, head.name) for head in found if known.get(head.uuid, head.name) != head.name]
-        known.update((head.uuid, head.name) for head in found)
+        renamed = [Renamed(head.uuid, head.name) for head in heads if known.get(head.uuid, head.name) != head.name]
+        known.update((head.uuid, head.name) for head in heads)
         before = self._statuses
-        living = [head for head in found if head.status != "dead"]
+        living = [head for head in heads if head.status != "dead"]
         statuses = [
             StatusSet(head.uuid, head.status) for head in living if before.get(head.uuid, head.status) != head.status
         ]
@@ -295,7 +295,7 @@ class Follower:
         return News(
             messages,
             [Died(head.uuid, head.exit_cause or "", head.exit_reason or "") for head in died],
-            {head.uuid: head.turn for head in found},
+            {head.uuid: head.turn for head in heads},
             hosts.owners,
             renamed,
             statuses,
@@ -311,10 +311,10 @@ class Follower:
 
     def _section(self, tx: Transaction, head: Head) -> list[Message]:
         """The new messages of a log, as far as it can be read: one damaged log must not hide all others."""
-        found = readable_section(tx, head.uuid, self._start(head), head.position)
-        if found.damage is not None:
-            logger.warning("%s", found.damage)
-        return found.messages
+        section = readable_section(tx, head.uuid, self._start(head), head.position)
+        if section.damage is not None:
+            logger.warning("%s", section.damage)
+        return section.messages
 
 
 @contextmanager

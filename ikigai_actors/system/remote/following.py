@@ -230,9 +230,9 @@ class FollowingLoop(Service):
 
     def _read(self, remote: RemoteAgents, read: Callable[[], News]) -> None:
         def news() -> News:
-            found = read()
+            news = read()
             if self._on_others is None:
-                return found
-            return replace(found, hosts=found.hosts or remote.hosts)  # this one lives, whatever its late lease says
+                return news
+            return replace(news, hosts=news.hosts or remote.hosts)  # this one lives, whatever its late lease says
 
         remote.refresh(news, self._tell)

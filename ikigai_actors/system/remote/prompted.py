@@ -111,8 +111,8 @@ def end_of_turn(tx: Transaction, turn: AskedTurn) -> dict[str, Any]:
         end = error
     match end:
         case Reply():
-            told = {"text": end.text, "stop_reason": end.stop_reason}
-            return told if end.output is None else {**told, "output": end.output}
+            fields = {"text": end.text, "stop_reason": end.stop_reason}
+            return fields if end.output is None else {**fields, "output": end.output}
         case IkigaiError():
             return {"error": str(end)}
     return {"error": "The turn had ended, and somebody goes on with it."}

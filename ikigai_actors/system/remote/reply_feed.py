@@ -64,10 +64,10 @@ class ReplyFeed:
                 self._open.pop(message.agent_uuid, None)
         for uuid in dead:
             self._open.pop(uuid, None)
-        self._places = {host: found[-1].id if found else self.behind(host) for host, found in rows.items()}
+        self._places = {host: unread[-1].id if unread else self.behind(host) for host, unread in rows.items()}
         news = self.cut([uuid for uuid, reply in self._open.items() if reply.host not in rows])
-        for host, found in rows.items():
-            for row in found:
+        for host, unread in rows.items():
+            for row in unread:
                 reply = _Reply(host, row.reply)
                 known = self._open.get(row.agent, reply)
                 self._open[row.agent] = reply

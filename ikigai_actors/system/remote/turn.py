@@ -77,8 +77,8 @@ class RemoteWord:
     def follow(self, news: News) -> Steered | AgentDead | None:
         """Where it has entered, when these news say so."""
         for message in news.messages:
-            if message.agent_uuid == self.agent and (found := steered_in(message)) and found[0] == self._mail:
-                return found[1]
+            if message.agent_uuid == self.agent and (steered := steered_in(message)) and steered[0] == self._mail:
+                return steered[1]
         reason = next((death.reason for death in news.died if death.agent_uuid == self.agent), None)
         if reason is None:
             return None

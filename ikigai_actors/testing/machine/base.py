@@ -386,8 +386,8 @@ class Stage(RuleBasedStateMachine):
         deadline, wrong = clock.now_ms() + seconds * 1000, clock.wrong
 
         def waited(answers: Mapping[AgentRef | str, WaitResult]) -> None:
-            told = seconds and clock.wrong == wrong  # else the calendar says nothing about how long it was
-            check_wait(self.system, waiter, agents, answers, deadline if told else None, clock.now_ms())
+            has_deadline = seconds and clock.wrong == wrong  # else the calendar says nothing about how long it was
+            check_wait(self.system, waiter, agents, answers, deadline if has_deadline else None, clock.now_ms())
 
         self.attempt(lambda: waiter.wait(agents, timeout=seconds), waited)
 

@@ -81,7 +81,7 @@ class Standing:
     """Whether these calls were another host's and the turn was not resumed. Then none of them runs, and forks do not
     wait for them.
     """
-    given: bool = False
+    is_moved: bool = False
     """Whether a host has given the agent to another host, which is no crash."""
     left: bool = False
     """Whether the agent's turn was cut off, and its host does not resume it."""
@@ -138,9 +138,9 @@ class CommitCheck:
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
         """Check one commit."""
-        turns = {uuid: one.turn for uuid, one in self.agents.items()}
-        was_unread = {uuid: dict(one.unread) for uuid, one in self.agents.items() if one.unread}
-        waited = {uuid: set(one.prompts) for uuid, one in self.agents.items() if one.prompts}
+        turns = {uuid: agent.turn for uuid, agent in self.agents.items()}
+        was_unread = {uuid: dict(agent.unread) for uuid, agent in self.agents.items() if agent.unread}
+        waited = {uuid: set(agent.prompts) for uuid, agent in self.agents.items() if agent.prompts}
         for change in changes:
             if isinstance(change, RanStatement):
                 self._ran(change.query, change.parameters)
@@ -152,7 +152,7 @@ class CommitCheck:
         self._check_turns()
         self._check_shown(changes, was_unread)
         before, self._tree = self._tree, self._world.process.looked_at.read(_tree_version)
-        ran = {one.query for one in changes if isinstance(one, RanStatement)}
+        ran = {each.query for each in changes if isinstance(each, RanStatement)}
         if self._tree == before and (_CHANGES_TREE & ran or ("register" in ran and SHARED_TREE not in changes)):
             self._broken(f"tree: it was not locked for {'; '.join(map(str, changes))}")
         wrong, self._wrong = self._wrong, []
@@ -165,202 +165,205 @@ class CommitCheck:
     def _wrote(self, row: Row, turns: dict[str, int]) -> None:
         message = Message.from_row(row)
         uuid, kind = message.agent_uuid, message.kind
-        one = self.agents[uuid]
-        if one.status == "dead":
+        agent = self.agents[uuid]
+        if agent.status == "dead":
             self._broken(f"fenced: agent {uuid} is dead, and writes {kind} {message.content!r}")
-        if message.id != one.head + 1:
-            self._broken(f"owner: expected position {one.head + 1} next in the log of agent {uuid}, got {message.id}")
+        if message.id != agent.head + 1:
+            self._broken(f"owner: expected position {agent.head + 1} next in the log of agent {uuid}, got {message.id}")
         before = self._last.get(uuid)
         at_once = kind == Kind.INTERRUPTED and before is not None and before.kind == Kind.USER
-        one.head, self._last[uuid] = message.id, message
-        if kind in IN_TURN and not (turns.get(uuid) or one.turn or at_once):
+        agent.head, self._last[uuid] = message.id, message
+        if kind in IN_TURN and not (turns.get(uuid) or agent.turn or at_once):
             self._broken(f"owner: agent {uuid} writes {kind} {message.content!r}, and no turn is open")
-        if one.paused and kind in (Kind.ASSISTANT, Kind.STEER):
+        if agent.paused and kind in (Kind.ASSISTANT, Kind.STEER):
             self._broken(f"signals: agent {uuid} is stopped, and writes {kind} {message.content!r}")
-        if one.heard_stop and kind == Kind.STEER:
+        if agent.heard_stop and kind == Kind.STEER:
             self._broken(f"signals: agent {uuid} is stopped, knows it, and reads {message.content!r}")
-        one.cut_off = one.cut_off and kind not in IN_TURN
-        self._check_output(one, message)
+        agent.cut_off = agent.cut_off and kind not in IN_TURN
+        self._check_output(agent, message)
         self._check_blobs(message)
         if kind == Kind.ASSISTANT:
             if message.content == LATE:
                 self._broken(f"late: the log of agent {uuid} has a reply to a call that was cancelled")
-            one.calls = {call.id for call in calls_of(message) if call.name not in BUILTIN_CALLS}
+            agent.calls = {call.id for call in calls_of(message) if call.name not in BUILTIN_CALLS}
         elif kind in (Kind.TOOL_RESULT, Kind.APPROVAL):
-            one.calls.discard(str(message.data.get("tool_use_id")))
-        if not one.turn:
-            one.calls = set()
+            agent.calls.discard(str(message.data.get("tool_use_id")))
+        if not agent.turn:
+            agent.calls = set()
 
     def _mailed(self, row: Row) -> None:
         recipient, number, sender, kind = row[:4]
-        one = self.agents[recipient]
-        one.mailed += 1
-        if number != one.mailed:
-            self._broken(f"mail: expected mail {one.mailed} of agent {recipient}, got {number}")
-        if one.status == "dead":
+        agent = self.agents[recipient]
+        agent.mailed += 1
+        if number != agent.mailed:
+            self._broken(f"mail: expected mail {agent.mailed} of agent {recipient}, got {number}")
+        if agent.status == "dead":
             self._broken(f"fenced: agent {recipient} is dead, and gets mail {number}")
         if kind == MAIL and sender and self.agents[sender].status == "dead":
             self._broken(f"fenced: agent {sender} is dead, and sends mail {number} to {recipient}")
         if kind == PROMPT:
-            one.prompts.add(number)
-            if one.left and row[4] not in self._timed and ASKER not in str(row[7]):
-                one.said_since.add(number)
+            agent.prompts.add(number)
+            if agent.left and row[4] not in self._timed and ASKER not in str(row[7]):
+                agent.said_since.add(number)
         else:
-            one.unread[number] = sender or ""
+            agent.unread[number] = sender or ""
 
-    def _ran(self, query: str, given: Mapping[str, Any]) -> None:
+    def _ran(self, query: str, parameters: Mapping[str, Any]) -> None:
         match query:
             case "register_root":
-                self.agents.setdefault(given["uuid"], Standing(None, 0))
+                self.agents.setdefault(parameters["uuid"], Standing(None, 0))
             case "register":
-                self._born(given)
-                self._named(given)
+                self._born(parameters)
+                self._named(parameters)
             case "rename":
-                self._named(given)
+                self._named(parameters)
             case "claim_shards" | "claim_some_shards" | "give_shards" | "move_agents":
-                for one in self.agents.values():
-                    one.cut_off = True
-                    one.given = one.given or query in ("give_shards", "move_agents")
+                for agent in self.agents.values():
+                    agent.cut_off = True
+                    agent.is_moved = agent.is_moved or query in ("give_shards", "move_agents")
             case "adopt":
-                for uuid in given["uuids"]:
-                    self.agents[uuid].supervisor = given["by"]
+                for uuid in parameters["uuids"]:
+                    self.agents[uuid].supervisor = parameters["by"]
             case "set_turn" | "keep_hold":
-                if given["turn"] is not None:
-                    self.agents[given["uuid"]].turn, self.agents[given["uuid"]].left = given["turn"], False
+                if parameters["turn"] is not None:
+                    self.agents[parameters["uuid"]].turn, self.agents[parameters["uuid"]].left = (
+                        parameters["turn"],
+                        False,
+                    )
             case "add_timer":
-                self._timed.add(given["body"])
+                self._timed.add(parameters["body"])
             case "leave_cut_off":
-                for one in (self.agents[uuid] for uuid in given["uuids"]):
-                    one.left, one.said_since = True, set()
+                for agent in (self.agents[uuid] for uuid in parameters["uuids"]):
+                    agent.left, agent.said_since = True, set()
             case "go_on_cut_off":
-                self._goes_on(self.agents[given["uuid"]], given["uuid"], given["at"])
+                self._goes_on(self.agents[parameters["uuid"]], parameters["uuid"], parameters["at"])
             case "add_member":
-                self.agents[given["agent"]].batched = given["position"]
+                self.agents[parameters["agent"]].batched = parameters["position"]
             case "bury":
-                self._buried(given)
+                self._buried(parameters)
             case "set_status":
-                self._status(given)
+                self._status(parameters)
             case "mark_read":
-                one, sender = self.agents[given["recipient"]], given["sender"]
-                for number in [n for n, of in one.unread.items() if n <= given["last"] and sender in (None, of)]:
-                    del one.unread[number]
+                agent, sender = self.agents[parameters["recipient"]], parameters["sender"]
+                for number in [n for n, of in agent.unread.items() if n <= parameters["last"] and sender in (None, of)]:
+                    del agent.unread[number]
             case "take_prompt":
-                self.agents[given["recipient"]].prompts.discard(given["id"])
+                self.agents[parameters["recipient"]].prompts.discard(parameters["id"])
             case "interrupt_prompts":
-                for one in (self.agents[uuid] for uuid in given["uuids"]):
-                    waiting = one.prompts - one.interrupted - one.withdrawn
-                    one.interrupted |= {min(waiting)} if waiting else set()
+                for agent in (self.agents[uuid] for uuid in parameters["uuids"]):
+                    waiting = agent.prompts - agent.interrupted - agent.withdrawn
+                    agent.interrupted |= {min(waiting)} if waiting else set()
             case "withdraw_prompt":
-                self.agents[given["recipient"]].withdrawn.add(given["id"])
+                self.agents[parameters["recipient"]].withdrawn.add(parameters["id"])
             case "take_words":
-                self.agents[given["recipient"]].prompts -= set(map(int, given["ids"]))
+                self.agents[parameters["recipient"]].prompts -= set(map(int, parameters["ids"]))
             case "mark_one_read" | "delete_mail":
-                self.agents[given["recipient"]].unread.pop(given["id"], None)
+                self.agents[parameters["recipient"]].unread.pop(parameters["id"], None)
             case "set_supervision":
-                one = self.agents[given["uuid"]]
-                one.intensity = one.intensity if given["intensity"] is None else given["intensity"]
-                one.period = one.period if given["period"] is None else given["period"]
-                one.restarts, one.uncertain = [], True
+                agent = self.agents[parameters["uuid"]]
+                agent.intensity = agent.intensity if parameters["intensity"] is None else parameters["intensity"]
+                agent.period = agent.period if parameters["period"] is None else parameters["period"]
+                agent.restarts, agent.uncertain = [], True
             case "add_restart":
-                self._restarted(given["agent"], given["supervisor"], given["now"])
+                self._restarted(parameters["agent"], parameters["supervisor"], parameters["now"])
             case "publish_signs":
-                self._signs(given["host"], decode_signs(given["signs"]))
+                self._signs(parameters["host"], decode_signs(parameters["signs"]))
 
-    def _born(self, given: Mapping[str, Any]) -> None:
-        uuid, parent, maker = given["uuid"], given["parent"], given["supervisor"]
-        one = self.agents[parent]
+    def _born(self, parameters: Mapping[str, Any]) -> None:
+        uuid, parent, maker = parameters["uuid"], parameters["parent"], parameters["supervisor"]
+        agent = self.agents[parent]
         if self.agents[maker].status == "dead":  # trials go on from the histories of the dead, too
             self._broken(f"fenced: agent {maker} is dead, and forks {uuid}")
-        if one.calls and not one.cut_off and given["fork"] == one.head:
-            self._broken(f"barrier: agent {parent} forks while calls {', '.join(sorted(one.calls))} have no result")
-        self.agents[uuid] = Standing(maker, given["fork"], given["turn"], given["restart"])
+        if agent.calls and not agent.cut_off and parameters["fork"] == agent.head:
+            self._broken(f"barrier: agent {parent} forks while calls {', '.join(sorted(agent.calls))} have no result")
+        self.agents[uuid] = Standing(maker, parameters["fork"], parameters["turn"], parameters["restart"])
 
-    def _named(self, given: Mapping[str, Any]) -> None:
-        uuid, name = given["uuid"], given["name"]
+    def _named(self, parameters: Mapping[str, Any]) -> None:
+        uuid, name = parameters["uuid"], parameters["name"]
         if self.agents[uuid].status == "dead":
             self._broken(f"fenced: agent {uuid} is dead, and is renamed")
-        others = [other for other, one in self.agents.items() if other != uuid and one.status != "dead"]
+        others = [other for other, agent in self.agents.items() if other != uuid and agent.status != "dead"]
         if name is not None and (same := [other for other in others if self.agents[other].name == name]):
             self._broken(f"name: agents {uuid} and {same[0]} live, and both are named {name!r}")
         self.agents[uuid].name = name
 
-    def _buried(self, given: Mapping[str, Any]) -> None:
-        for uuid in given["uuids"]:
-            one = self.agents[uuid]
-            if one.status == "dead":
+    def _buried(self, parameters: Mapping[str, Any]) -> None:
+        for uuid in parameters["uuids"]:
+            agent = self.agents[uuid]
+            if agent.status == "dead":
                 self._broken(f"fenced: agent {uuid} dies a second time")
-            if given["cause"] in _RESTARTED_AFTER[one.restart]:
-                self._broken(f"otp: agent {uuid} is {one.restart}, has {given['cause']}, and is buried")
-            if given["cause"] == GAVE_UP and one.supervisor is not None:
-                self._gave_up(one.supervisor)
-            one.status, one.turn, one.paused, one.heard_stop = "dead", 0, False, False
+            if parameters["cause"] in _RESTARTED_AFTER[agent.restart]:
+                self._broken(f"otp: agent {uuid} is {agent.restart}, has {parameters['cause']}, and is buried")
+            if parameters["cause"] == GAVE_UP and agent.supervisor is not None:
+                self._gave_up(agent.supervisor)
+            agent.status, agent.turn, agent.paused, agent.heard_stop = "dead", 0, False, False
 
-    def _status(self, given: Mapping[str, Any]) -> None:
-        for uuid in given["uuids"]:
-            one = self.agents[uuid]
-            if one.status == "dead":
-                self._broken(f"fenced: agent {uuid} is dead, and becomes {given['status']}")
-            if given["reason"] == GAVE_UP and one.supervisor is not None:
-                self._gave_up(one.supervisor)
-                self.agents[one.supervisor].gave_up = True
-            one.status, one.paused, one.heard_stop = given["status"], False, False
+    def _status(self, parameters: Mapping[str, Any]) -> None:
+        for uuid in parameters["uuids"]:
+            agent = self.agents[uuid]
+            if agent.status == "dead":
+                self._broken(f"fenced: agent {uuid} is dead, and becomes {parameters['status']}")
+            if parameters["reason"] == GAVE_UP and agent.supervisor is not None:
+                self._gave_up(agent.supervisor)
+                self.agents[agent.supervisor].gave_up = True
+            agent.status, agent.paused, agent.heard_stop = parameters["status"], False, False
 
     def _restarted(self, uuid: str, by: str, now: int) -> None:
-        one, above = self.agents[uuid], self.agents[by]
-        if one.restart == "temporary":
+        agent, above = self.agents[uuid], self.agents[by]
+        if agent.restart == "temporary":
             self._broken(f"otp: agent {uuid} is temporary, and is restarted")
         if uuid != by:
             above.restarts.append(now)
             earlier = [then for then in above.restarts[:-1] if then > above.restarted]
             counted = [then for then in earlier if abs(now - then) <= above.period]
-            if len(counted) + 1 > above.intensity and not above.gave_up and one.status == "running":
+            if len(counted) + 1 > above.intensity and not above.gave_up and agent.status == "running":
                 self._broken(
                     f"intensity: agent {by} restarts {uuid} at {now}, and may do so {above.intensity} times "
                     f"within {above.period} ms; it did at {counted}"
                 )
-        one.restarts, one.restarted, one.uncertain, one.gave_up = [], now, False, False
+        agent.restarts, agent.restarted, agent.uncertain, agent.gave_up = [], now, False, False
 
-    def _goes_on(self, one: Standing, uuid: str, at: int) -> None:
+    def _goes_on(self, agent: Standing, uuid: str, at: int) -> None:
         """Note that a turn goes on which was cut off; a person may have it go on after it was left.
 
         A turn that only waits, for others (0) or for a batch, may go on as often as it likes.
         """
-        if at in (0, one.batched):
-            one.left = False
+        if at in (0, agent.batched):
+            agent.left = False
             return
-        times = one.resumed[1] + 1 if one.resumed[0] == at else 1
-        if times >= MOST_CUT_OFFS and not one.left and not one.given:
+        times = agent.resumed[1] + 1 if agent.resumed[0] == at else 1
+        if times >= MOST_CUT_OFFS and not agent.left and not agent.is_moved:
             self._broken(
                 f"cut-off: the turn of agent {uuid} goes on from {at} for the time {times}, and came no further"
             )
-        one.resumed, one.left = (at, times), False
+        agent.resumed, agent.left = (at, times), False
 
-    def _signs(self, host: str, told: HostSigns) -> None:
+    def _signs(self, host: str, signs: HostSigns) -> None:
         now = self._world.clock.monotonic()
         if now - self._wrote_signs.get(host, float("-inf")) < SIGNS_EVERY - 0.001:
             self._broken(f"life: host {host} writes signs at {now:.3f}, and did at {self._wrote_signs[host]:.3f}")
         self._wrote_signs[host] = now
-        if left := [uuid for uuid in told.signs if uuid in self.agents and self.agents[uuid].left]:
+        if left := [uuid for uuid in signs.signs if uuid in self.agents and self.agents[uuid].left]:
             self._broken(f"cut-off: host {host} writes heartbeats of {left}, whose turns it has left")
-        if len(told.signs) > MOST_SIGNS or told.signs.keys() - self.agents.keys():
-            self._broken(f"life: host {host} writes {len(told.signs)} signs: too many, or of agents that nobody knows")
+        if len(signs.signs) > MOST_SIGNS or signs.signs.keys() - self.agents.keys():
+            self._broken(f"life: host {host} writes {len(signs.signs)} signs: too many, or of agents that nobody knows")
 
     def _gave_up(self, uuid: str) -> None:
-        one, now = self.agents[uuid], self._world.clock.now_ms()
-        counted = [then for then in one.restarts if now - then <= one.period + SLACK]
-        if not one.uncertain and len(counted) < one.intensity:
+        agent, now = self.agents[uuid], self._world.clock.now_ms()
+        counted = [then for then in agent.restarts if now - then <= agent.period + SLACK]
+        if not agent.uncertain and len(counted) < agent.intensity:
             self._broken(
-                f"intensity: agent {uuid} gives up at {now}, and may restart {one.intensity} times "
-                f"within {one.period} ms; it did at {counted}"
+                f"intensity: agent {uuid} gives up at {now}, and may restart {agent.intensity} times "
+                f"within {agent.period} ms; it did at {counted}"
             )
 
-    def _check_output(self, one: Standing, message: Message) -> None:
+    def _check_output(self, agent: Standing, message: Message) -> None:
         """Check that a value fits what was asked for, and that nobody is asked again too often."""
         if message.kind == Kind.USER or (message.kind == Kind.FORK and "go" in message.data):
-            one.asked_for = expected_in(message.data)
+            agent.asked_for = expected_in(message.data)
         value = message.data.get("output")
-        if message.kind == Kind.OUTPUT and (one.asked_for is None or problems(one.asked_for, value)):
-            self._broken(f"output: agent {message.agent_uuid} gives {value!r} for {one.asked_for}")
+        if message.kind == Kind.OUTPUT and (agent.asked_for is None or problems(agent.asked_for, value)):
+            self._broken(f"output: agent {message.agent_uuid} gives {value!r} for {agent.asked_for}")
         if message.data.get("repair", 0) > MOST_REPAIRS:
             self._broken(f"output: agent {message.agent_uuid} is asked again: {message.content!r}")
 
@@ -390,12 +393,12 @@ class CommitCheck:
         for change in changes:
             if isinstance(change, Written) and change.table == "messages" and change.row[2] == Kind.USER:
                 uuid, number = change.row[0], json.loads(change.row[4] or "{}").get("mail")
-                one, ends = self.agents[uuid], self._last[uuid].kind == Kind.INTERRUPTED
-                if one.paused and not ends:
+                agent, ends = self.agents[uuid], self._last[uuid].kind == Kind.INTERRUPTED
+                if agent.paused and not ends:
                     self._broken(f"signals: agent {uuid} is stopped, and writes user {change.row[3]!r}")
-                if number is not None and turns.get(uuid) and number not in one.said_since:
+                if number is not None and turns.get(uuid) and number not in agent.said_since:
                     self._broken(f"cut-off: agent {uuid} begins with its mail {number}, and a turn was open")
-                if number in one.interrupted and not ends:
+                if number in agent.interrupted and not ends:
                     self._broken(f"int: agent {uuid} begins with its mail {number}, for which an INT had come")
                 if number is not None and number not in waited.get(uuid, set()) - self.agents[uuid].prompts:
                     self._broken(f"prompt: agent {uuid} takes up its mail {number} once more, or leaves it")
@@ -410,7 +413,9 @@ class CommitCheck:
                 continue
             uuid, shown = change.row[0], set(map(int, _SHOWN.findall(change.row[3])))
             came = {
-                one.row[1] for one in changes if isinstance(one, Written) and (one.table, one.row[0]) == ("mail", uuid)
+                each.row[1]
+                for each in changes
+                if isinstance(each, Written) and (each.table, each.row[0]) == ("mail", uuid)
             }
             after = self.agents[uuid].unread
             if again := shown - was_unread.get(uuid, {}).keys() - came:

@@ -41,14 +41,14 @@ class DeliveryOracle:
         for change in changes:
             if not isinstance(change, RanStatement):
                 continue
-            given = change.parameters
+            parameters = change.parameters
             match change.query:
                 case "add_subscription":
-                    self.subscriptions.append(given["id"])
-                case "post_event" if given["kind"] in _OF_MESSAGES:
-                    posted.add((given["agent"], given["position"]))
+                    self.subscriptions.append(parameters["id"])
+                case "post_event" if parameters["kind"] in _OF_MESSAGES:
+                    posted.add((parameters["agent"], parameters["position"]))
                 case "record_delivery":
-                    self._recorded(given)
+                    self._recorded(parameters)
         if posted != (due := _events(changes)):
             self._world.process.broken(f"delivery: a commit posts events at {posted}, and makes those at {due} true")
         self._check_receipts()
@@ -56,7 +56,7 @@ class DeliveryOracle:
     def check_rest(self) -> None:
         """Check that no delivery is due, and that the receiver got all deliveries that are recorded as received."""
         now, rows = self._world.clock.now_ms(), self._rows()
-        received = [one.id for one in self._world.receiver.receipts]
+        received = [receipt.id for receipt in self._world.receiver.receipts]
         for row in rows.values():
             if row.due_at is not None and row.due_at <= now:
                 raise Broken(f"delivery: {row.key} was due at {row.due_at}; it is {now}")
@@ -73,28 +73,28 @@ class DeliveryOracle:
         if not news:
             return
         rows = self._rows()
-        for one in news:
-            row = rows.get(one.id)
-            if row is None or row.key[1:4] != (one.agent, one.position, one.kind):
-                self._world.process.broken(f"delivery: {one} was received, and its row is {row}")
+        for delivery in news:
+            row = rows.get(delivery.id)
+            if row is None or row.key[1:4] != (delivery.agent, delivery.position, delivery.kind):
+                self._world.process.broken(f"delivery: {delivery} was received, and its row is {row}")
 
-    def _recorded(self, given: Any) -> None:
+    def _recorded(self, parameters: Any) -> None:
         """Check who has written the result of a try."""
-        key = DeliveryKey(*(given[name] for name in ("subscription", "agent", "position", "kind", "about")))
+        key = DeliveryKey(*(parameters[name] for name in ("subscription", "agent", "position", "kind", "about")))
         row = self._rows()[key.id]
         if row.tries == self._tries.get(key, 0):
             return  # it was another one's by then
         self._tries[key] = row.tries
         owner = self._world.process.looked_at.read(lambda tx: registry.get(tx, key.agent)).owner
-        if owner != given["host"]:
-            wrong = f"delivery: host {given['host']} has written of {key}, and {owner} has the agent"
+        if owner != parameters["host"]:
+            wrong = f"delivery: host {parameters['host']} has written of {key}, and {owner} has the agent"
             self._world.process.broken(wrong)
 
     def _rows(self) -> dict[str, DeliveryRecord]:
         """The deliveries, by id."""
 
         def read(tx: Transaction) -> list[DeliveryRecord]:
-            return [row for one in self.subscriptions for row in deliveries_since(tx, one, 0)]
+            return [row for subscription in self.subscriptions for row in deliveries_since(tx, subscription, 0)]
 
         return {row.id: row for row in self._world.process.looked_at.read(read)}
 
@@ -107,15 +107,15 @@ def _events(changes: Sequence[StoredChange]) -> set[EventPlace]:
         if isinstance(change, Written) and change.table == "messages":
             written.setdefault(change.row[0], []).append(change.row)
         elif isinstance(change, RanStatement):
-            given = change.parameters
-            if change.query in ("set_turn", "keep_hold") and given.get("turn") == 0:
-                closed.add(given["uuid"])
+            parameters = change.parameters
+            if change.query in ("set_turn", "keep_hold") and parameters.get("turn") == 0:
+                closed.add(parameters["uuid"])
             elif change.query not in ("set_turn", "keep_hold") and "register" in change.query:
-                born.add(str(given.get("uuid")))
+                born.add(str(parameters.get("uuid")))
     lasts = {uuid: rows[-1] for uuid, rows in written.items() if uuid in closed}
-    found = {(uuid, row[1]) for uuid, row in lasts.items() if row[2] in ENDINGS | {Kind.HOOK.value}}
+    ends = {(uuid, row[1]) for uuid, row in lasts.items() if row[2] in ENDINGS | {Kind.HOOK.value}}
     asked = [row for uuid, rows in written.items() if uuid not in born for row in rows if row[2] == Kind.APPROVAL]
-    return found | {(row[0], row[1]) for row in asked if "approved" not in json.loads(row[4] or "{}")}
+    return ends | {(row[0], row[1]) for row in asked if "approved" not in json.loads(row[4] or "{}")}
 
 
 def _first_receipts(received: Sequence[str], rows: Mapping[str, DeliveryRecord]) -> dict[tuple[str, str], list[int]]:

@@ -90,7 +90,7 @@ def notes_of(request: Request) -> ScriptedReply:
     """Return the reply to a request for a summary."""
     if request.model != "facts":
         return SUMMARIES[request.model]
-    texts = [block["text"] for one in request.messages for block in one["content"] if block["type"] == "text"]
+    texts = [block["text"] for message in request.messages for block in message["content"] if block["type"] == "text"]
     said = " ".join(text for text in texts if not text.startswith((SUMMARISE, REPORT)))
     return " ".join(dict.fromkeys(facts_in(said))) or "no fact"
 

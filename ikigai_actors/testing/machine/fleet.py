@@ -88,7 +88,7 @@ class FleetMachine(AimedFleetRules, VersionRules, StreetRules, QuestionRules, Ag
     def move(self, who: int, to: int) -> None:
         """Move an agent to another host, with those below it."""
         agent = self.agent(who).uuid
-        owner = next((one.owner for one in self.living() if one.uuid == agent), None)
+        owner = next((record.owner for record in self.living() if record.uuid == agent), None)
         for host in self.world.hosts:
             if host.host_id == owner and host.answers:
                 self.attempt(lambda: host.move(agent, self.host(to), PATIENCE))  # noqa: B023 - it is called at once
@@ -116,7 +116,7 @@ class FleetMachine(AimedFleetRules, VersionRules, StreetRules, QuestionRules, Ag
         self.script(agent, SLOW)
         self.prompted(agent)
         self.attempt(self.world.settle)
-        owner = next((one.owner for one in self.living() if one.uuid == agent.uuid), None)
+        owner = next((record.owner for record in self.living() if record.uuid == agent.uuid), None)
         for host in self.world.hosts:
             if host.host_id == owner and host.answers:
                 self._stop(host, leases)

@@ -107,7 +107,7 @@ class FleetStage(Stage):
         """
         if len(self.living()) == 1:
             self.fork_of(self.agent(0))
-        if not (living := [one for one in self.living() if one.supervisor_uuid is not None]):
+        if not (living := [record for record in self.living() if record.supervisor_uuid is not None]):
             return None
         agent = living[who % len(living)]
         takers = self.facts.takers()

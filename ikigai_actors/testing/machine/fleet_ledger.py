@@ -75,27 +75,31 @@ class FleetLedger:
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
         """Follow the changes of a commit."""
-        messages = [one.row for one in changes if isinstance(one, Written) and one.table == "messages"]
+        messages = [each.row for each in changes if isinstance(each, Written) and each.table == "messages"]
         for looker, _ in self.lookers.values():
             looker.expected += [(row[0], row[1]) for row in messages]
         for change in changes:
             if isinstance(change, Written) and change.table == "messages" and change.row[2] in (Kind.USER, Kind.MARK):
                 self._written[change.row[2], change.row[3]] += 1
         ran = [change for change in changes if isinstance(change, RanStatement)]
-        if REGROUPS & {one.query for one in ran}:
+        if REGROUPS & {statement.query for statement in ran}:
             self._check_groups(ran)
 
     def _check_groups(self, ran: Sequence[RanStatement]) -> None:
         """Check ``together``. Orphans are adopted wherever they live."""
-        if any(one.query == "bury" for one in ran):
-            self._orphans.update(uuid for one in ran if one.query == "adopt" for uuid in one.parameters["uuids"])
+        if any(statement.query == "bury" for statement in ran):
+            self._orphans.update(
+                uuid for statement in ran if statement.query == "adopt" for uuid in statement.parameters["uuids"]
+            )
         process = self._world.process
-        records = {one.uuid: one for one in process.looked_at.read(registry.every) if one.living}
-        for one in records.values():
-            above = records.get(one.supervisor_uuid or "")
-            grouped = above is not None and above.strategy != Strategy.ONE_FOR_ONE and one.uuid not in self._orphans
-            if above is not None and grouped and one.shard != above.shard:
-                process.broken(f"together: agent {one.uuid} is of shard {one.shard}, and its group of {above.shard}")
+        records = {record.uuid: record for record in process.looked_at.read(registry.every) if record.living}
+        for record in records.values():
+            above = records.get(record.supervisor_uuid or "")
+            grouped = above is not None and above.strategy != Strategy.ONE_FOR_ONE and record.uuid not in self._orphans
+            if above is not None and grouped and record.shard != above.shard:
+                process.broken(
+                    f"together: agent {record.uuid} is of shard {record.shard}, and its group of {above.shard}"
+                )
 
     def excuses(self) -> bool:
         """Return whether a fault has happened by which a store may be out of reach or a host may have ended."""
@@ -110,7 +114,7 @@ class FleetLedger:
         """Return the hosts that can be used and that take agents."""
         if not (there := [host for host in self._world.hosts if host.answers]):
             return []
-        drained = {one.id for one in there[0].process.looked_at.read(recent_hosts) if one.draining}
+        drained = {host.id for host in there[0].process.looked_at.read(recent_hosts) if host.draining}
         return [host for host in there if host.host_id not in drained]
 
     def hears(self, text: str, living: Callable[[], Sequence[AgentRecord]], patience: float) -> None:
@@ -123,7 +127,7 @@ class FleetLedger:
 
     def _check_heard(self, late: Sequence[str], living: Sequence[AgentRecord]) -> None:
         """Check that none of these prompts that have no answer has opened a turn, which is over now."""
-        if all(one.status == "running" for one in living) and not self.at_work(living):
+        if all(record.status == "running" for record in living) and not self.at_work(living):
             for text in late:
                 if self._written[Kind.USER, text]:
                     raise Broken(f"heard: {text!r} has opened a turn, which is over, and who asked was not told")
@@ -143,7 +147,11 @@ class FleetLedger:
     def at_work(self, living: Iterable[AgentRecord]) -> list[str]:
         """Return the agents that are in the middle of a turn, and not stopped."""
         hosts = {host.host_id: host for host in self._world.hosts}
-        return [one.uuid for one in living if one.status != "stopped" and _works(hosts.get(one.owner or ""), one.uuid)]
+        return [
+            record.uuid
+            for record in living
+            if record.status != "stopped" and _works(hosts.get(record.owner or ""), record.uuid)
+        ]
 
     def check_rest(self, living: Sequence[AgentRecord]) -> None:
         """Check ``placed``, ``quiescence``, ``remote-command`` and ``heard``, when nothing can happen any more."""
@@ -160,7 +168,7 @@ class FleetLedger:
             if process in running and (missed := set(looker.expected).difference(looker.heard)):
                 raise Broken(f"heard: at host {process.name} nobody heard of {sorted(missed)}")
         self._check_heard(late, living)
-        if late and all(one.status == "running" for one in living):
+        if late and all(each.status == "running" for each in living):
             raise Broken(f"quiescence: {', '.join(late)} have no answer, and nothing can happen")
 
 

@@ -30,9 +30,9 @@ class AimedFleetRules(FleetStage):
     @rule(who=AGENTS)
     def write_late(self, who: int) -> None:
         """Cut a host off as it writes for an agent. When the transaction arrives, another host runs the agent."""
-        if (found := self.apart(who)) is None:
+        if (placing := self.apart(who)) is None:
             return
-        agent, owner, _ = found
+        agent, owner, _ = placing
         owner.partition(silent=True)
         self.attempt(lambda: self.prompted(self.on(owner, agent)))
         self.attempt(self.world.settle)
@@ -48,17 +48,17 @@ class AimedFleetRules(FleetStage):
         It renews its lease after others have judged it dead, and before they have ended it.
         """
         stopped = self.host(host)
-        others = [one for one in self.world.hosts if one.answers and one is not stopped]
+        others = [awake for awake in self.world.hosts if awake.answers and awake is not stopped]
         judged, before = [False], stopped.host_id
 
         def wake() -> None:
             judged[0] = True
-            running = [one for one in others if one.running is not None]
-            for one in running:
-                one.freeze()
-            for one in running:
-                if one.process.threads.calls:  # it is the one that judges
-                    one.process.threads.pause("a stopped process goes on")
+            running = [other for other in others if other.running is not None]
+            for host in running:
+                host.freeze()
+            for host in running:
+                if host.process.threads.calls:  # it is the one that judges
+                    host.process.threads.pause("a stopped process goes on")
 
         stopped.freeze()
         self.when(lambda change: _ran(change, "end_stalled", host=before), wake)
@@ -68,17 +68,17 @@ class AimedFleetRules(FleetStage):
             stopped.recover()
         if judged[0]:
             self.attempt(lambda: self.world.sleep(1))
-        for one in others:
-            if one.running is not None:
-                one.recover()
+        for other in others:
+            if other.running is not None:
+                other.recover()
         self.attempt(self.world.settle)
 
     @rule(who=AGENTS)
     def end_as_it_is_done(self, who: int) -> None:
         """End a host after the commit by which an agent carries out, or answers, another host's command."""
-        if (found := self.apart(who)) is None:
+        if (placing := self.apart(who)) is None:
             return
-        agent, _, other = found
+        agent, _, other = placing
 
         def is_done(change: StoredChange) -> bool:
             marked = isinstance(change, Written) and change.row[:1] == (agent,) and change.row[2] == "mark"
@@ -91,9 +91,9 @@ class AimedFleetRules(FleetStage):
     @rule(who=AGENTS, signal=st.sampled_from((Signal.KILL, Signal.STOP, Signal.CONT)))
     def signal_remotely(self, who: int, signal: Signal) -> None:
         """Check ``followed``: send a signal from another host than the agent's, whose actor must follow."""
-        if (found := self.apart(who)) is None:
+        if (placing := self.apart(who)) is None:
             return
-        agent, owner, other = found
+        agent, owner, other = placing
         if signal is Signal.CONT:
             self.attempt(lambda: self.on(owner, agent).signal(Signal.STOP, timeout=PATIENCE))
         self.attempt(lambda: self.on(other, agent).signal(signal, timeout=PATIENCE))
@@ -108,9 +108,9 @@ class AimedFleetRules(FleetStage):
 
         It must read it after the move.
         """
-        if (found := self.apart(who)) is None:
+        if (placing := self.apart(who)) is None:
             return
-        agent, owner, other = found
+        agent, owner, other = placing
         if stops:
             self.attempt(lambda: self.on(owner, agent).signal(Signal.STOP, timeout=PATIENCE))
         else:
@@ -128,9 +128,9 @@ class AimedFleetRules(FleetStage):
 
         No caller may get an error because of it.
         """
-        if (found := self.apart(who)) is None:
+        if (placing := self.apart(who)) is None:
             return
-        agent, owner, other = found
+        agent, owner, other = placing
         before = owner.host_id
         asked: list[Future[int]] = []
 
@@ -152,25 +152,25 @@ class AimedFleetRules(FleetStage):
     @rule(who=AGENTS, seconds=st.sampled_from((0.3, 0.5, 0.8)))
     def look_on_late(self, who: int, seconds: float) -> None:
         """Check ``heard``: a host with delayed hints subscribes to replies, and prompts two agents of another host."""
-        if (found := self.apart(who)) is None:
+        if (placing := self.apart(who)) is None:
             return
-        agent, owner, other = found
-        beside = [one.uuid for one in self.living() if one.owner == owner.host_id and one.uuid != agent]
+        agent, owner, other = placing
+        beside = [record.uuid for record in self.living() if record.owner == owner.host_id and record.uuid != agent]
         self.attempt(lambda: self.facts.look_on(other, True))
         other.hear_late(seconds)
         said = len(self.facts.prompts)
-        for one in (*beside[:1], agent):
-            self.attempt(lambda: self.script(self.on(other, one), STREAM))  # noqa: B023 - it is called at once
-            self.attempt(lambda: self.prompted(self.on(other, one)))  # noqa: B023
+        for sleeper in (*beside[:1], agent):
+            self.attempt(lambda: self.script(self.on(other, sleeper), STREAM))  # noqa: B023 - it is called at once
+            self.attempt(lambda: self.prompted(self.on(other, sleeper)))  # noqa: B023
         for text in [*self.facts.prompts][said:]:
             self.attempt(lambda: self.facts.hears(text, self.living, PATIENCE))  # noqa: B023
 
     @rule(who=AGENTS, strategy=GROUPED)
     def move_one_of_a_group(self, who: int, strategy: str) -> None:
         """Try to move one child of an agent that restarts its children together."""
-        if (found := self.apart(who)) is None:
+        if (placing := self.apart(who)) is None:
             return
-        agent, owner, other = found
+        agent, owner, other = placing
         self.attempt(lambda: self.on(owner, agent).supervise(strategy=strategy, timeout=PATIENCE))
         if (child := self._child(agent, owner)) is not None:
             self.attempt(lambda: self.on(owner, child).move(other.name, PATIENCE))
@@ -178,9 +178,9 @@ class AimedFleetRules(FleetStage):
     @rule(who=AGENTS, strategy=GROUPED)
     def adopt_into_a_group(self, who: int, strategy: str) -> None:
         """Let an agent that restarts its children together adopt an agent of another host."""
-        if (found := self.apart(who)) is None:
+        if (placing := self.apart(who)) is None:
             return
-        agent, owner, other = found
+        agent, owner, other = placing
         root = next(iter(self.ledger.known))
         if (child := self._child(root, owner)) is None or child == agent:
             return
@@ -192,7 +192,7 @@ class AimedFleetRules(FleetStage):
         """A living child of an agent, perhaps a new one; None if it gets none."""
         if len(self.living()) < self.LIMIT:
             self.attempt(lambda: self.fork_of(self.on(host, parent)))
-        return next((one.uuid for one in reversed(self.living()) if one.supervisor_uuid == parent), None)
+        return next((record.uuid for record in reversed(self.living()) if record.supervisor_uuid == parent), None)
 
     @rule(who=AGENTS)
     def become_older(self, who: int) -> None:
@@ -200,26 +200,27 @@ class AimedFleetRules(FleetStage):
 
         Afterwards the database is as before, and all hosts have ended.
         """
-        if (found := self.apart(who)) is None:
+        if (placing := self.apart(who)) is None:
             return
-        agent, owner, _ = found
+        agent, owner, _ = placing
         older, marks = owner.process.store.image(), len(self.ledger.marks)
-        run_here = {one.uuid for one in self.living() if one.owner == owner.host_id}  # other hosts may know no more
+        # other hosts may know no more
+        run_here = {record.uuid for record in self.living() if record.owner == owner.host_id}
         self.attempt(lambda: self.set_mark(self.on(owner, agent), "here"))
         if len(self.ledger.marks) == marks or not owner.answers:
             return
         written: list[StoredChange] = []
 
         def note(changes: Sequence[StoredChange]) -> None:
-            messages = [one for one in changes if isinstance(one, Written) and one.table == "messages"]
-            written.extend(one for one in messages if one.row[0] in run_here)
+            messages = [change for change in changes if isinstance(change, Written) and change.table == "messages"]
+            written.extend(message for message in messages if message.row[0] in run_here)
 
         with self.world.as_it_was(older, note):
             self.attempt(lambda: self.on(owner, agent).prompt("what came before?"))
             self.attempt(self.world.settle)
-        for one in self.world.hosts:
-            if one.running is not None:
-                one.kill()
+        for host in self.world.hosts:
+            if host.running is not None:
+                host.kill()
         if written:
             raise Broken(f"older: host {owner.name} knows more than the database, and has written {written[0]}")
 

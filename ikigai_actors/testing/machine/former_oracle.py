@@ -29,43 +29,43 @@ Then = dict[tuple[str, str, str], Any]
 
 def as_of(tx: Transaction, at: int) -> Then:
     """Return the rows that change in place as they were at a time, in milliseconds since 1970."""
-    found = _today(tx, at)
+    facts = _today(tx, at)
     columns = ["agent_uuid", "what", "key", "until", "value"]
     rows = [row for batch in tx.schema.scan("former", columns) for row in batch if row[3] > at]
     for uuid, what, key, _, value in sorted(rows, key=lambda row: -int(row[3])):
         timer = json.loads(value) if what == "timer" else None
-        found[uuid, what, key] = value if timer is None else (timer[0], timer[8], timer[10])
-    return _made_by(found, at)
+        facts[uuid, what, key] = value if timer is None else (timer[0], timer[8], timer[10])
+    return _made_by(facts, at)
 
 
-def _made_by(found: Then, at: int) -> Then:
+def _made_by(facts: Then, at: int) -> Then:
     """Values without what was made after a time."""
-    later = {place[0] for place, value in found.items() if place[1:] == STRICT and int(value.split()[1]) > at}
+    later = {place[0] for place, value in facts.items() if place[1:] == STRICT and int(value.split()[1]) > at}
     return {
         place: value
-        for place, value in found.items()
+        for place, value in facts.items()
         if not _is_of_later(place[1], value, at) and not (place[1] == "limit" and place[0] in later)
     }
 
 
 def _today(tx: Transaction, at: int) -> Then:
     """The rows of now; who has died since the time ran, as far as they say."""
-    found: Then = {}
+    facts: Then = {}
     supervision = ["strategy", "intensity", "period", "on_orphan"]
     for batch in tx.schema.scan("agents", ["uuid", "supervisor_uuid", "name", "status", "ended_at", *supervision]):
         for uuid, supervisor, name, status, ended, *rules in batch:
-            found[uuid, "supervisor", ""], found[uuid, "name", ""] = supervisor, name or ""
-            found[uuid, "status", ""] = "running" if ended is not None and ended > at else status
-            found[uuid, "strategy", ""] = " ".join(map(str, rules))
+            facts[uuid, "supervisor", ""], facts[uuid, "name", ""] = supervisor, name or ""
+            facts[uuid, "status", ""] = "running" if ended is not None and ended > at else status
+            facts[uuid, "strategy", ""] = " ".join(map(str, rules))
     for batch in tx.schema.scan("groups", ["agent_uuid", "name", "joined_at"]):
-        found |= {(uuid, "group", group): str(joined) for uuid, group, joined in batch}
+        facts |= {(uuid, "group", group): str(joined) for uuid, group, joined in batch}
     for batch in tx.schema.scan("timers", ["agent_uuid", "id", "due_at", "latest", "created_at"]):
-        found |= {(uuid, "timer", str(number)): (due, latest, made) for uuid, number, due, latest, made in batch}
+        facts |= {(uuid, "timer", str(number)): (due, latest, made) for uuid, number, due, latest, made in batch}
     for batch in tx.schema.scan("budgets", ["owner", "strict", "created_at"]):
-        found |= {(owner, *STRICT): f"{strict} {made}" for owner, strict, made in batch}
+        facts |= {(owner, *STRICT): f"{strict} {made}" for owner, strict, made in batch}
     for batch in tx.schema.scan("limits", ["budget", "unit", "granted"]):
-        found |= {(owner, "limit", unit): str(granted) for owner, unit, granted in batch}
-    return found
+        facts |= {(owner, "limit", unit): str(granted) for owner, unit, granted in batch}
+    return facts
 
 
 def _is_of_later(what: str, value: Any, at: int) -> bool:
@@ -94,7 +94,7 @@ class FormerOracle:
 
         ``apart``: the milliseconds by which clocks may differ. Afterwards at least this time passes.
         """
-        clocks = (self._world.clock.wrong, *(one.process.clock.wrong for one in self._world.hosts if one.running))
+        clocks = (self._world.clock.wrong, *(host.process.clock.wrong for host in self._world.hosts if host.running))
         if clocks != self._set:
             self._known.clear()
             self._set = clocks

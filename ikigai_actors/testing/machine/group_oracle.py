@@ -30,22 +30,26 @@ class GroupOracle:
         dead: set[str] = set()
         for change in changes:
             if isinstance(change, RanStatement):
-                given = change.parameters
+                parameters = change.parameters
                 match change.query:
                     case "join_group":
-                        self.members.setdefault(given["name"], set()).add(given["agent"])
+                        self.members.setdefault(parameters["name"], set()).add(parameters["agent"])
                     case "leave_group":
-                        self.members.setdefault(given["name"], set()).discard(given["agent"])
+                        self.members.setdefault(parameters["name"], set()).discard(parameters["agent"])
                     case "add_monitor":
-                        self.watchers.setdefault(given["agent"], set()).add(given["watcher"])
+                        self.watchers.setdefault(parameters["agent"], set()).add(parameters["watcher"])
                     case "end_monitor":
-                        self.watchers.setdefault(given["agent"], set()).discard(given["watcher"])
+                        self.watchers.setdefault(parameters["agent"], set()).discard(parameters["watcher"])
                     case "bury":
-                        dead.update(given["uuids"])
-        mails = [one.row for one in changes if isinstance(one, Written) and one.table == "mail"]
+                        dead.update(parameters["uuids"])
+        mails = [each.row for each in changes if isinstance(each, Written) and each.table == "mail"]
         heard = {(row[2], row[0]) for row in mails if row[3] == EXIT}
         for uuid in dead:
-            if left := [one for one in self.watchers.pop(uuid, ()) if one not in dead and (uuid, one) not in heard]:
+            if left := [
+                watcher
+                for watcher in self.watchers.pop(uuid, ())
+                if watcher not in dead and (uuid, watcher) not in heard
+            ]:
                 self._world.process.broken(f"monitor: {left} are not told of the death of {uuid}")
         for watchers in self.watchers.values():
             watchers -= dead

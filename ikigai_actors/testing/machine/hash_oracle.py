@@ -29,11 +29,11 @@ class HashOracle:
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
         """Check one commit."""
-        written = [one.row for one in changes if isinstance(one, Written) and one.table == "messages"]
+        written = [each.row for each in changes if isinstance(each, Written) and each.table == "messages"]
         parents = {
-            one.parameters["uuid"]: (one.parameters["parent"], one.parameters["fork"])
-            for one in changes
-            if isinstance(one, RanStatement) and one.query == "register"
+            each.parameters["uuid"]: (each.parameters["parent"], each.parameters["fork"])
+            for each in changes
+            if isinstance(each, RanStatement) and each.query == "register"
         }
         for change in changes:
             if isinstance(change, RanStatement) and change.query == "mark_pruned":

@@ -50,7 +50,7 @@ class Copy:
     inherited: tuple[int, ...] = ()
     written: list[tuple[int, str, str, str]] = field(default_factory=list)
     """Every message that was ever written: position, kind, content, data."""
-    told: list[Told] = field(default_factory=list)
+    in_force: list[Told] = field(default_factory=list)
     """The summaries in force."""
     summaries: set[int] = field(default_factory=set)
     """The positions of summaries."""
@@ -58,13 +58,15 @@ class Copy:
     @property
     def shown(self) -> list[int]:
         """Return the positions that a model sees, with a summary's text in place of what it replaces."""
-        text, covered = (self.told[-1].text, self.told[-1].covered) if self.told else ((), ())
+        text, covered = (self.in_force[-1].text, self.in_force[-1].covered) if self.in_force else ((), ())
         return [*text, *(place for place in self.visible[len(covered) :] if place not in self.summaries)]
 
     def copy(self, parent: str = "") -> "Copy":
         """Return a copy of the history for a child."""
         copies = list(self.visible), list(self.stored), dict(self.marks), self.head
-        return Copy(*copies, self.head, parent, self._given(), list(self.written), list(self.told), set(self.summaries))
+        return Copy(
+            *copies, self.head, parent, self._given(), list(self.written), list(self.in_force), set(self.summaries)
+        )
 
     def copy_of_beginning(self, end: int, parent: str) -> "Copy":
         """Return a copy of the history up to a position, for a child."""
@@ -77,24 +79,24 @@ class Copy:
     def _given(self) -> tuple[int, ...]:
         """The messages that a child inherits, as ``inherited`` has it."""
         shown = self.shown
-        return (self.told[-1].elide if self.told else 0, *shown) if shown else ()
+        return (self.in_force[-1].elide if self.in_force else 0, *shown) if shown else ()
 
     def _back_to(self, end: int) -> None:
         """Nothing after a position counts any more: a text that replaces any of it is not true."""
-        while self.told and self.told[-1].keep_from > end + 1:
-            self.told.pop()
+        while self.in_force and self.in_force[-1].keep_from > end + 1:
+            self.in_force.pop()
 
     def _summarise(self, position: int, content: str, data: str) -> None:
         self.summaries.add(position)
         facts: dict[str, int] = json.loads(data)
-        below = self.told[-1] if self.told else Told((), 0, ())
+        below = self.in_force[-1] if self.in_force else Told((), 0, ())
         elide = facts.get("elide", 0)
         if not content:  # it changes no more than how results are shown
-            self.told.append(below._replace(elide=elide, position=position))
+            self.in_force.append(below._replace(elide=elide, position=position))
             return
         text = (position, facts["prompt"]) if facts.get("prompt") else (position,)
         covered = tuple(place for place in self.visible if place < facts["keep_from"])
-        self.told.append(Told(text, facts["keep_from"], covered, max(elide, below.elide), position))
+        self.in_force.append(Told(text, facts["keep_from"], covered, max(elide, below.elide), position))
 
     def write(self, position: int, kind: str, content: str, data: str) -> None:
         """Note a committed message."""
@@ -107,12 +109,12 @@ class Copy:
                 self.visible.clear()
                 self.stored.clear()
                 self.marks.clear()
-                self.told.clear()
+                self.in_force.clear()
                 return
             case Kind.SUMMARY:
                 self._summarise(position, content, data)
             case Kind.UNCOMPACT:
-                self.told.pop()
+                self.in_force.pop()
             case Kind.REWIND:
                 target: dict[str, int] = json.loads(data)
                 if (prompt := target.get("before")) is not None:

@@ -50,8 +50,8 @@ class KeyOracle:
                 self._done.pop(place, None)
             elif change.query == "release_answered":
                 gave = change.parameters["gave"]
-                freed = [one for one, answer in self._done.items() if one[0] == place[0] and answer == gave]
-                self._done = {one: answer for one, answer in self._done.items() if one not in freed}
+                freed = [other for other, answer in self._done.items() if other[0] == place[0] and answer == gave]
+                self._done = {other: answer for other, answer in self._done.items() if other not in freed}
         for text in _acts(changes):
             _, verb, scope, key = text.split(" ")
             if (scope, key) not in answered:
@@ -62,12 +62,14 @@ class KeyOracle:
 
 def _acts(changes: Sequence[StoredChange]) -> list[str]:
     """The texts of the prompts and children with keys that a commit brings."""
-    births = {one.parameters["uuid"] for one in changes if isinstance(one, RanStatement) and one.query == "register"}
-    found: list[str] = []
+    births = {
+        each.parameters["uuid"] for each in changes if isinstance(each, RanStatement) and each.query == "register"
+    }
+    keys: list[str] = []
     for change in changes:
         if isinstance(change, Written) and change.table == "mail":
-            found.append(change.row[4])
+            keys.append(change.row[4])
         elif isinstance(change, Written) and change.table == "messages":
             uuid, _, kind, content, *_ = change.row
-            found += [content] if kind == Kind.USER and uuid in births else []
-    return [text for text in found if text.startswith(_MARK)]
+            keys += [content] if kind == Kind.USER and uuid in births else []
+    return [text for text in keys if text.startswith(_MARK)]

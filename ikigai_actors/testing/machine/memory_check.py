@@ -57,14 +57,14 @@ class MemoryCheck:
         for change in changes:
             if isinstance(change, Written) and change.table == "messages":
                 agent, position, kind, content, data = change.row[:5]
-                given: Mapping[str, Any] = json.loads(data or "{}")
+                facts: Mapping[str, Any] = json.loads(data or "{}")
                 copy = self._oracle.histories.get(agent) or Copy()
                 if kind == Kind.SUMMARY and content:
-                    self._check_summary(agent, copy, position, content, given)
-                elif kind == Kind.FORK and "parent" in given and "at" in given and "by" not in given:
-                    self._check_settings(agent, given, changes)
-                elif kind == Kind.TOOL_RESULT and "recalled" in given and not given.get("is_error"):
-                    self._check_recalled(agent, copy, content, given["recalled"])
+                    self._check_summary(agent, copy, position, content, facts)
+                elif kind == Kind.FORK and "parent" in facts and "at" in facts and "by" not in facts:
+                    self._check_settings(agent, facts, changes)
+                elif kind == Kind.TOOL_RESULT and "recalled" in facts and not facts.get("is_error"):
+                    self._check_recalled(agent, copy, content, facts["recalled"])
 
     def asked(self, request: Request) -> None:
         """Check a request that is sent. The messages from which it was made are committed."""
@@ -72,17 +72,17 @@ class MemoryCheck:
         if copy is None or asks_for_summary(request):
             return
         blocks = [block for message in request.messages for block in message["content"]]
-        told = Counter(facts_in(" ".join(block["text"] for block in blocks if block["type"] == "text")))
+        counts = Counter(facts_in(" ".join(block["text"] for block in blocks if block["type"] == "text")))
         due = Counter(fact for place in copy.shown for fact in _told_at(copy, place))
-        if told != due:
-            self._broken(f"memory: agent {request.agent} is to know {dict(due)}, and its model gets {dict(told)}")
+        if counts != due:
+            self._broken(f"memory: agent {request.agent} is to know {dict(due)}, and its model gets {dict(counts)}")
         self._check_answered(request, copy)
         results = [_text(block) for block in blocks if block["type"] == "tool_result"]
         long = Counter(text for text in results if len(text) >= LONG_RESULT or _REFERENCE.fullmatch(text))
         if long != (expected := Counter(_long_results(copy))):
             short = [text[:60] for text in long - expected], [text[:60] for text in expected - long]
             self._broken(f"memory: agent {request.agent} is shown the long results {short[0]}, and not {short[1]}")
-        own = copy.told and copy.told[-1].position > copy.fork
+        own = copy.in_force and copy.in_force[-1].position > copy.fork
         if own and request.shared:
             self._broken(
                 f"siblings: agent {request.agent} has a summary of its own, and shares {request.shared} blocks"
@@ -103,8 +103,8 @@ class MemoryCheck:
         if texts and texts[-1] in answered - opened:
             self._broken(f"memory: agent {request.agent} gets last what was answered: {texts[-1]!r}")
 
-    def _check_summary(self, agent: str, copy: Copy, position: int, content: str, given: Mapping[str, Any]) -> None:
-        keep_from, prompt = given["keep_from"], given.get("prompt", 0)
+    def _check_summary(self, agent: str, copy: Copy, position: int, content: str, facts: Mapping[str, Any]) -> None:
+        keep_from, prompt = facts["keep_from"], facts.get("prompt", 0)
         if content == LATE:
             self._broken(f"late: agent {agent} has a summary of a call that was cancelled")
         if _within_step(copy, keep_from - 1):
@@ -114,17 +114,17 @@ class MemoryCheck:
         open_now = prompts[-1] if turn and prompts and prompts[-1] < keep_from else 0
         if prompt != open_now and (turn or not _has_failed(copy)):
             self._broken(f"summary: agent {agent} shows the prompt at {prompt} as open, expected {open_now}")
-        if given.get("model") == self._facts and given.get("how") == "model":
-            text = copy.told[-1].text[:1] if copy.told else ()
-            seen = [place for place in copy.shown if place <= given["saw"] or place in text]
+        if facts.get("model") == self._facts and facts.get("how") == "model":
+            text = copy.in_force[-1].text[:1] if copy.in_force else ()
+            seen = [place for place in copy.shown if place <= facts["saw"] or place in text]
             due = {fact for place in seen for fact in _told_at(copy, place)}
-            if (told := set(facts_in(content))) != due:
-                self._broken(f"summary: agent {agent} at {position} replaces {sorted(due)}, and has {sorted(told)}")
+            if (shown := set(facts_in(content))) != due:
+                self._broken(f"summary: agent {agent} at {position} replaces {sorted(due)}, and has {sorted(shown)}")
 
-    def _check_settings(self, agent: str, told: Mapping[str, Any], changes: Sequence[StoredChange]) -> None:
+    def _check_settings(self, agent: str, facts: Mapping[str, Any], changes: Sequence[StoredChange]) -> None:
         """Check that who is forked at an earlier position has the settings of its parent now; no rule gives others."""
-        written, begun = self._oracle.histories[told["parent"]].written, told["at"]
-        own = [tuple(one.row[1:5]) for one in changes if isinstance(one, Written) and one.row[0] == agent]
+        written, begun = self._oracle.histories[facts["parent"]].written, facts["at"]
+        own = [tuple(change.row[1:5]) for change in changes if isinstance(change, Written) and change.row[0] == agent]
         has, due = settings_in([*written[:begun], *own]), settings_in(written)
         if has != due:
             self._broken(f"settings: agent {agent} is born with {has}, expected {due}")
@@ -140,8 +140,8 @@ def _told_at(copy: Copy, place: int) -> list[str]:
     """The facts of a message that its model gets in words."""
     _, kind, content, data = copy.written[place - 1]
     words = json.loads(data or "{}").get("words", ()) if kind == Kind.SUMMARY else ()
-    told = " ".join((content, *(word["text"] for word in words)))
-    return facts_in(told) if kind in (Kind.USER, Kind.STEER, Kind.ASSISTANT, Kind.SUMMARY, Kind.MERGE) else []
+    text = " ".join((content, *(word["text"] for word in words)))
+    return facts_in(text) if kind in (Kind.USER, Kind.STEER, Kind.ASSISTANT, Kind.SUMMARY, Kind.MERGE) else []
 
 
 def settings_in(written: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
@@ -162,28 +162,28 @@ def _text(block: Mapping[str, Any]) -> str:
 
 def _long_results(copy: Copy) -> list[str]:
     """The view that its model is to have of each long result: all of it, or a reference."""
-    elide = copy.told[-1].elide if copy.told else 0
-    found: list[str] = []
+    elide = copy.in_force[-1].elide if copy.in_force else 0
+    results: list[str] = []
     for place in copy.shown:
         _, kind, content, data = copy.written[place - 1]
         if kind == Kind.TOOL_RESULT and len(content) >= LONG_RESULT:
             named = json.loads(data or "{}").get("recalled", place)
             reference = f"({len(content.encode()) / 1_000:.0f} KB; message {named}: recall({named}) shows it)"
-            found.append(reference if place < elide else content)
-    return found
+            results.append(reference if place < elide else content)
+    return results
 
 
 def _within_step(copy: Copy, position: int) -> bool:
     """Whether a reply before a position has calls without results there, in a step that has not ended otherwise."""
     results: set[str] = set()
     for place, kind, content, data in reversed(copy.written[:position]):
-        given: Mapping[str, Any] = json.loads(data or "{}")
-        if _ends_step(kind) or (kind == Kind.FORK and "parent" in given):
+        facts: Mapping[str, Any] = json.loads(data or "{}")
+        if _ends_step(kind) or (kind == Kind.FORK and "parent" in facts):
             return False
         if kind == Kind.TOOL_RESULT:
-            results.add(given["tool_use_id"])
+            results.add(facts["tool_use_id"])
         if kind == Kind.ASSISTANT:
-            calls = calls_in(Message("", place, kind, content, given, 0))
+            calls = calls_in(Message("", place, kind, content, facts, 0))
             return any(call.id not in results for call in calls)
     return False
 

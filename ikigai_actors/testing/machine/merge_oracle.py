@@ -40,10 +40,10 @@ class MergeOracle:
         rows = set[tuple[object, ...]]()
         for change in changes:
             match change:
-                case RanStatement("add_merge", given):
-                    rows.add((given["into"], given["child"], given["head"], given["message"]))
-                case RanStatement("bury", given):
-                    self._ends.update(dict.fromkeys(given["uuids"], str(given["reason"])))
+                case RanStatement("add_merge", parameters):
+                    rows.add((parameters["into"], parameters["child"], parameters["head"], parameters["message"]))
+                case RanStatement("bury", parameters):
+                    self._ends.update(dict.fromkeys(parameters["uuids"], str(parameters["reason"])))
         for change in changes:
             match change:
                 case Written("messages", (into, position, Kind.MERGE, content, data, *_)):
@@ -55,7 +55,7 @@ class MergeOracle:
     def news(self, into: str, child: str) -> set[int]:
         """Return the visible messages of an agent that another agent has not merged yet."""
         latest, history = self._latest(into, child), self._histories.get(child)
-        return set() if history is None else {one[0] for one in _said(history) if one[0] > latest}
+        return set() if history is None else {entry[0] for entry in _said(history) if entry[0] > latest}
 
     def check_refusal(self, into: str, child: str, before: set[int]) -> None:
         """Check the refusal of a merge because nothing was new.
@@ -67,21 +67,21 @@ class MergeOracle:
 
     def _check(self, into: str, position: int, content: str, data: Mapping[str, Any], rows: set[Any]) -> None:
         child, head, since = data["from"], data["head"], data["since"]
-        told = f"message {position} of {into} merges {child} at {head}"
+        merge = f"message {position} of {into} merges {child} at {head}"
         latest, history = self._latest(into, child), self._histories.get(child, Copy())
         if (into, child, head, position) not in rows:
-            self._wrong.append(f"{told}, and has no row")
+            self._wrong.append(f"{merge}, and has no row")
         if head != history.head:
-            self._wrong.append(f"{told}, which is at {history.head}")
+            self._wrong.append(f"{merge}, which is at {history.head}")
         if latest and since != latest:
-            self._wrong.append(f"{told} from {since} on; it was merged at {latest} before")
+            self._wrong.append(f"{merge} from {since} on; it was merged at {latest} before")
         standing = self._commits.agents.get(child)
         if standing is not None and standing.turn and standing.status != "dead":
-            self._wrong.append(f"{told}, which is in a turn")
+            self._wrong.append(f"{merge}, which is in a turn")
         if data["how"] == "result" and content != self._ends.get(child):
             answers = [text for place, kind, text, _ in _said(history) if place > since and kind != Kind.USER]
             if answers[-1:] != [content]:
-                self._wrong.append(f"{told} with {content!r}, its answers since {since} are {answers}")
+                self._wrong.append(f"{merge} with {content!r}, its answers since {since} are {answers}")
         self._merged.setdefault((into, child), []).append(head)
 
     def _latest(self, into: str, child: str) -> int:
@@ -92,4 +92,4 @@ def _said(history: Copy) -> list[tuple[int, str, str, str]]:
     """The prompts and answers with words that count."""
     counts = set(history.visible)
     said = (Kind.USER, Kind.ASSISTANT, Kind.OUTPUT)
-    return [one for one in history.written if one[0] in counts and one[1] in said and one[2].strip()]
+    return [entry for entry in history.written if entry[0] in counts and entry[1] in said and entry[2].strip()]

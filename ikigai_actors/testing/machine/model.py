@@ -14,7 +14,7 @@ from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.hosts.remote_commands import new_remote_commands
 from ikigai_actors.records.log.lineage import read_ranges
 from ikigai_actors.records.log.log_cache import LogCache
-from ikigai_actors.records.mail.mail import EXIT, Mail, latest, one
+from ikigai_actors.records.mail.mail import EXIT, Mail, latest, stored_mail
 from ikigai_actors.records.mail.prompts import new_prompts
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store.base import Store
@@ -111,7 +111,7 @@ class Ledger:
             self._looked_at[uuid] = (process, copy.head)
             _compare(uuid, "in the database", copy.shown, fresh.load(uuid).visible())
             ranges = store.read(partial(read_ranges, uuid=uuid))
-            stored = [at for one in ranges for at in range(one.start_id + 1, (one.end_id or copy.head) + 1)]
+            stored = [at for numbers in ranges for at in range(numbers.start_id + 1, (numbers.end_id or copy.head) + 1)]
             if stored != copy.stored:
                 raise Broken(f"history: expected {copy.stored} in the ranges of agent {uuid}, got {stored}")
 
@@ -152,7 +152,7 @@ class Ledger:
         for (recipient, number), body in self.sent.items():
             if recipient in self.pruned:
                 continue
-            if system._store.read(partial(one, recipient=recipient, number=number)).body != body:
+            if system._store.read(partial(stored_mail, recipient=recipient, number=number)).body != body:
                 raise Broken(f"acknowledged: mail {number} of agent {recipient} is not what was sent")
         for path, version in self.documents.items():
             if system.documents.read(path).version < version:
@@ -236,21 +236,21 @@ def check_wait(
         raise Broken(f"wait: expected answers for {agents}, got {answers}")
     at_deadline = deadline is not None and (ended is None or ended >= deadline)
     late = []
-    for agent, found in answers.items():
+    for agent, answer in answers.items():
         if not isinstance(agent, AgentRef):
             continue
         record = agent.record
         letters = system._store.read(partial(latest, recipient=waiter.uuid, sender=agent.uuid))
-        if found is WaitResult.MAIL and not letters:
+        if answer is WaitResult.MAIL and not letters:
             raise Broken(f"wait: agent {agent.uuid} has sent no mail to {waiter.uuid}")
-        if found is WaitResult.UNKNOWN or (found is WaitResult.DEAD and record.living):
-            raise Broken(f"wait: agent {agent.uuid} is {record.status}, and not {found}")
+        if answer is WaitResult.UNKNOWN or (answer is WaitResult.DEAD and record.living):
+            raise Broken(f"wait: agent {agent.uuid} is {record.status}, and not {answer}")
         if deadline is not None and at_deadline and _was_over(system, record, letters, deadline - SLACK):
             late.append(agent)
     missed = late and (len(late) == len(answers) or any(answers[agent] is WaitResult.TIMEOUT for agent in late))
     if missed:
-        told = ", ".join(f"{agent.uuid}, which is {agent.record.status}" for agent in late)
-        raise Broken(f"wait: agent {waiter.uuid} waited in vain for {told}")
+        sleepers = ", ".join(f"{agent.uuid}, which is {agent.record.status}" for agent in late)
+        raise Broken(f"wait: agent {waiter.uuid} waited in vain for {sleepers}")
 
 
 def _was_over(system: ActorSystem, record: AgentRecord, letters: Sequence[Mail], before: int) -> bool:

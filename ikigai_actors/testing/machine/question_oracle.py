@@ -53,7 +53,7 @@ class QuestionOracle:
     @property
     def to_people(self) -> list[str]:
         """The ids of the questions of models, in order, open or not."""
-        return [name for name, one in self._known.items() if one.kind == ASK]
+        return [name for name, question in self._known.items() if question.kind == ASK]
 
     def offered(self, answer: bool | None) -> str:
         """Note that somebody is about to answer; return a name for that person."""
@@ -74,18 +74,18 @@ class QuestionOracle:
         for change in changes:
             if not isinstance(change, RanStatement):
                 continue
-            given = change.parameters
+            parameters = change.parameters
             match change.query:
                 case "add_question":
-                    self._asked(given)
+                    self._asked(parameters)
                 case "step_question":
-                    self._steps(given, changes)
+                    self._steps(parameters, changes)
                 case "settle_question":
-                    decided |= self._ends(given, changes)
+                    decided |= self._ends(parameters, changes)
                 case "bury_questions":
-                    self._bury(given["agents"])
-                case "post_event" if given["kind"] in _DECISIONS:
-                    posted.add((given["kind"], given["about"]))
+                    self._bury(parameters["agents"])
+                case "post_event" if parameters["kind"] in _DECISIONS:
+                    posted.add((parameters["kind"], parameters["about"]))
         if posted != decided:
             self._broken(f"a commit posts {posted}, and decides {decided}")
 
@@ -96,26 +96,28 @@ class QuestionOracle:
             if row.next_at is not None and row.next_at <= now:
                 raise Broken(f"question: the step {row.next} of {row.id} was due at {row.next_at}; it is {now}")
 
-    def _asked(self, given: Any) -> None:
-        if given["id"] in self._known:
-            self._broken(f"{given['id']} is asked twice")
-        terms = QuestionTerms.decoded(given["terms"])
-        self._known[given["id"]] = ExpectedQuestion(given["agent"], given["call"], given["kind"], terms, given["now"])
+    def _asked(self, parameters: Any) -> None:
+        if parameters["id"] in self._known:
+            self._broken(f"{parameters['id']} is asked twice")
+        terms = QuestionTerms.decoded(parameters["terms"])
+        self._known[parameters["id"]] = ExpectedQuestion(
+            parameters["agent"], parameters["call"], parameters["kind"], terms, parameters["now"]
+        )
 
-    def _steps(self, given: Any, changes: Sequence[StoredChange]) -> None:
-        known = self._known[given["id"]]
+    def _steps(self, parameters: Any, changes: Sequence[StoredChange]) -> None:
+        known = self._known[parameters["id"]]
         steps = known.terms.steps()
-        if known.how or given["level"] != known.level + 1 or known.level >= len(steps):
-            self._broken(f"{given['id']} takes step {given['level']}, and is {known}")
+        if known.how or parameters["level"] != known.level + 1 or known.level >= len(steps):
+            self._broken(f"{parameters['id']} takes step {parameters['level']}, and is {known}")
             return
-        step, known.level = steps[known.level], given["level"]
-        left = [one for one in _decisions_left(changes) if one[1]["question"] == given["id"]]
+        step, known.level = steps[known.level], parameters["level"]
+        left = [decision for decision in _decisions_left(changes) if decision[1]["question"] == parameters["id"]]
         if len(left) != (step.what == DEFAULT) or any(at < known.asked_at + step.after for at, _ in left):
-            self._broken(f"{given['id']}, {known}, takes the step {step}, and leaves {left}")
+            self._broken(f"{parameters['id']}, {known}, takes the step {step}, and leaves {left}")
 
-    def _ends(self, given: Any, changes: Sequence[StoredChange]) -> set[tuple[str, str]]:
+    def _ends(self, parameters: Any, changes: Sequence[StoredChange]) -> set[tuple[str, str]]:
         """Note the end of a question; return the event that this is."""
-        name, how, by = given["id"], given["how"], given["by"] or ""
+        name, how, by = parameters["id"], parameters["how"], parameters["by"] or ""
         known = self._known[name]
         if known.how:
             self._broken(f"{name} ends as {how} by {by}, and is {known}")
@@ -143,8 +145,14 @@ class QuestionOracle:
 
 def _decisions_left(changes: Sequence[StoredChange]) -> list[tuple[int, Any]]:
     """The decisions that a commit leaves for agents, each with its time."""
-    left = [one.parameters for one in changes if isinstance(one, RanStatement) and one.query == "add_remote_command"]
-    return [(given["now"], json.loads(given["body"])) for given in left if given["kind"] == "decide"]
+    left = [
+        change.parameters
+        for change in changes
+        if isinstance(change, RanStatement) and change.query == "add_remote_command"
+    ]
+    return [
+        (parameters["now"], json.loads(parameters["body"])) for parameters in left if parameters["kind"] == "decide"
+    ]
 
 
 def _answer_in(changes: Sequence[StoredChange], known: ExpectedQuestion) -> object:

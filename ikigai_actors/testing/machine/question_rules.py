@@ -36,10 +36,10 @@ class QuestionRules(Stage):
         if steps is not None:
             self.attempt(lambda: self.agent(who).configure(questions=steps, timeout=PATIENCE))
         agent = self.agent(who)  # the process may have ended since
-        given = {"question": "Go on?", "form": FORM, "within": within} | (
+        arguments = {"question": "Go on?", "form": FORM, "within": within} | (
             {} if default is None else {"default": default}
         )
-        self.script(agent, Reply("", (ToolCall(ASK_PERSON, given),)))
+        self.script(agent, Reply("", (ToolCall(ASK_PERSON, arguments),)))
         self.prompted(agent)
         self.attempt(self.world.settle)
 

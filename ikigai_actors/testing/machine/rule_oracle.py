@@ -54,33 +54,39 @@ class RuleOracle:
 
     def for_agent(self, uuid: str) -> list[KnownRule]:
         """Return the rules in force for an agent."""
-        found, above = [*self.rules.get(uuid, {}).values()], self._commits.agents[uuid].supervisor
+        rules, above = [*self.rules.get(uuid, {}).values()], self._commits.agents[uuid].supervisor
         while above is not None:
-            found += [rule for rule in self.rules.get(above, {}).values() if rule.scope == "below"]
+            rules += [rule for rule in self.rules.get(above, {}).values() if rule.scope == "below"]
             above = self._commits.agents[above].supervisor
-        return found
+        return rules
 
     def strict(self, uuid: str) -> list[KnownRule]:
         """Return the agent's own rules that ask or deny, in order."""
         return [rule for rule in self.rules.get(uuid, {}).values() if rule.decision != "allow"]
 
-    def _ran(self, query: str, given: Mapping[str, Any]) -> None:
+    def _ran(self, query: str, parameters: Mapping[str, Any]) -> None:
         match query:
             case "add_rule":
-                rule = KnownRule(given["agent"], given["id"], given["decision"], given["tool"], given["scope"])
+                rule = KnownRule(
+                    parameters["agent"],
+                    parameters["id"],
+                    parameters["decision"],
+                    parameters["tool"],
+                    parameters["scope"],
+                )
                 self.rules.setdefault(rule.agent, {})[rule.id] = rule
             case "remove_rule":
-                self.rules[given["agent"]].pop(given["id"], None)
+                self.rules[parameters["agent"]].pop(parameters["id"], None)
 
     def _wrote(self, message: Message) -> None:
         uuid, call = message.agent_uuid, str(message.data.get("tool_use_id"))
         key = uuid, call
         match message.kind:
             case Kind.ASSISTANT:
-                for each in [one for one in self._calls if one[0] == uuid]:
+                for each in [earlier for earlier in self._calls if earlier[0] == uuid]:
                     del self._calls[each]
                     self._begun.discard(each)
-                self._calls |= {(uuid, one.id): one.name for one in calls_of(message)}
+                self._calls |= {(uuid, made.id): made.name for made in calls_of(message)}
             case Kind.APPROVAL if message.data.get("approved"):
                 self._begun.add(key)
             case Kind.TOOL_CALL:

@@ -97,11 +97,11 @@ class AgentRules(Stage):
         self.script(agent, *answers)
         self.prompted(agent, text)
 
-    @rule(who=AGENTS, text=prompts(), given=st.lists(VALUES, max_size=4), attach=st.lists(PICTURES, max_size=2))
-    def prompt_for_a_value(self, who: int, text: str, given: list[object], attach: list[bytes]) -> None:
+    @rule(who=AGENTS, text=prompts(), values=st.lists(VALUES, max_size=4), attach=st.lists(PICTURES, max_size=2))
+    def prompt_for_a_value(self, who: int, text: str, values: list[object], attach: list[bytes]) -> None:
         """Ask an agent for a whole number, perhaps with pictures. Its model gives values, or the words ``ok``."""
         agent = self.agent(who)
-        calls = [ToolCall("give_result", {"result": value}) for value in given]
+        calls = [ToolCall("give_result", {"result": value}) for value in values]
         self.script(agent, *[Reply("", (call,)) if call.input["result"] is not None else "ok" for call in calls])
         self.prompted(agent, text, output=int, attach=attach)
 

@@ -76,14 +76,14 @@ class SpanOracle:
                     opened = {**opened, row[0]: row[1]} if row[2] == Kind.USER else opened
                     self._set_back |= row[5] < self._latest.get(row[0], 0)
                     self._latest[row[0]] = row[5]
-                case RanStatement("register_root", given):
-                    self._turns.setdefault(given["uuid"], 0)
-                case RanStatement("register", given):
-                    self._turns[given["uuid"]] = given["turn"]
-                case RanStatement("set_turn" | "keep_hold", given) if given["turn"] is not None:
-                    self._become(given["uuid"], given["turn"])
-                case RanStatement("bury", given):
-                    for uuid in given["uuids"]:
+                case RanStatement("register_root", parameters):
+                    self._turns.setdefault(parameters["uuid"], 0)
+                case RanStatement("register", parameters):
+                    self._turns[parameters["uuid"]] = parameters["turn"]
+                case RanStatement("set_turn" | "keep_hold", parameters) if parameters["turn"] is not None:
+                    self._become(parameters["uuid"], parameters["turn"])
+                case RanStatement("bury", parameters):
+                    for uuid in parameters["uuids"]:
                         self._become(uuid, 0)
 
     def _become(self, agent: str, turn: int) -> None:
@@ -97,25 +97,25 @@ class SpanOracle:
         store = self._world.process.looked_at
         turns = list(ended_turns(TurnSources(store), TraceScope()))
         joined = list(ended_turns(TurnSources(store), TraceScope(join=True)))
-        pruned = {one.uuid for one in store.read(registry.every) if one.pruned_at is not None}
-        told = self._told_by(turns)
+        pruned = {record.uuid for record in store.read(registry.every) if record.pruned_at is not None}
+        reported = self._told_by(turns)
         ends = Counter({end: count for end, count in self._ends.items() if end[0] not in pruned})
-        found = Counter(_end_of(turn[0]) for turn in turns)
-        here = Counter({end: count for end, count in found.items() if end[0] in self._turns})
+        counts = Counter(_end_of(turn[0]) for turn in turns)
+        here = Counter({end: count for end, count in counts.items() if end[0] in self._turns})
         if here != ends:
             raise Broken(f"span: turns {dict(ends - here)} have ended without a span, and {dict(here - ends)} have not")
         of_pruned = {
             turn_span(*end, again) for end in self._ends if end[0] in pruned for again in range(self._ends[end])
         }
-        self._check_links(turns, told.keys() | of_pruned, complete=found == ends)
-        if [[one.id for one in turn] for turn in turns] != [[one.id for one in turn] for turn in joined]:
+        self._check_links(turns, reported.keys() | of_pruned, complete=counts == ends)
+        if [[span.id for span in turn] for turn in turns] != [[span.id for span in turn] for turn in joined]:
             raise Broken("span: joined to one another, turns have other spans")
         self._check_since(store, joined)
         over = {(agent, turn) for agent, turn in ends if self._turns.get(agent) != turn}
-        ran = {one for agent, turn, one in self.places.ids if (agent, turn) in over}
-        if lost := ran - told.keys():
+        ran = {identity for agent, turn, identity in self.places.ids if (agent, turn) in over}
+        if lost := ran - reported.keys():
             raise Broken(f"span: {len(lost)} tools ran whose spans have other ids, or are missing")
-        self._told = told
+        self._told = reported
 
     def _check_since(self, store: Store, turns: list[list[TraceSpan]]) -> None:
         """Check that the later half of the turns is found by its time."""
@@ -126,26 +126,26 @@ class SpanOracle:
                 raise Broken(f"span: the turns that ended since {since} are others than those of everybody")
 
     def _told_by(self, turns: list[list[TraceSpan]]) -> dict[bytes, _Told]:
-        told: dict[bytes, _Told] = {}
+        spans: dict[bytes, _Told] = {}
         for root, *others in turns:
-            for one in (root, *others):
-                if one.id in told:
-                    raise Broken(f"span: two spans have the id of {one.name}")
-                told[one.id] = _Told(one.trace, one.parent, one.start, one.end, one.error)
-                if (one.trace, one.parent) != (root.trace, root.id if one is not root else b""):
-                    raise Broken(f"span: {one.name} is not below {root.name}")
-                if not root.start <= one.start <= one.end <= root.end:
-                    raise Broken(f"span: {one.name} is from {one.start} to {one.end}, and {root.name} is not")
-        lost = [one for known, one in self._told.items() if known in told and told[known] != one]
+            for span in (root, *others):
+                if span.id in spans:
+                    raise Broken(f"span: two spans have the id of {span.name}")
+                spans[span.id] = _Told(span.trace, span.parent, span.start, span.end, span.error)
+                if (span.trace, span.parent) != (root.trace, root.id if span is not root else b""):
+                    raise Broken(f"span: {span.name} is not below {root.name}")
+                if not root.start <= span.start <= span.end <= root.end:
+                    raise Broken(f"span: {span.name} is from {span.start} to {span.end}, and {root.name} is not")
+        lost = [span for known, span in self._told.items() if known in spans and spans[known] != span]
         if lost:
             raise Broken(f"span: {lost} were exported, and are others now")
-        return told
+        return spans
 
     def _check_links(self, turns: list[list[TraceSpan]], known: "set[bytes]", *, complete: bool) -> None:
         """Check that links lead to turns. Where agents came from a file, they may lead to what is not known here."""
         is_open = {turn_span(agent, turn, self._ends[agent, turn]) for agent, turn in self._turns.items() if turn}
-        links = [(one, link) for turn in turns for one in turn for link in one.links]
-        if complete and (wrong := [(one.name, link.why) for one, link in links if link.span not in known | is_open]):
+        links = [(span, link) for turn in turns for span in turn for link in span.links]
+        if complete and (wrong := [(span.name, link.why) for span, link in links if link.span not in known | is_open]):
             raise Broken(f"span: {wrong} are linked to no turn")
 
 

@@ -54,9 +54,9 @@ class StampOracle:
     def _judge_units(self, changes: Sequence[StoredChange]) -> None:
         """Find a unit whose rows have several stamps."""
         rows = [change for change in changes if isinstance(change, Written)]
-        logs = [Message.from_row(one.row) for one in rows if one.table == "messages"]
+        logs = [Message.from_row(row.row) for row in rows if row.table == "messages"]
         mail = {(sender, stamp) for _, _, sender, kind, _, stamp, *_ in _mail(rows) if kind == MAIL}
-        born = {one.parameters["uuid"]: one.parameters["now"] for one in _births(changes)}
+        born = {birth.parameters["uuid"]: birth.parameters["now"] for birth in _births(changes)}
         for message in logs:
             if _reports_mail(message) and (message.agent_uuid, message.created_at) not in mail:
                 self._two_stamps(message, "mail that has another stamp")
@@ -68,25 +68,31 @@ class StampOracle:
         at = f"message {message.id} of agent {message.agent_uuid} at {message.created_at}"
         self._world.process.broken(f"unit: {at} reports {what}: one unit has two stamps")
 
-    def _ran(self, query: str, given: Mapping[str, Any], made: dict[str, int]) -> None:
+    def _ran(self, query: str, parameters: Mapping[str, Any], made: dict[str, int]) -> None:
         if query == "add_remote_command":
-            number = self._numbers[given["agent"]] = self._numbers.get(given["agent"], 0) + 1
-            self._commands[given["agent"], number] = given["now"]
+            number = self._numbers[parameters["agent"]] = self._numbers.get(parameters["agent"], 0) + 1
+            self._commands[parameters["agent"], number] = parameters["now"]
         elif query == "answer_remote_command":
-            self._judge(self._commands.pop((given["agent"], given["id"]), 0), given["now"], "a command is answered")
+            self._judge(
+                self._commands.pop((parameters["agent"], parameters["id"]), 0),
+                parameters["now"],
+                "a command is answered",
+            )
         elif query in ("mark_read", "mark_one_read", "take_prompt", "take_words"):
-            for number in self._read(query, given):
-                _, stamp = self._mails.pop((given["recipient"], number), ("", 0))
-                self._judge(stamp, given["now"], f"mail {number} is read")
-                made[given["recipient"]] = max(made.get(given["recipient"], 0), stamp)
+            for number in self._read(query, parameters):
+                _, stamp = self._mails.pop((parameters["recipient"], number), ("", 0))
+                self._judge(stamp, parameters["now"], f"mail {number} is read")
+                made[parameters["recipient"]] = max(made.get(parameters["recipient"], 0), stamp)
 
-    def _read(self, query: str, given: Mapping[str, Any]) -> list[int]:
+    def _read(self, query: str, parameters: Mapping[str, Any]) -> list[int]:
         if query == "take_words":
-            return [int(number) for number in given["ids"]]
+            return [int(number) for number in parameters["ids"]]
         if query == "mark_read":
-            mine = [key for key, (kind, _) in self._mails.items() if key[0] == given["recipient"] and kind != "prompt"]
-            return [number for _, number in mine if number <= given["last"] and given["sender"] is None]
-        return [given["id"]]
+            mine = [
+                key for key, (kind, _) in self._mails.items() if key[0] == parameters["recipient"] and kind != "prompt"
+            ]
+            return [number for _, number in mine if number <= parameters["last"] and parameters["sender"] is None]
+        return [parameters["id"]]
 
     def _sent(self, recipient: str, number: int, sender: str | None, kind: str, body: str, stamp: int) -> None:
         self._mails[recipient, number] = kind, stamp
@@ -108,11 +114,11 @@ class StampOracle:
 
 
 def _mail(rows: Sequence[Written]) -> list[Row]:
-    return [one.row for one in rows if one.table == "mail"]
+    return [row.row for row in rows if row.table == "mail"]
 
 
 def _births(changes: Sequence[StoredChange]) -> list[RanStatement]:
-    return [one for one in changes if isinstance(one, RanStatement) and one.query == "register"]
+    return [change for change in changes if isinstance(change, RanStatement) and change.query == "register"]
 
 
 def _reports_mail(message: Message) -> bool:

@@ -173,7 +173,7 @@ class AimedRules(Stage):
         if (actor := self.system._here(agent.uuid)) is not None:
             actor.sleep()
         self.attempt(self.world.settle)
-        lives = process is self.world.process and agent.uuid in {one.uuid for one in self.living()}
+        lives = process is self.world.process and agent.uuid in {record.uuid for record in self.living()}
         for future in kept:
             if lives and future.done() and isinstance(why := future.exception(), AgentDead):
                 raise Broken(f"sleep: agent {agent.uuid} is not dead, and its prompt was refused: {why}")

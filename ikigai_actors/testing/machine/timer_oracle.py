@@ -44,24 +44,24 @@ class TimerOracle:
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
         """Check one commit."""
-        mails = [one.row for one in changes if isinstance(one, Written) and one.table == "mail"]
+        mails = [each.row for each in changes if isinstance(each, Written) and each.table == "mail"]
         expected: dict[Key, ExpectedTimer] = {}
         dead: set[str] = set()
         for change in changes:
             if not isinstance(change, RanStatement):
                 continue
-            given = change.parameters
+            parameters = change.parameters
             match change.query:
                 case "add_timer":
-                    self._set(given)
+                    self._set(parameters)
                 case "advance_timer" | "end_timer":
-                    self._fired(change.query, given, expected)
+                    self._fired(change.query, parameters, expected)
                 case "cancel_timer":
-                    self._end({(given["agent"], given["id"])})
+                    self._end({(parameters["agent"], parameters["id"])})
                 case "bury":
-                    dead.update(given["uuids"])
+                    dead.update(parameters["uuids"])
                 case "end_timers":
-                    self._end({key for key in self.open if key[0] in given["agents"]})
+                    self._end({key for key in self.open if key[0] in parameters["agents"]})
         if left := [key for key in self.open if key[0] in dead]:
             self._wrong.append(f"timers {left} outlive their agents")
         self._check_mails(mails, expected)
@@ -83,15 +83,15 @@ class TimerOracle:
                     f"timer: timer {timer.id} of agent {timer.agent_uuid} was due at {timer.due_at}; it is {now}"
                 )
 
-    def _set(self, given: Any) -> None:
-        key = given["agent"], given["id"]
+    def _set(self, parameters: Any) -> None:
+        key = parameters["agent"], parameters["id"]
         if key in self.open or key in self.over:
             self._wrong.append(f"the number of timer {key} is given twice")
-        self.open[key] = ExpectedTimer(given["body"], given["fires_as"], given["due"])
-        self._bodies[given["body"]] = key
+        self.open[key] = ExpectedTimer(parameters["body"], parameters["fires_as"], parameters["due"])
+        self._bodies[parameters["body"]] = key
 
-    def _fired(self, query: str, given: Any, expected: dict[Key, ExpectedTimer]) -> None:
-        key = given["agent"], given["id"]
+    def _fired(self, query: str, parameters: Any, expected: dict[Key, ExpectedTimer]) -> None:
+        key = parameters["agent"], parameters["id"]
         timer = self.open.get(key)
         if timer is None:
             self._wrong.append(f"timer {key} fires, and there is none")
@@ -100,11 +100,11 @@ class TimerOracle:
             self._end({key})
             expected[key] = timer
             return
-        if given["due"] <= timer.due:
-            self._wrong.append(f"timer {key} was due at {timer.due}, and fires next at {given['due']}")
-        if given["latest"] != timer.latest:
-            expected[key] = ExpectedTimer(timer.body, timer.kind, timer.due, given["latest"])
-        timer.due, timer.latest = given["due"], given["latest"]
+        if parameters["due"] <= timer.due:
+            self._wrong.append(f"timer {key} was due at {timer.due}, and fires next at {parameters['due']}")
+        if parameters["latest"] != timer.latest:
+            expected[key] = ExpectedTimer(timer.body, timer.kind, timer.due, parameters["latest"])
+        timer.due, timer.latest = parameters["due"], parameters["latest"]
 
     def _end(self, keys: set[Key]) -> None:
         self.over |= keys & self.open.keys()

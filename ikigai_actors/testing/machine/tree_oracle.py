@@ -46,23 +46,31 @@ class TreeOracle:
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
         """Check one commit."""
-        ran = [one for one in changes if isinstance(one, RanStatement)]
-        born = {one.parameters["uuid"]: one.parameters["parent"] for one in ran if one.query == "register"}
+        ran = [change for change in changes if isinstance(change, RanStatement)]
+        born = {
+            statement.parameters["uuid"]: statement.parameters["parent"]
+            for statement in ran
+            if statement.query == "register"
+        }
         self._parents |= born
         trees = {
             row[0]: FileTree(*row)
-            for row in (one.row for one in changes if isinstance(one, Written) and one.table == "trees")
+            for row in (change.row for change in changes if isinstance(change, Written) and change.table == "trees")
         }
         before = dict(self._upper)
-        first = {one.parameters["agent"]: one.parameters["upper"] for one in ran if one.query == "add_tree"}
+        first = {
+            statement.parameters["agent"]: statement.parameters["upper"]
+            for statement in ran
+            if statement.query == "add_tree"
+        }
         self._upper |= dict.fromkeys(trees, 0) | first
-        for one in ran:
-            if one.query == "unregister":
-                born = {child: parent for child, parent in born.items() if child not in one.parameters["uuids"]}
-            elif one.query == "add_tree":  # of one that has worked in the directory itself
-                self._upper.setdefault(one.parameters["agent"], one.parameters["upper"])
-            elif one.query == "freeze_tree" and one.parameters["agent"] in before:
-                self._upper[one.parameters["agent"]] += one.parameters["by"]
+        for statement in ran:
+            if statement.query == "unregister":
+                born = {child: parent for child, parent in born.items() if child not in statement.parameters["uuids"]}
+            elif statement.query == "add_tree":  # of one that has worked in the directory itself
+                self._upper.setdefault(statement.parameters["agent"], statement.parameters["upper"])
+            elif statement.query == "freeze_tree" and statement.parameters["agent"] in before:
+                self._upper[statement.parameters["agent"]] += statement.parameters["by"]
         for child, parent in born.items():
             tree = trees.pop(child, None)
             if tree is None:
@@ -79,10 +87,10 @@ class TreeOracle:
 
     def _above(self, agent: str) -> Iterator[str]:
         """An agent, and all whose histories it inherits."""
-        found: str | None = agent
-        while found is not None:
-            yield found
-            found = self._parents.get(found)
+        above: str | None = agent
+        while above is not None:
+            yield above
+            above = self._parents.get(above)
 
     def _broken(self, text: str) -> None:
         self._world.process.broken(f"tree: {text}")

@@ -69,19 +69,21 @@ class UpkeepOracle:
         """Apply the changes of a commit."""
         for change in changes:
             match change:
-                case RanStatement("register", given):
-                    self._parents[given["uuid"]] = given["parent"]
-                case RanStatement("bury", given):
-                    self._died.update(dict.fromkeys(given["uuids"], given["now"]))
-                case RanStatement("delete_mail", given):
-                    self._taken_back.add((given["recipient"], given["id"]))
-                case RanStatement("withdraw_prompt", given):
-                    if given["id"] in self._commits.agents[given["recipient"]].prompts:  # else it was read before
-                        self._taken_back.add((given["recipient"], given["id"]))
-                case RanStatement("mark_pruned", given):
-                    if set(given["uuids"]) != (due := self.due()):
-                        self._broken(f"prune: {sorted(given['uuids'])} are pruned, and {sorted(due)} are to be")
-                    self.pruned.update(given["uuids"])
+                case RanStatement("register", parameters):
+                    self._parents[parameters["uuid"]] = parameters["parent"]
+                case RanStatement("bury", parameters):
+                    self._died.update(dict.fromkeys(parameters["uuids"], parameters["now"]))
+                case RanStatement("delete_mail", parameters):
+                    self._taken_back.add((parameters["recipient"], parameters["id"]))
+                case RanStatement("withdraw_prompt", parameters):
+                    if (
+                        parameters["id"] in self._commits.agents[parameters["recipient"]].prompts
+                    ):  # else it was read before
+                        self._taken_back.add((parameters["recipient"], parameters["id"]))
+                case RanStatement("mark_pruned", parameters):
+                    if set(parameters["uuids"]) != (due := self.due()):
+                        self._broken(f"prune: {sorted(parameters['uuids'])} are pruned, and {sorted(due)} are to be")
+                    self.pruned.update(parameters["uuids"])
 
     def due(self) -> set[str]:
         """Return the agents that must be pruned.
@@ -115,14 +117,14 @@ class UpkeepOracle:
 
     def below(self, top: str) -> set[str]:
         """Return an agent and all below it, by descent or supervision."""
-        found, waiting = {top}, [top]
+        members, waiting = {top}, [top]
         while waiting:
             above = waiting.pop()
-            for uuid, one in self._commits.agents.items():
-                if uuid not in found and above in (self._parents.get(uuid), one.supervisor):
-                    found.add(uuid)
+            for uuid, agent in self._commits.agents.items():
+                if uuid not in members and above in (self._parents.get(uuid), agent.supervisor):
+                    members.add(uuid)
                     waiting.append(uuid)
-        return found
+        return members
 
     def check_imported(self, top: str, store: Store, there: Mapping[str, str]) -> None:
         """Check that a branch is the same in another database as here.
@@ -146,17 +148,17 @@ class UpkeepOracle:
             mails = self._mails(uuid)
             if (came := {row[1]: (row[4], row[6] is None) for row in store.read(partial(all_mail, other))}) != mails:
                 raise Broken(f"transfer: agent {uuid} has the mails {mails}, and after an import {came}")
-            strict = [(one.decision, one.tool, one.scope) for one in self._ruled.strict(uuid)]
-            if (here := [(one.decision, one.tool, one.scope) for one in rules if one.agent == other]) != strict:
+            strict = [(rule.decision, rule.tool, rule.scope) for rule in self._ruled.strict(uuid)]
+            if (here := [(rule.decision, rule.tool, rule.scope) for rule in rules if rule.agent == other]) != strict:
                 raise Broken(f"transfer: agent {uuid} has the rules {strict}, and after an import {here}")
             keys = self._keys.of(uuid) if other == uuid else {}
-            if (known := {one.key: one.gave for one in calls if one.scope == other}) != keys:
+            if (known := {call.key: call.gave for call in calls if call.scope == other}) != keys:
                 raise Broken(f"transfer: agent {uuid} has the keys {keys}, and after an import {known}")
 
     def _mails(self, uuid: str) -> dict[int, tuple[str, bool]]:
         """The body of each mail to an agent, by its number, and whether it is unread."""
-        one = self._commits.agents[uuid]
-        unread = {*one.unread, *one.prompts}
+        agent = self._commits.agents[uuid]
+        unread = {*agent.unread, *agent.prompts}
         sent = {number: body for (to, number), body in self._oracle.mails.items() if to == uuid}
         kept = {number: body for number, body in sent.items() if (uuid, number) not in self._taken_back}
         return {number: (body, number in unread) for number, body in kept.items()}

@@ -107,7 +107,7 @@ class UpkeepRules(AimedRules):
                     raise Broken(f"transfer: {refusal}") from refusal
                 if wrong := check(other):
                     raise Broken(f"transfer: after an import {wrong[0].invariant}: {wrong[0].agent}: {wrong[0].text}")
-                there = dict(zip(known, (one.uuid for one in done.agents), strict=True))
+                there = dict(zip(known, (agent.uuid for agent in done.agents), strict=True))
                 self.upkeep.check_imported(top, other, there)
 
 

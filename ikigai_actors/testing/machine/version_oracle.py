@@ -34,7 +34,7 @@ class VersionOracle:
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
         """Check a commit."""
-        if any(isinstance(one, RanStatement) and one.query in _OF_HOSTS for one in changes):
+        if any(isinstance(each, RanStatement) and each.query in _OF_HOSTS for each in changes):
             older = self._world.process.looked_at.read(lambda tx: older_hosts(tx, least_program(tx)))
             if older:
                 self._world.process.broken(f"program: {older[0]} lives, and does not know the tables")
@@ -46,7 +46,7 @@ class VersionOracle:
         call = message.agent_uuid, str(message.data.get("tool_use_id"))
         match message.kind:
             case Kind.ASSISTANT:
-                for each in [one for one in self._approved if one[0] == message.agent_uuid]:
+                for each in [approved for approved in self._approved if approved[0] == message.agent_uuid]:
                     del self._approved[each]
             case Kind.APPROVAL if message.data.get("approved"):
                 self._approved[call] = str(message.data.get("build"))

@@ -39,7 +39,7 @@ class Listener:
     """The mail of the steering message that has entered last."""
     calls: set[str] = field(default_factory=set)
     """The calls of the latest reply that have no result."""
-    told: str = ""
+    request: str = ""
     """The text of the latest request to the agent's model."""
     due: list[str] = field(default_factory=list)
     """The steering messages of the turn that the model must get before its next reply."""
@@ -63,7 +63,9 @@ class WordOracle:
     def asked(self, request: Request) -> None:
         """Note the contents of a request."""
         if not asks_for_summary(request):
-            self.of(request.agent).told = json.dumps(request.messages[-1]["content"], default=str, ensure_ascii=False)
+            self.of(request.agent).request = json.dumps(
+                request.messages[-1]["content"], default=str, ensure_ascii=False
+            )
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
         """Check one commit."""
@@ -91,21 +93,21 @@ class WordOracle:
 
     def _kept(self, agent: str, mail: int, sender: str | None, text: str) -> None:
         self.of(agent).unread[mail] = text
-        above, one = set[str | None](), self._agents[agent].supervisor
-        while one is not None:
-            above.add(one)
-            one = self._agents[one].supervisor
+        above, supervisor = set[str | None](), self._agents[agent].supervisor
+        while supervisor is not None:
+            above.add(supervisor)
+            supervisor = self._agents[supervisor].supervisor
         if sender is not None and sender not in above:
             self._broken(f"agent {sender} is not above {agent}, and says {text!r} to it")
 
     @staticmethod
     def _read_by(change: RanStatement) -> set[tuple[str, int]]:
-        given = change.parameters
+        parameters = change.parameters
         match change.query:
             case "take_words":
-                return {(given["recipient"], int(mail)) for mail in given["ids"]}
+                return {(parameters["recipient"], int(mail)) for mail in parameters["ids"]}
             case "take_prompt":
-                return {(given["recipient"], given["id"])}
+                return {(parameters["recipient"], parameters["id"])}
         return set()
 
     def _withdraw(self, change: RanStatement) -> None:
@@ -115,39 +117,41 @@ class WordOracle:
                 self._withdrawn.add((agent, mail))
 
     def _wrote(self, message: Message, read: set[tuple[str, int]], before: str) -> None:
-        one, agent = self.of(message.agent_uuid), message.agent_uuid
+        listener, agent = self.of(message.agent_uuid), message.agent_uuid
         if message.kind in (Kind.USER, Kind.INTERRUPTED, Kind.ERROR, Kind.REWIND, Kind.CLEAR):
-            one.calls = set()
+            listener.calls = set()
         if message.kind == Kind.ASSISTANT:
-            self._replied(one, message)
+            self._replied(listener, message)
         elif message.kind == Kind.TOOL_RESULT:
-            one.calls.discard(str(message.data.get("tool_use_id")))
-        if (found := steered_in(message)) is None or "from" in message.data:
-            one.due = [] if message.kind == Kind.USER else one.due
+            listener.calls.discard(str(message.data.get("tool_use_id")))
+        if (steered_mail := steered_in(message)) is None or "from" in message.data:
+            listener.due = [] if message.kind == Kind.USER else listener.due
             return
-        mail, steered = found
+        mail, steered = steered_mail
         where = f"agent {agent} has word {mail} at {message.id}"
-        if (agent, mail) not in read or one.unread.pop(mail, None) != message.content:
+        if (agent, mail) not in read or listener.unread.pop(mail, None) != message.content:
             self._broken(f"{where}, which did not wait, or waits still")
-        if mail <= one.latest:
-            self._broken(f"{where}, after word {one.latest}")
-        if one.calls:
-            self._broken(f"{where}, before the results of {sorted(one.calls)}")
+        if mail <= listener.latest:
+            self._broken(f"{where}, after word {listener.latest}")
+        if listener.calls:
+            self._broken(f"{where}, before the results of {sorted(listener.calls)}")
         if before == Kind.SUMMARY:
             self._broken(f"{where}, in the unit of a summary")
         turn = self._agents[agent].turn
         if not steered.opened and (not turn or steered.turn != turn):
             self._broken(f"{where}, of turn {steered.turn}; turn {turn} is open")
-        one.latest, one.entered[mail] = mail, steered
-        one.due = [message.content] if steered.opened else [*one.due, message.content]
+        listener.latest, listener.entered[mail] = mail, steered
+        listener.due = [message.content] if steered.opened else [*listener.due, message.content]
 
-    def _replied(self, one: Listener, message: Message) -> None:
-        one.calls = {call.id for call in calls_of(message)}
+    def _replied(self, listener: Listener, message: Message) -> None:
+        listener.calls = {call.id for call in calls_of(message)}
         if message.data.get("stop_reason") == INTERRUPTED or self._agents[message.agent_uuid].status == "dead":
             return
-        if untold := [text for text in one.due if json.dumps(text, ensure_ascii=False)[1:-1] not in one.told]:
+        if untold := [
+            text for text in listener.due if json.dumps(text, ensure_ascii=False)[1:-1] not in listener.request
+        ]:
             self._broken(f"the model of agent {message.agent_uuid} replies at {message.id}, and was not told {untold}")
-        one.due = []
+        listener.due = []
 
     def withdrew(self, agent: str, receipt: Receipt) -> None:
         """Check that a steering message was withdrawn, as its sender was informed."""
@@ -160,19 +164,19 @@ class WordOracle:
         for _, agent, receipt in self.receipts:
             if not receipt.kept.done() or receipt.kept.exception() is not None:
                 continue
-            mail, one = receipt.kept.get(timeout=0), self.of(agent)
-            known = mail in one.unread, mail in one.entered, (agent, mail) in self._withdrawn
+            mail, listener = receipt.kept.get(timeout=0), self.of(agent)
+            known = mail in listener.unread, mail in listener.entered, (agent, mail) in self._withdrawn
             dead = self._agents[agent].status == "dead"
             if known.count(True) != 1 and not dead:
                 raise Broken(f"steer: word {mail} of agent {agent} was kept, and is nowhere or twice: {known}")
             if receipt.done():
-                self._check_receipt(receipt, agent, mail, one)
+                self._check_receipt(receipt, agent, mail, listener)
 
-    def _check_receipt(self, receipt: Receipt, agent: str, mail: int, one: Listener) -> None:
+    def _check_receipt(self, receipt: Receipt, agent: str, mail: int, listener: Listener) -> None:
         error = receipt.exception()
-        if error is None and one.entered.get(mail) != receipt.get(timeout=0):
-            told, found = receipt.get(timeout=0), one.entered.get(mail)
-            raise Broken(f"steer: word {mail} of agent {agent} is at {found}, and its receipt says {told}")
+        if error is None and listener.entered.get(mail) != receipt.get(timeout=0):
+            promised, entered = receipt.get(timeout=0), listener.entered.get(mail)
+            raise Broken(f"steer: word {mail} of agent {agent} is at {entered}, and its receipt says {promised}")
         if isinstance(error, Withdrawn) and (agent, mail) not in self._withdrawn:
             raise Broken(f"steer: word {mail} of agent {agent} was not withdrawn, and its receipt says so")
         if isinstance(error, AgentDead) and self._agents[agent].status != "dead":

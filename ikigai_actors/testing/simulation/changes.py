@@ -43,12 +43,12 @@ class RanStatement(NamedTuple):
     parameters: Mapping[str, Any]
 
     def __str__(self) -> str:
-        given = (
+        texts = (
             f"{key} by {value:+}" if self.query in _DIFFERENCES and isinstance(value, int) else f"{key}={value}"
             for key, value in self.parameters.items()
             if value is not None and key not in _UNTOLD
         )
-        return f"{self.query} {', '.join(given)}".rstrip()
+        return f"{self.query} {', '.join(texts)}".rstrip()
 
 
 StoredChange = Written | RanStatement

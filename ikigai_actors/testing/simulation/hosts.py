@@ -141,10 +141,10 @@ class SimulatedHost:
 
     def record(self) -> HostRecord:
         """The row of the host. Raises `AssertionError` when it has none."""
-        found = [one for one in self.system.hosts() if one.id == self.process.host_id]
-        if not found:
+        records = [record for record in self.system.hosts() if record.id == self.process.host_id]
+        if not records:
             raise AssertionError(f"Host {self.name} is not in the database.")
-        return found[0]
+        return records[0]
 
     @property
     def host_id(self) -> str:

@@ -108,7 +108,7 @@ def _of_references(request: Mapping[str, Any]) -> Iterator[str]:
             if types != {"tool_reference"}:
                 yield f"tool_result: a result with references has nothing else, got {sorted(map(str, types))}"
             named = {part.get("tool_name") for part in parts}
-            yield from (f"Tool reference {one!r} not found in available tools" for one in named - later)
+            yield from (f"Tool reference {name!r} not found in available tools" for name in named - later)
 
 
 def _of_system(system: Any) -> Iterator[str]:
@@ -212,7 +212,7 @@ def _of_error(content: Any, where: str) -> Iterator[str]:
 def _of_pictures(messages: Any) -> Iterator[str]:
     """Limits of the bytes that are sent, and of pixels; those of many pictures are stricter."""
     sources = list(_sources(messages))
-    pictures = [one for one in sources if str(one.get("media_type")).startswith("image/")]
+    pictures = [source for source in sources if str(source.get("media_type")).startswith("image/")]
     if len(sources) > MOST_PICTURES:
         yield f"messages: {len(sources)} images and documents exceed the maximum of {MOST_PICTURES}"
     most = PIXELS_OF_MANY if len(pictures) > MANY_PICTURES else PIXELS
@@ -226,10 +226,10 @@ def _of_pictures(messages: Any) -> Iterator[str]:
 
 def _sources(content: Any) -> Iterator[Mapping[str, Any]]:
     """The bytes that are sent, in messages or blocks and within them."""
-    for one in content if isinstance(content, list) else ():
-        if isinstance(one, Mapping):
-            source = one.get("source")
-            yield from ((source,) if isinstance(source, Mapping) else _sources(one.get("content")))
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, Mapping):
+            source = block.get("source")
+            yield from ((source,) if isinstance(source, Mapping) else _sources(block.get("content")))
 
 
 def _beginning(data: str) -> bytes:

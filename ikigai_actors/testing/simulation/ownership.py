@@ -76,7 +76,7 @@ class Ownership:
         wrong = [self._written(process.host_id, agent, owners[agent]) for agent in agents]
         wrong += [self._judged(change, store) for change in changes if _is_sentence(change, ended - self.ended)]
         self.ended = ended
-        return [one for one in (*wrong, self._unnoticed(shards, draining)) if one]
+        return [fault for fault in (*wrong, self._unnoticed(shards, draining)) if fault]
 
     def asks(self, host: str, agent: str, store: Store) -> str:
         """Check a request of a host that reaches a model; return the violation, empty for none.
@@ -95,7 +95,7 @@ class Ownership:
         [(beat,)] = store.read(lambda tx: tx.schema.execute(f"SELECT beat FROM hosts WHERE id = {host!r}"))
         if beat != change.parameters["beat"]:
             return f"believed: host {host} was ended at beat {change.parameters['beat']}, and has renewed since: {beat}"
-        there = [one for one in self._hosts if one.host_id == host and one.reaches]
+        there = [owner for owner in self._hosts if owner.host_id == host and owner.reaches]
         if there and now - there[0].there_since > self.lease:
             return f"believed: host {host} was ended, and was there for {now - there[0].there_since:g} s"
         return ""
@@ -118,7 +118,9 @@ class Ownership:
 
     def _unnoticed(self, shards: Sequence[_Held], draining: frozenset[str]) -> str:
         now, most = self._clock.monotonic(), LEASES * self.lease
-        there = {one.host_id: one.there_since for one in self._hosts if one.reaches and one.host_id not in self.ended}
+        there = {
+            host.host_id: host.there_since for host in self._hosts if host.reaches and host.host_id not in self.ended
+        }
         for held in shards:
             if held.host in there or held.shard not in self._served:
                 self._served[held.shard] = now

@@ -333,7 +333,8 @@ class _Commits(Commits):
             and not all(map(_is_sign_of_life, changes))
             and (wrong := fsck.check(process.looked_at, types=types))
         ):
-            process.broken(f"fsck: {'; '.join(f'{one.invariant}: {one.agent}: {one.text}' for one in wrong)}")
+            texts = (f"{violation.invariant}: {violation.agent}: {violation.text}" for violation in wrong)
+            process.broken(f"fsck: {'; '.join(texts)}")
         if world.ownership is not None and (judged := world.ownership.after(process, changes, process.looked_at)):
             process.broken("; ".join(judged))
         if process.fenced and not process.name:

@@ -151,7 +151,7 @@ class Agenda:
         """Remove all steps of an owner, because its process has ended."""
         self._held.pop(owner, None)
         self._forget(owner)
-        self._timers = [one for one in self._timers if one.owner is not owner]
+        self._timers = [timer for timer in self._timers if timer.owner is not owner]
         heapq.heapify(self._timers)
 
     def hold(self, owner: object) -> None:
@@ -179,9 +179,9 @@ class Agenda:
 
     def _forget(self, owner: object) -> None:
         """Take everything of an owner from the agenda but its timers."""
-        self._first = [one for one in self._first if one.owner is not owner]
-        self._entries = [one for one in self._entries if one.owner is not owner]
-        self._aside = deque(one for one in self._aside if one[1].owner is not owner)
+        self._first = [entry for entry in self._first if entry.owner is not owner]
+        self._entries = [entry for entry in self._entries if entry.owner is not owner]
+        self._aside = deque(entry for entry in self._aside if entry[1].owner is not owner)
 
     @property
     def quiet(self) -> bool:

@@ -420,8 +420,8 @@ class Observed(Transaction):
 
     def _remember(self, name: str, parameters: Mapping[str, Any]) -> None:
         if name in BY_ROW:
-            given = {key: value for key, value in parameters.items() if key != "keys"}
-            name, parameters = BY_ROW[name], {"uuids": self._uuids(parameters["keys"]), **given}
+            rest = {key: value for key, value in parameters.items() if key != "keys"}
+            name, parameters = BY_ROW[name], {"uuids": self._uuids(parameters["keys"]), **rest}
         if name not in BOOKKEEPING and changes_rows(name):
             self.changes.append(RanStatement(name, parameters))
 

@@ -98,9 +98,9 @@ _RUNNERS = ("hypothesis", "_pytest", "pytest", "pluggy", "runpy", "unittest")
 
 def story(lines: Sequence[TraceLine], names: Mapping[str, str]) -> str:
     """Return the story of a run for a person: the trace without single messages of actors, and with names for uuids."""
-    told = [str(line) for line in lines if line.kind != "run"]
-    before = [] if len(told) <= _LENGTH else [f"… {len(told) - _LENGTH} lines before"]
-    return _UUID.sub(lambda found: names.get(found[0], words_of(found[0])), "\n".join([*before, *told[-_LENGTH:]]))
+    texts = [str(line) for line in lines if line.kind != "run"]
+    before = [] if len(texts) <= _LENGTH else [f"… {len(texts) - _LENGTH} lines before"]
+    return _UUID.sub(lambda match: names.get(match[0], words_of(match[0])), "\n".join([*before, *texts[-_LENGTH:]]))
 
 
 def names_of(records: Sequence[AgentRecord]) -> dict[str, str]:

@@ -78,8 +78,8 @@ class Simulation:
         check_count(steps, "steps", least=1)
         check_count(hosts, "hosts", least=1, most=len(ascii_lowercase))
         self.clock = ManualClock(1_000_000.0)
-        given = Schedule.seeded(schedule) if isinstance(schedule, int) else schedule
-        self.agenda = Agenda(given.begin() if isinstance(given, Schedule) else given, self.clock, choices, steps)
+        chosen = Schedule.seeded(schedule) if isinstance(schedule, int) else schedule
+        self.agenda = Agenda(chosen.begin() if isinstance(chosen, Schedule) else chosen, self.clock, choices, steps)
         self.trace = Trace()
         self.requests: list[Request] = []
         """Every request that was sent to a provider, by any process so far."""
@@ -172,12 +172,12 @@ class Simulation:
         Returns:
             The system; for several hosts, the system of the first. Raises what `ActorSystem.open` does.
         """
-        given = list(tools)
+        tool_list = list(tools)
         chosen = OfflineProvider() if provider is None else provider
 
         def again(host: SimulatedHost, **more: Any) -> ActorSystem:
             process = self._begin(host)
-            remote = {name: remote_provider(one, process) for name, one in (providers or {}).items()}
+            remote = {name: remote_provider(each, process) for name, each in (providers or {}).items()}
             opened = ActorSystem if not self.several else system_class(lambda: self._called(process))
             if self.several:
                 more = {"join": True, "name": host.name, "build": host.build, **more}
@@ -187,7 +187,7 @@ class Simulation:
                         None,
                         remote_provider(chosen, process),
                         remote,
-                        [one if isinstance(one, Toolset) else RemoteTool(one, process) for one in given],
+                        [tool if isinstance(tool, Toolset) else RemoteTool(tool, process) for tool in tool_list],
                         parts=replace(process.parts, migrations=host.migrations),
                         **{**options, **more},
                     )
@@ -378,8 +378,8 @@ class Simulation:
             records = process.looked_at.read(registry.every) if process is not None else []
         except StoreError:  # the system was closed; what went wrong must be reported all the same
             records = []
-        told = story(self.trace.lines, names_of(records))
-        return f"{told}\n\n{tree(records)}\n\nReplay: {str(self.schedule)!r}"
+        text = story(self.trace.lines, names_of(records))
+        return f"{text}\n\n{tree(records)}\n\nReplay: {str(self.schedule)!r}"
 
     @property
     def schedule(self) -> Schedule:

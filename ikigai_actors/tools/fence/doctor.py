@@ -44,11 +44,11 @@ def look_at_fence(fence: Fence, paths: HostPaths, workspace: str | None, environ
         BadInput: a directory that programs may reach contains a secret.
     """
     directory = None if workspace is None else real(workspace)
-    found = grounds(paths, directory, environment)
-    reach = reach_of(fence, directory, found, real, names_in)
+    ground = grounds(paths, directory, environment)
+    reach = reach_of(fence, directory, ground, real, names_in)
     of, directories = kernel(), PrivateDirectories(paths.state)
     try:
-        variables = variables_of(environment, reach, found.home)
+        variables = variables_of(environment, reach, ground.home)
         among = candidates(fence.mode, reach.network, of)
         how, _, failures = first_that_starts(among, reach, directories, variables)
     finally:

@@ -119,13 +119,13 @@ class Enclosure:
     @property
     def described(self) -> str:
         """A description of the fence for a model, in a line or two."""
-        told = ["Partly fenced." if self.how.tier == Tier.NONE else f"Fenced ({self.how.tier})."]
-        told.append(f"Commands may write {', '.join([*self.reach.writable, '$HOME', '$TMPDIR'])}.")
+        sentences = ["Partly fenced." if self.how.tier == Tier.NONE else f"Fenced ({self.how.tier})."]
+        sentences.append(f"Commands may write {', '.join([*self.reach.writable, '$HOME', '$TMPDIR'])}.")
         if self.reach.network.kind != "all":
-            told.append(f"Network: {self.reach.network}.")
+            sentences.append(f"Network: {self.reach.network}.")
         if self.how.lacks:
-            told.append(f"They have no {', no '.join(self.how.lacks)}.")
-        return " ".join(told)
+            sentences.append(f"They have no {', no '.join(self.how.lacks)}.")
+        return " ".join(sentences)
 
     def leave(self, agent: str) -> None:
         """Remove the private directory of an agent. Blocks."""
@@ -146,7 +146,7 @@ def open_enclosure(
     paths: HostPaths | None,
     workspace: str | None,
     passed_on: Mapping[str, str],
-    given: Mapping[str, str],
+    base: Mapping[str, str],
     tell: Tell,
 ) -> Enclosure | None:
     """Make a fence. Blocks.
@@ -156,7 +156,7 @@ def open_enclosure(
         paths: the host's own files; None for a toolset that is used without a host.
         workspace: the directory in which programs start; None for their home.
         passed_on: environment variables of this process that programs get, unless the fence sets them itself.
-        given: environment variables that a person sets for programs.
+        base: environment variables that a person sets for programs.
         tell: takes sentences for a person about the fence.
 
     Returns:
@@ -168,14 +168,16 @@ def open_enclosure(
     if fence.mode == "none":
         return None
     paths = paths or default_paths()
-    environment = {**{name: value for name, value in passed_on.items() if name not in _REPLACED}, **given}
+    environment = {**{name: value for name, value in passed_on.items() if name not in _REPLACED}, **base}
     directory = None if workspace is None else os.path.realpath(workspace)
-    found = grounds(paths, directory, environment)
-    reach = reach_of(fence, directory, found, real, names_in)
-    variables = variables_of(environment, reach, found.home)
+    ground = grounds(paths, directory, environment)
+    reach = reach_of(fence, directory, ground, real, names_in)
+    variables = variables_of(environment, reach, ground.home)
     of = kernel()
     search = [
-        place for place in variables["PATH"].split(":") if not any(is_beneath(place, one) for one in reach.writable)
+        place
+        for place in variables["PATH"].split(":")
+        if not any(is_beneath(place, writable) for writable in reach.writable)
     ]
     directories = PrivateDirectories(paths.state, {".gitconfig": git_configuration(search)})
     reach = replace(reach, mounts=(*reach.mounts, (os.path.realpath(directories.skills), SKILL_MOUNT, False)))
@@ -184,9 +186,9 @@ def open_enclosure(
             candidates(fence.mode, reach.network, of), reach, directories, variables
         )
         if how is not None:
-            for warning in _warnings(reach, how, found):
+            for warning in _warnings(reach, how, ground):
                 tell(warning)
-            return Enclosure(reach, how, code, directories, variables, found.repository)
+            return Enclosure(reach, how, code, directories, variables, ground.repository)
         why = shortfall(fence.mode, reach.network, of, failures)
         if fence.mode != "auto" or reach.network.kind != "all":
             asked = f"fence={fence.mode!r}" if fence.mode != "auto" else f"network={fence.network!r}"
@@ -223,21 +225,21 @@ def _start(reach: Reach, how: Candidate, code: bytes, private: Path) -> FencedSt
     return FencedStart(code, private, profile=profile)
 
 
-def _warnings(reach: Reach, how: Candidate, found: Grounds) -> list[str]:
+def _warnings(reach: Reach, how: Candidate, ground: Grounds) -> list[str]:
     """The warnings for a person about a fence."""
-    told = []
+    warnings = []
     if not how.is_proven:
-        told.append(f"The fence is not whole. It leaves open: {'; '.join(how.open)}.")
+        warnings.append(f"The fence is not whole. It leaves open: {'; '.join(how.open)}.")
     if reach.missing:
-        told.append(f"There is no {', '.join(reach.missing)} to read.")
-    within = [place for place in found.own_code if reach.directory and is_beneath(place, reach.directory)]
+        warnings.append(f"There is no {', '.join(reach.missing)} to read.")
+    within = [place for place in ground.own_code if reach.directory and is_beneath(place, reach.directory)]
     writable = [place for place in within if place == reach.directory or not how.namespaces]
     if writable:
-        told.append(
+        warnings.append(
             f"This program imports modules from {', '.join(writable)}, where agents write: what they put there may run "
             "outside of the fence. Start it elsewhere, or give agents a directory without it."
         )
-    return told
+    return warnings
 
 
 def variables_of(environment: Mapping[str, str], reach: Reach, home: str) -> dict[str, str]:
@@ -250,8 +252,8 @@ def variables_of(environment: Mapping[str, str], reach: Reach, home: str) -> dic
     """
     made = {**environment, "PATH": search_path(environment.get("PATH", os.defpath))}
     network, seen = reach.network, [target for _, target, _ in reach.mounts]
-    found = {name: f"{home}/{place}" for place, name in TOOLCHAINS.items() if name}
-    made = {name: place for name, place in found.items() if any(is_beneath(one, place) for one in seen)} | made
+    paths = {name: f"{home}/{place}" for place, name in TOOLCHAINS.items() if name}
+    made = {name: place for name, place in paths.items() if any(is_beneath(inner, place) for inner in seen)} | made
     if network.kind == "proxy":
         address = f"http://127.0.0.1:{network.ports[0]}"
         made = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), address) | made

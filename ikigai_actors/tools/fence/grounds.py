@@ -25,7 +25,7 @@ def grounds(paths: HostPaths, workspace: str | None, environ: Mapping[str, str] 
         home=home,
         state=state,
         secrets=tuple(dict.fromkeys(secrets)),
-        system=tuple((path, found) for path in system if (found := real(path)) is not None),
+        system=tuple((path, resolved) for path in system if (resolved := real(path)) is not None),
         programs=_programs(home, environ.get("PATH", "")),
         repository=None if workspace is None else repository_of(Path(workspace)),
         own_code=_own_code(),
@@ -65,18 +65,18 @@ def _programs(home: str, path: str) -> tuple[str, ...]:
     """The directories of programs outside of the system's, with the libraries beside them."""
     places = [real(place) for place in path.split(":") if place.startswith("/")]
     prefixes = [sys.prefix, sys.base_prefix, sys.exec_prefix, str(Path(interpreter()).parents[1])]
-    found = dict.fromkeys(map(real, prefixes))
+    roots = dict.fromkeys(map(real, prefixes))
     for place in places:
         if place is None:
             continue
         toolchain = next((name for name in TOOLCHAINS if is_beneath(place, f"{home}/{name}")), None)
         if toolchain is not None:
-            found |= dict.fromkeys(map(real, (f"{home}/{toolchain}", *([f"{home}/.rustup"] * (toolchain == ".cargo")))))
+            roots |= dict.fromkeys(map(real, (f"{home}/{toolchain}", *([f"{home}/.rustup"] * (toolchain == ".cargo")))))
             continue
         above, _, last = place.rpartition("/")
         beside = ("lib", "lib64", "libexec") if last == "bin" and above != home else ()
-        found |= dict.fromkeys([place, *(real(f"{above}/{name}") for name in beside)])
-    return tuple(place for place in found if place is not None and not is_beneath(home, place))
+        roots |= dict.fromkeys([place, *(real(f"{above}/{name}") for name in beside)])
+    return tuple(place for place in roots if place is not None and not is_beneath(home, place))
 
 
 def repository_of(workspace: Path) -> str | None:
@@ -100,5 +100,5 @@ def _own_code() -> tuple[str, ...]:
     package = Path(__file__).parents[2]
     prefixes = (sys.prefix, sys.base_prefix, Path(interpreter()).parents[1])
     places: Iterable[str | Path] = (*prefixes, package, package.parent / "supervisors", *sys.path)
-    found = (real(os.fspath(place) or ".") for place in places)
-    return tuple(dict.fromkeys(place for place in found if place is not None))
+    resolved = (real(os.fspath(place) or ".") for place in places)
+    return tuple(dict.fromkeys(place for place in resolved if place is not None))

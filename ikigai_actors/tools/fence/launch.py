@@ -95,7 +95,7 @@ def trial(launch: FencedStart, environment: Mapping[str, str]) -> str:
     """Start a program that does nothing. Return the error; empty for none. Blocks."""
     if launch.profile:
         return _trial_by_profile(launch.profile, environment)
-    file, (lifeline, ours), (told, status) = launch.open(), os.pipe(), socket.socketpair()
+    file, (lifeline, ours), (report, status) = launch.open(), os.pipe(), socket.socketpair()
     inherited = (file, lifeline, status.fileno())
     try:
         command = launch.command(*inherited, ["true"])
@@ -110,11 +110,11 @@ def trial(launch: FencedStart, environment: Mapping[str, str]) -> str:
             for descriptor in (file, lifeline):
                 os.close(descriptor)
             status.close()
-        words = told.recv(4096).lstrip(HANDED).decode(errors="replace")
+        words = report.recv(4096).lstrip(HANDED).decode(errors="replace")
         return words or (f"it ended with exit code {ran.returncode}" if ran.returncode else "")
     finally:
         os.close(ours)
-        told.close()
+        report.close()
 
 
 def _trial_by_profile(profile: str, environment: Mapping[str, str]) -> str:

@@ -259,14 +259,14 @@ def _send(number: int, first: bool) -> None:
 
 
 def _descendants(pid: int) -> list[int]:
-    found = []
+    children = []
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{thread}/children") as file:
-                found += [int(child) for child in file.read().split()]
+                children += [int(child) for child in file.read().split()]
     except OSError:  # it has ended meanwhile
         pass
-    return found + [below for child in found for below in _descendants(child)]
+    return children + [below for child in children for below in _descendants(child)]
 
 
 def _code(status: int) -> int:
@@ -307,20 +307,20 @@ def _start_relay(port: int, lifeline: int) -> Callable[[], None]:
     return hand_over
 
 
-def _relay(given: "socket.socket", port: int) -> None:
+def _relay(link: "socket.socket", port: int) -> None:
     import socket
     import threading
 
-    def carry(one: socket.socket, other: socket.socket) -> None:
+    def carry(source: socket.socket, other: socket.socket) -> None:
         try:
-            while data := one.recv(65536):
+            while data := source.recv(65536):
                 other.sendall(data)
             other.shutdown(socket.SHUT_WR)
         except OSError:  # it hangs up
-            one.close()
+            source.close()
             other.close()
 
-    _, descriptors, _, _ = socket.recv_fds(given, 1, 1)
+    _, descriptors, _, _ = socket.recv_fds(link, 1, 1)
     heard = socket.socket(fileno=descriptors[0])
     while True:
         client, _ = heard.accept()
@@ -352,8 +352,8 @@ def _prctl(option: int, argument: int) -> None:
 
 
 def _call(what: str, number: int, *arguments: "int | bytes | ctypes.Array[ctypes.c_char]") -> int:
-    given = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
-    return _check(_libc.syscall(ctypes.c_long(number), *given), what)
+    words = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
+    return _check(_libc.syscall(ctypes.c_long(number), *words), what)
 
 
 # -- namespaces and the root directory

@@ -356,20 +356,20 @@ def reach_of(
     if workspace is not None:
         check_reach(workspace, "The workspace", grounds, workspace=True)
         writable[workspace] = workspace
-    for given in fence.write:
-        place = real(os.fspath(given))
+    for entry in fence.write:
+        place = real(os.fspath(entry))
         if place is None:
-            raise BadInput(f"write: there is no {given}. Create it, or leave it out.")
+            raise BadInput(f"write: there is no {entry}. Create it, or leave it out.")
         check_reach(place, "write:", grounds)
         writable[place] = place
     if grounds.repository is not None:
         check_reach(grounds.repository, "The repository of the workspace", grounds)
         writable[grounds.repository] = grounds.repository
     readable, missing = dict(grounds.system), []
-    for given in fence.read:
-        place = real(os.fspath(given))
+    for entry in fence.read:
+        place = real(os.fspath(entry))
         if place is None:
-            missing.append(os.fspath(given))
+            missing.append(os.fspath(entry))
             continue
         check_reach(place, "read:", grounds)
         readable[place] = place

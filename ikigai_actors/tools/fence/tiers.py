@@ -134,16 +134,16 @@ def candidates(mode: str, network: Network, of: Kernel) -> tuple[Candidate, ...]
         return ()
     own_network = network.kind in ("none", "proxy")
     used = min(of.landlock, KNOWN_LANDLOCK)
-    found = []
+    tiers = []
     if mode != "landlock" and of.strongest not in (Tier.LANDLOCK, Tier.NONE) and (
         network.kind != "ports" or used >= TCP_LANDLOCK
     ):  # fmt: skip
-        found.append(Candidate(Tier.NAMESPACES, True, used, used >= WHOLE_LANDLOCK or own_network))
+        tiers.append(Candidate(Tier.NAMESPACES, True, used, used >= WHOLE_LANDLOCK or own_network))
     least = 1 if mode == "auto" else WHOLE_LANDLOCK
     if mode != "required" and of.strongest != Tier.NONE and used >= least and network.kind in ("all", "none"):
         tier = Tier.LANDLOCK if used >= WHOLE_LANDLOCK else Tier.NONE
-        found.append(Candidate(tier, False, used, used >= 9))
-    return tuple(found)
+        tiers.append(Candidate(tier, False, used, used >= 9))
+    return tuple(tiers)
 
 
 def shortfall(mode: str, network: Network, of: Kernel, failures: Sequence[str] = ()) -> str:

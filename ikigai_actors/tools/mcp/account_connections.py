@@ -114,14 +114,14 @@ class AccountConnections:
     async def _of(self, subject: str) -> RemoteConnection:
         """The connection of a subject. Those that were idle for long are closed, and the oldest of too many."""
         now = self._monotonic()
-        idle = [one for one, connection in self._by_subject.items() if not connection.calls and one != subject]
+        idle = [other for other, connection in self._by_subject.items() if not connection.calls and other != subject]
         idle.sort(key=self._used.__getitem__)
-        old = [one for one in idle if now - self._used[one] >= IDLE_CONNECTION]
+        old = [other for other in idle if now - self._used[other] >= IDLE_CONNECTION]
         if subject not in self._by_subject:
             old = idle[: max(len(old), len(self._by_subject) + 1 - MOST_CONNECTIONS_OF_ACCOUNTS)]
-        for one in old:
-            del self._used[one]
-        for connection in [self._by_subject.pop(one) for one in old]:  # nobody finds those that are being closed
+        for other in old:
+            del self._used[other]
+        for connection in [self._by_subject.pop(other) for other in old]:  # nobody finds those that are being closed
             await connection.close()
         self._used[subject] = now
         if subject not in self._by_subject:

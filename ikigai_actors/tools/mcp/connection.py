@@ -340,7 +340,7 @@ def _misfit(result: Mapping[str, Any], tool: object, version: str) -> str:
         parse_server_result("tools/list", version, {**result, "tools": [tool]})
     except ValidationError as error:
         faults = error.errors(include_url=False, include_input=False, include_context=False)
-        of_the_tool = [(one["loc"][2:], one["msg"]) for one in faults if one["loc"][:1] == ("tools",)]
+        of_the_tool = [(fault["loc"][2:], fault["msg"]) for fault in faults if fault["loc"][:1] == ("tools",)]
         return "; ".join(": ".join(filter(None, (".".join(map(str, place)), said))) for place, said in of_the_tool)
     except ValueError as error:  # too many levels
         return str(error)

@@ -104,7 +104,8 @@ def resource_in(metadata: object, server: str) -> tuple[str, str, list[str]]:
     if not isinstance(issuer, str) or not _is_web_address(issuer):
         raise BadInput("The server's description names no authorization server.")
     scopes = metadata.get("scopes_supported")
-    return resource, issuer, [one for one in scopes if isinstance(one, str)] if isinstance(scopes, list) else []
+    offered = [scope for scope in scopes if isinstance(scope, str)] if isinstance(scopes, list) else []
+    return resource, issuer, offered
 
 
 def _is_part(server: str, resource: str) -> bool:

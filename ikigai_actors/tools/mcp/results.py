@@ -35,15 +35,15 @@ def mended(answer: Mapping[str, Any], version: str) -> Mapping[str, Any]:
     """Return an answer that a client with this version of the protocol accepts; unchanged if it does already."""
     if _fits(answer, version):
         return answer
-    given = answer.get("content")
-    blocks = [] if given is None else given if isinstance(given, list) else [given]
-    content = [_block(one, version) for one in blocks]
+    parts = answer.get("content")
+    blocks = [] if parts is None else parts if isinstance(parts, list) else [parts]
+    content = [_block(block, version) for block in blocks]
     structured = answer.get("structuredContent")
     if structured is not None and not _fits({**_COMPLETE, "content": [], "structuredContent": structured}, version):
         content = content or [_text(structured)]
         structured = None
-    told = {"structuredContent": structured} if structured is not None else {}
-    return {**_COMPLETE, "content": content, **told, "isError": answer.get("isError") in (True, "true")}
+    structured_part = {"structuredContent": structured} if structured is not None else {}
+    return {**_COMPLETE, "content": content, **structured_part, "isError": answer.get("isError") in (True, "true")}
 
 
 def _block(block: object, version: str) -> Mapping[str, Any]:
@@ -53,7 +53,7 @@ def _block(block: object, version: str) -> Mapping[str, Any]:
     kinds = [block if "type" in block else {"type": "text", **block}]
     if block.get("type") in _DATA and not isinstance(block.get("mimeType"), str):
         kinds.append({**block, "mimeType": "application/octet-stream"})
-    return next((one for one in kinds if _fits({**_COMPLETE, "content": [one]}, version)), _text(block))
+    return next((kind for kind in kinds if _fits({**_COMPLETE, "content": [kind]}, version)), _text(block))
 
 
 def _text(value: object) -> Mapping[str, Any]:
@@ -73,7 +73,7 @@ def result_of_call(answer: CallToolResult) -> Result:
     text = "\n".join(map(readable, answer.content))
     if not answer.content and answer.structured_content is not None:
         text = json.dumps(answer.structured_content)
-    attached = tuple(given for block in answer.content if (given := attached_to(block)) is not None)
+    attached = tuple(attachment for block in answer.content if (attachment := attached_to(block)) is not None)
     return Result(text, bool(answer.is_error), attached)
 
 
@@ -91,8 +91,8 @@ def attached_to(block: ContentBlock) -> Attachment | None:
 
 def readable(block: ContentBlock) -> str:
     """Return a block of a result as text; for other blocks, a description."""
-    if (given := attached_to(block)) is not None:
-        return f"[{name_and_size(given.stored())}]"
+    if (attachment := attached_to(block)) is not None:
+        return f"[{name_and_size(attachment.stored())}]"
     match block:
         case TextContent():
             return block.text

@@ -341,7 +341,7 @@ class McpServer(Toolset):
             tools = self._tools(await run.tools(), run.misfits)
             if self.remotes is not None:
                 self.remotes.redefine(tools)
-            return Result(f"Connected. Its tools: {', '.join(one.name for one in tools) or 'none'}.")
+            return Result(f"Connected. Its tools: {', '.join(tool.name for tool in tools) or 'none'}.")
 
         return await self._accounts.call_here(listed)
 

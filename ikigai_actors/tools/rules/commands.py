@@ -255,11 +255,11 @@ class _Reader:
             if (next_one := self.text[at + 1 : at + 2]) != "\n":  # else the line goes on
                 self._add(next_one)
             return at + 2
-        elif mark == "$" and (found := _PARAMETER.match(self.text, at)):
-            self.inner += _INNER.split(found[0])[1:]
+        elif mark == "$" and (match := _PARAMETER.match(self.text, at)):
+            self.inner += _INNER.split(match[0])[1:]
             self._add("", known=False)
             self._splits = True
-            return found.end()
+            return match.end()
         else:
             self._splits = self._splits or (mark == "{" and bool(self._word or self.text[at + 1 : at + 2].strip()))
             self._add(mark, known=mark not in "*?[~")

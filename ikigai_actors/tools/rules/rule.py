@@ -109,9 +109,9 @@ class RuleSet(Rules):
 
     def about(self, tool: str) -> Rules:
         """Return the rules about a tool, in order."""
-        if (found := self._about.get(tool)) is None:
-            found = self._about[tool] = tuple(rule for rule in self if rule.names(tool))
-        return found
+        if (rules := self._about.get(tool)) is None:
+            rules = self._about[tool] = tuple(rule for rule in self if rule.names(tool))
+        return rules
 
     @cached_property
     def _about(self) -> dict[str, Rules]:
@@ -196,12 +196,12 @@ def as_rules(rules: object) -> list[NewRule]:
     if isinstance(rules, str) or not isinstance(rules, Iterable):
         raise BadInput(f"Expected rules to be a list of rules; got {shown(rules)}.")
     made = []
-    for one in rules:
-        if not isinstance(one, tuple | list) or not 2 <= len(one) <= len(NewRule._fields):
+    for entry in rules:
+        if not isinstance(entry, tuple | list) or not 2 <= len(entry) <= len(NewRule._fields):
             raise BadInput(
-                f"Expected each of rules to be (decision, tool), or with a pattern and a scope; got {shown(one)}."
+                f"Expected each of rules to be (decision, tool), or with a pattern and a scope; got {shown(entry)}."
             )
-        made.append(new_rule(*one))
+        made.append(new_rule(*entry))
     return made
 
 
@@ -246,9 +246,9 @@ def _name_fits(pattern: str, name: str) -> bool:
     if at > end or not (name.startswith(first) and name.endswith(last)):
         return False
     for part in middle:
-        if (found := name.find(part, at, end)) < 0:
+        if (place := name.find(part, at, end)) < 0:
             return False
-        at = found + len(part)
+        at = place + len(part)
     return True
 
 
@@ -257,11 +257,11 @@ def _path_fits(pattern: str, path: str) -> bool:
     wanted = pattern.split("/")
 
     def with_none(places: set[int]) -> set[int]:
-        found = set(places)
+        with_none = set(places)
         for place, name in enumerate(wanted):
-            if place in found and name == "**":
-                found.add(place + 1)
-        return found
+            if place in with_none and name == "**":
+                with_none.add(place + 1)
+        return with_none
 
     places = with_none({0})
     for name in path.split("/"):

@@ -16,8 +16,8 @@ BESIDE_MANIFESTS = ("sha256", "from", "off")
 
 def digest_of_skill(manifest: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a skill's content. Its origin does not count."""
-    told = {key: value for key, value in manifest.items() if key not in BESIDE_MANIFESTS}
-    return sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    kept = {key: value for key, value in manifest.items() if key not in BESIDE_MANIFESTS}
+    return sha256(json.dumps(kept, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def directory_of(skill: Mapping[str, Any]) -> str:

@@ -55,8 +55,8 @@ class FoundSkill:
     def manifest(self) -> dict[str, Any]:
         """Return the content of the skill, from which the digest is made."""
         files = [
-            {**one.stored(), "mode": 0o755 if one.name in self.executable else 0o644}
-            for one in sorted(self.files, key=lambda one: one.name)
+            {**file.stored(), "mode": 0o755 if file.name in self.executable else 0o644}
+            for file in sorted(self.files, key=lambda file: file.name)
         ]
         person = {"by_person": True} if self.by_person else {}
         about = {"name": self.name, "description": self.description, "tools": list(self.tools), **person}
@@ -78,7 +78,7 @@ def find_skills(places: Sequence[str | os.PathLike[str]]) -> FoundSkills:
 
     Raises `BadInput` where a directory does not exist.
     """
-    found: dict[str, FoundSkill] = {}
+    by_name: dict[str, FoundSkill] = {}
     troubles: list[str] = []
     for place in places:
         if not os.path.isdir(place):  # noqa: PTH112 - of a path that cannot be, Path.is_dir raises
@@ -90,15 +90,15 @@ def find_skills(places: Sequence[str | os.PathLike[str]]) -> FoundSkills:
             except (BadInput, OSError, UnicodeDecodeError) as error:
                 troubles.append(f"The skill in {folder} is left out: {error}")
                 continue
-            if (other := found.get(skill.name)) is not None:
+            if (other := by_name.get(skill.name)) is not None:
                 troubles.append(f"Skill {skill.name} of {other.source} is shadowed by that of {skill.source}.")
-            found[skill.name] = skill
-    return FoundSkills(tuple(found[name] for name in sorted(found)), tuple(troubles))
+            by_name[skill.name] = skill
+    return FoundSkills(tuple(by_name[name] for name in sorted(by_name)), tuple(troubles))
 
 
 def skill_heads(places: Sequence[str | os.PathLike[str]]) -> dict[str, str]:
     """Return the names of the skills below directories, with the digest of each ``SKILL.md``. Reads no other files."""
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for place in places:
         for folder in _folders(Path(place).absolute(), []):
             try:
@@ -107,8 +107,8 @@ def skill_heads(places: Sequence[str | os.PathLike[str]]) -> dict[str, str]:
             except (BadInput, OSError, UnicodeDecodeError):
                 continue
             if document.text("description"):
-                found[_name_in(document, folder)] = sha256(data).hexdigest()
-    return found
+                digests[_name_in(document, folder)] = sha256(data).hexdigest()
+    return digests
 
 
 def usual_places(directory: Path | None = None) -> list[Path]:
@@ -124,12 +124,12 @@ def places_below(group: str, names: Sequence[str], directory: Path | None) -> li
 
     For the workspace, each directory from the root of its repository down to the workspace is searched.
     """
-    packages = [Path(str(given() if callable(given) else given)) for given in _offered(group)]
+    packages = [Path(str(place() if callable(place) else place)) for place in _offered(group)]
     places = [*packages, *(Path.home() / name for name in names)]
     if directory is not None:
         above = [directory, *directory.parents]
-        root = next((one for one in above if (one / ".git").exists()), directory)
-        places += [one / name for one in reversed(above[: above.index(root) + 1]) for name in names]
+        root = next((folder for folder in above if (folder / ".git").exists()), directory)
+        places += [folder / name for folder in reversed(above[: above.index(root) + 1]) for name in names]
     return [place for place in dict.fromkeys(places) if place.is_dir()]
 
 
@@ -146,7 +146,7 @@ def read_skill(folder: Path) -> FoundSkill:
     if not description:
         raise BadInput(f"its {SKILL_FILE} has no description.")
     files = tuple(_files(folder))
-    executable = frozenset(one.name for one in files if os.access(folder / one.name, os.X_OK))
+    executable = frozenset(file.name for file in files if os.access(folder / file.name, os.X_OK))
     person = document.text("disable-model-invocation").lower() == "true"
     return FoundSkill(name, description, str(folder), document.texts("allowed-tools"), person, files, executable)
 
@@ -156,8 +156,8 @@ def _name_in(document: FrontMatter, folder: Path) -> str:
 
 
 def _offered(group: str) -> Iterator[Any]:
-    for one in sorted(entry_points(group=group), key=lambda one: one.name):
-        yield one.load()
+    for point in sorted(entry_points(group=group), key=lambda point: point.name):
+        yield point.load()
 
 
 def _folders(root: Path, troubles: list[str]) -> Iterator[Path]:
@@ -173,7 +173,7 @@ def _folders(root: Path, troubles: list[str]) -> Iterator[Path]:
             yield folder
         elif level < MOST_LEVELS:
             with os.scandir(folder) as entries:
-                names = sorted(one.name for one in entries if one.is_dir(follow_symlinks=False))
+                names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
             waiting += [(folder / name, level + 1) for name in names if name not in _SKIPPED]
 
 

@@ -55,7 +55,7 @@ def read_instructions(directory: Path) -> FoundInstructions:
     if file is None:
         raise BadInput(f"There are no instructions in {directory!s:.200}: no {' and no '.join(INSTRUCTION_FILES)}.")
     try:
-        text = _IMPORT.sub(lambda found: _within(directory, file, found), file.read_text(encoding="utf-8"))
+        text = _IMPORT.sub(lambda path: _within(directory, file, path), file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"The instructions in {file} cannot be read: {error}.") from error
     text = storable(text).strip()
@@ -66,7 +66,7 @@ def read_instructions(directory: Path) -> FoundInstructions:
     return FoundInstructions(str(file), text)
 
 
-def _within(directory: Path, file: Path, found: re.Match[str]) -> str:
+def _within(directory: Path, file: Path, match: re.Match[str]) -> str:
     """The text in place of a line ``@FILE``; the line itself where there is no such file."""
-    other = directory / found[1]
-    return other.read_text(encoding="utf-8") if other.is_file() and not other.samefile(file) else found[0]
+    other = directory / match[1]
+    return other.read_text(encoding="utf-8") if other.is_file() and not other.samefile(file) else match[0]

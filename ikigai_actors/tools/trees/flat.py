@@ -42,18 +42,18 @@ def _merge_one(directories: Sequence[Path], target: Path) -> list[tuple[Sequence
     """The same without what is in inner directories; returns those, each with the directories that it merges."""
     inner = list[tuple[Sequence[Path], Path]]()
     for name in sorted({entry.name for directory in directories for entry in os.scandir(directory)}):
-        found = [directory / name for directory in directories if os.path.lexists(directory / name)]
-        if not is_directory(found[0]):
-            _take(found[0], target / name)
+        entries = [directory / name for directory in directories if os.path.lexists(directory / name)]
+        if not is_directory(entries[0]):
+            _take(entries[0], target / name)
             continue
         merged, hides = list[Path](), False
-        for place in found:
+        for place in entries:
             if hides := not is_directory(place):
                 break
             merged.append(place)
             if hides := is_opaque(place):
                 break
-        (target / name).mkdir(mode=stat.S_IMODE(found[0].lstat().st_mode) | stat.S_IRWXU)
+        (target / name).mkdir(mode=stat.S_IMODE(entries[0].lstat().st_mode) | stat.S_IRWXU)
         if hides:
             os.setxattr(target / name, OPAQUE, b"y")
         inner.append((merged, target / name))
@@ -61,8 +61,8 @@ def _merge_one(directories: Sequence[Path], target: Path) -> list[tuple[Sequence
 
 
 def _take(source: Path, target: Path) -> None:
-    found = source.lstat()
-    if not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
+    status = source.lstat()
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)):
         os.link(source, target, follow_symlinks=False)  # the mark of what was removed, a pipe
         return
     copy_file(source, target)

@@ -42,9 +42,9 @@ class FileView:
         """Return the real file for a path of the view; None if the view has no such path."""
         parts = [] if path == "." else path.split("/")
         for layer in self.layers:
-            found, hides = _look(layer, parts)
-            if found is not None or hides:
-                return found
+            entry, hides = _look(layer, parts)
+            if entry is not None or hides:
+                return entry
         return _look(self.base, parts)[0]
 
     def names(self, path: str) -> set[str]:
@@ -52,9 +52,9 @@ class FileView:
         names, seen = set[str](), set[str]()
         parts = [] if path == "." else path.split("/")
         for place in (*self.layers, self.base):
-            found, hides = _look(place, parts)
-            if found is not None and is_directory(found):
-                entries = {entry.name: entry.stat(follow_symlinks=False) for entry in os.scandir(found)}
+            entry, hides = _look(place, parts)
+            if entry is not None and is_directory(entry):
+                entries = {entry.name: entry.stat(follow_symlinks=False) for entry in os.scandir(entry)}
                 names |= {name for name, entry in entries.items() if name not in seen and not _is_whiteout(entry)}
                 seen |= entries.keys()
             if hides:
@@ -104,14 +104,14 @@ def touched(layers: Sequence[Path], beneath: FileView) -> set[str]:
         layers: the layers with the changes.
         beneath: the view without them.
     """
-    found = set[str]()
+    paths = set[str]()
     for layer in layers:
         for path in paths_beneath(layer):
             entry = layer / path
-            found.add(path)
+            paths.add(path)
             if not is_directory(entry) or is_opaque(entry):  # it hides what was there
-                found.update(beneath.beneath(path))
-    return found
+                paths.update(beneath.beneath(path))
+    return paths
 
 
 def paths_beneath(top: Path) -> Iterator[str]:
@@ -141,25 +141,25 @@ def _unusable(path: str, why: str) -> BadInput:
     return BadInput(f"{shown!r} among an agent's files {why}. Remove it, and try again.")
 
 
-def is_same(one: Path | None, other: Path | None) -> bool:
+def is_same(path: Path | None, other: Path | None) -> bool:
     """Return whether two files have the same type, rights and contents; for directories, whether both exist."""
-    if one == other:
+    if path == other:
         return True
-    if one is None or other is None:
+    if path is None or other is None:
         return False
-    first, second = one.lstat(), other.lstat()
+    first, second = path.lstat(), other.lstat()
     kind = stat.S_IFMT(first.st_mode)
     if kind != stat.S_IFMT(second.st_mode):
         return False
     if kind == stat.S_IFDIR:
         return True
     if kind == stat.S_IFLNK:
-        return one.readlink() == other.readlink()
+        return path.readlink() == other.readlink()
     if stat.S_IMODE(first.st_mode) != stat.S_IMODE(second.st_mode) or first.st_size != second.st_size:
         return False
     if kind != stat.S_IFREG or (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino):
         return True
-    with one.open("rb") as left, other.open("rb") as right:
+    with path.open("rb") as left, other.open("rb") as right:
         while (piece := left.read(1 << 20)) == right.read(1 << 20):
             if not piece:
                 return True
@@ -187,8 +187,8 @@ def _attribute(place: Path, name: str) -> bytes | None:
     return None
 
 
-def _is_whiteout(found: os.stat_result) -> bool:
-    return stat.S_ISCHR(found.st_mode) and found.st_rdev == 0
+def _is_whiteout(status: os.stat_result) -> bool:
+    return stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
 
 
 def _look(place: Path, parts: Sequence[str]) -> tuple[Path | None, bool]:
@@ -197,12 +197,12 @@ def _look(place: Path, parts: Sequence[str]) -> tuple[Path | None, bool]:
     for count, part in enumerate(("", *parts)):
         place = place / part if part else place
         try:
-            found = place.lstat()
+            status = place.lstat()
         except FileNotFoundError:
             return None, opaque
-        if _is_whiteout(found):
+        if _is_whiteout(status):
             return None, True
-        if not stat.S_ISDIR(found.st_mode):
+        if not stat.S_ISDIR(status.st_mode):
             return (place, True) if count == len(parts) else (None, True)
         opaque = opaque or is_opaque(place)
     return place, opaque

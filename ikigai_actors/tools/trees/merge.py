@@ -54,8 +54,8 @@ def plan_merge(base: FileView, ours: FileView, theirs: FileView, paths: Iterable
     replaced = {change.path for change in changes}
     for path, new in changes:
         above = path.rpartition("/")[0] or "."
-        found = ours.find(above)
-        if new is not None and above not in replaced and found is not None and not is_directory(found):
+        there = ours.find(above)
+        if new is not None and above not in replaced and there is not None and not is_directory(there):
             conflicts.add(above)
     return FilePlan(tuple(changes), tuple(sorted(conflicts)))
 
@@ -72,7 +72,7 @@ def changed_outside(plan: FilePlan, directory: FileView, since: int) -> tuple[st
         directory: the directory as it is now. The plan was made with it as the base.
         since: the time when the agent's tree was made, in milliseconds since 1970.
     """
-    found = []
+    paths = []
     for path, new in plan.changes:
         mine = directory.find(path)
         if mine is None:
@@ -80,8 +80,8 @@ def changed_outside(plan: FilePlan, directory: FileView, since: int) -> tuple[st
         else:
             late = not is_directory(mine) and mine.lstat().st_ctime_ns // 1_000_000 > since
         if late:
-            found.append(path)
-    return tuple(found)
+            paths.append(path)
+    return tuple(paths)
 
 
 def write_layer(layer: Path, plan: FilePlan, ours: FileView) -> None:
@@ -106,14 +106,14 @@ def write_layer(layer: Path, plan: FilePlan, ours: FileView) -> None:
 
 def copy_file(source: Path, target: Path) -> None:
     """Copy a file with its rights and times, or a link."""
-    found = source.lstat()
-    if stat.S_ISLNK(found.st_mode):
+    status = source.lstat()
+    if stat.S_ISLNK(status.st_mode):
         target.symlink_to(source.readlink())
-    elif stat.S_ISREG(found.st_mode):
+    elif stat.S_ISREG(status.st_mode):
         shutil.copyfile(source, target)
         sync(target)
-        target.chmod(stat.S_IMODE(found.st_mode) & 0o777)
-        os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+        target.chmod(stat.S_IMODE(status.st_mode) & 0o777)
+        os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def sync(place: Path) -> None:
@@ -183,8 +183,8 @@ def _put(held: int, name: str, new: Path) -> None:
 
 
 def _remove(held: int, name: str) -> None:
-    found = os.stat(name, dir_fd=held, follow_symlinks=False)
-    if stat.S_ISDIR(found.st_mode):
+    status = os.stat(name, dir_fd=held, follow_symlinks=False)
+    if stat.S_ISDIR(status.st_mode):
         os.rmdir(name, dir_fd=held)
     else:
         os.unlink(name, dir_fd=held)

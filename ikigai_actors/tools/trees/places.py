@@ -96,13 +96,13 @@ class TreePlaces(FilePlaces):
 
         Raises `ToolError` if the tree is on another machine.
         """
-        found = self.store.of(agent, str(self.base))
-        if found[0] and found[0][0].machine != self.machine:
+        rows = self.store.of(agent, str(self.base))
+        if rows[0] and rows[0][0].machine != self.machine:
             raise ToolError(
-                f"The files of this agent are on machine {found[0][0].machine}, and this is {self.machine}. Ask the "
+                f"The files of this agent are on machine {rows[0][0].machine}, and this is {self.machine}. Ask the "
                 "person to move the agent there."
             )
-        return found
+        return rows
 
     def begin_write(self, agent: str, position: int) -> TreeRows:
         """Return the rows as `rows` does, after a commit that the topmost layer is written to.
@@ -125,7 +125,11 @@ class TreePlaces(FilePlaces):
     def filled(self, layers: Sequence[Layer]) -> list[Path]:
         """Return the directories of the layers that are not empty, in the same order."""
         there = {agent: self._names(agent) for agent in {layer.agent for layer in layers}}
-        return [self.place(one) for one in layers if one.name in there[one.agent] and _has_anything(self.place(one))]
+        return [
+            self.place(layer)
+            for layer in layers
+            if layer.name in there[layer.agent] and _has_anything(self.place(layer))
+        ]
 
     def _names(self, agent: str) -> set[str]:
         try:

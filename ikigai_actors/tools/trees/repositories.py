@@ -38,7 +38,7 @@ def divided(paths: Iterable[str], here: FileView) -> Divided:
         paths: the paths that may have changed.
         here: the files into which the changes are to be merged.
     """
-    found = Divided(set(), set(), set())
+    division = Divided(set(), set(), set())
     for path in paths:
         if not CACHES.isdisjoint(path.split("/")):
             continue
@@ -46,12 +46,12 @@ def divided(paths: Iterable[str], here: FileView) -> Divided:
         repository = f"{above}{name}".strip("/")
         place = here.find(repository) if name else None
         if place is None or not is_directory(place):
-            found.files.add(path)
+            division.files.add(path)
             continue
-        found.repositories.add(repository)
+        division.repositories.add(repository)
         if inner.startswith("objects/") and inner != "objects/":
-            found.objects.add(path)
-    return found
+            division.objects.add(path)
+    return division
 
 
 def repository_changes(paths: Divided, here: FileView, there: FileView, branch: str, scratch: Path) -> list[FileChange]:
@@ -84,8 +84,8 @@ def head_of(view: FileView, repository: str) -> str | None:
     if not text.startswith("ref: "):
         return text if _COMMIT.fullmatch(text) else None
     name = text.removeprefix("ref: ").strip()
-    if _COMMIT.fullmatch(found := _read(view, f"{repository}/{name}")):
-        return found
+    if _COMMIT.fullmatch(head := _read(view, f"{repository}/{name}")):
+        return head
     lines = (line.split(" ", 1) for line in _read(view, f"{repository}/packed-refs").splitlines())
     return next((line[0] for line in lines if line[1:] == [name] and _COMMIT.fullmatch(line[0])), None)
 

@@ -160,10 +160,10 @@ def layers_at(upper: int, writes: Sequence[TreeWrite], position: int) -> int | N
         writes: all writes to its layers.
         position: the position. If a layer was written to before and after it, the files at the position are not known.
     """
-    later = [one.layer for one in writes if one.position > position]
+    later = [write.layer for write in writes if write.position > position]
     if not later:
         return upper + 1
-    had = 1 + max((one.layer for one in writes if one.position <= position), default=DIRECTLY)
+    had = 1 + max((write.layer for write in writes if write.position <= position), default=DIRECTLY)
     return had if min(later) >= had else None
 
 
@@ -178,18 +178,18 @@ def layers_of(
         since: an agent and a layer number: earlier layers of that agent are left out, with all below them; None for
             all.
     """
-    merged = {(one.agent, one.layer): (one.child, one.upto) for one in merges}
-    found = list[Layer]()
+    merged = {(merge.agent, merge.layer): (merge.child, merge.upto) for merge in merges}
+    layers = list[Layer]()
     below = trees[0].upper if trees else 0
     for tree in trees:
         first = since[1] if since is not None and since[0] == tree.agent else 0
-        found += (
+        layers += (
             Layer(tree.agent, number, merged.get((tree.agent, number))) for number in range(below - 1, first - 1, -1)
         )
         if since is not None and since[0] == tree.agent:
             break
         below = tree.below
-    return tuple(found)
+    return tuple(layers)
 
 
 def layers_beneath(rows: TreeRows, agent: str, layer: int) -> tuple[Layer, ...]:
@@ -210,7 +210,9 @@ def common_point(ours: TreeRows, theirs: TreeRows) -> tuple[str, int] | None:
     """
     agent, seen = ours[0][0].agent, theirs[0][0].upper
     for tree in theirs[0]:
-        merges = [one.upto for one in ours[1] if one.agent == agent and one.child == tree.agent and one.upto <= seen]
+        merges = [
+            merge.upto for merge in ours[1] if merge.agent == agent and merge.child == tree.agent and merge.upto <= seen
+        ]
         if merges:
             return tree.agent, max(merges)
         if tree.parent == agent:
@@ -224,10 +226,10 @@ def ordered(agent: str, rows: Mapping[str, FileTree]) -> tuple[FileTree, ...]:
 
     A circle, possible only after manual edits, is cut.
     """
-    found: dict[str, FileTree] = {}
-    while (tree := rows.get(agent)) is not None and agent not in found:
-        found[agent] = tree
+    trees: dict[str, FileTree] = {}
+    while (tree := rows.get(agent)) is not None and agent not in trees:
+        trees[agent] = tree
         if tree.parent is None:
             break
         agent = tree.parent
-    return tuple(found.values())
+    return tuple(trees.values())

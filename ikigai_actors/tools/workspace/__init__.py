@@ -128,8 +128,8 @@ class Workspace(Toolset):
             raise BadInput(f"Expected directory to be a path; got {shown(directory)}.")
         self.directory: Path = Path(directory).absolute()
         if not self.directory.is_dir():
-            found = "is a file" if self.directory.exists() else "does not exist"
-            raise BadInput(f"Expected a directory as workspace, but {directory} {found}. Create it, or name another.")
+            state = "is a file" if self.directory.exists() else "does not exist"
+            raise BadInput(f"Expected a directory as workspace, but {directory} {state}. Create it, or name another.")
         self._fence = Fence(write, read, network, protect, fence)
         self._on_fork = check_choice(on_fork, "on_fork", ON_FORK)
         self._keep_turns = check_flag(keep_turns, "keep_turns")
@@ -168,17 +168,17 @@ class Workspace(Toolset):
         of_files = [*file_tools(root), *([grep] if grep is not None else [])]
         paths = Subject(
             Compared.PATH,
-            lambda agent, given: _shown(root, places, agent, str(given.get("file_path") or given.get("path") or ".")),
+            lambda agent, paths: _shown(root, places, agent, str(paths.get("file_path") or paths.get("path") or ".")),
         )
-        commands = Subject(Compared.COMMAND, lambda _, given: str(given.get("command", "")))
-        seen = [SeenByAgent(self._confined(_ruled_by(one, paths)), self._shells) for one in of_files]
+        commands = Subject(Compared.COMMAND, lambda _, paths: str(paths.get("command", "")))
+        seen = [SeenByAgent(self._confined(_ruled_by(tool, paths)), self._shells) for tool in of_files]
         whole = self._fence.mode == "none" or (enclosure is not None and enclosure.how.is_proven)
         bash = _ruled_by(
             bash_tool(self._shells, lambda loaded: lay_out_skills(skills, loaded, self.read_blobs)), commands
         )
         if self.copied is not None:
-            told = f"{_FORKING} {_IN_WORKTREES}" if self._on_fork == WORKTREE else _FORKING
-            bash = replace(bash, description=f"{bash.description} {told}")
+            note = f"{_FORKING} {_IN_WORKTREES}" if self._on_fork == WORKTREE else _FORKING
+            bash = replace(bash, description=f"{bash.description} {note}")
         if self._fence.network == "none" and not self._fence.write:
             bash = self._confined(bash)
         return [*seen, replace(bash, traits=replace(bash.traits, unfenced=not whole))]
@@ -269,8 +269,8 @@ def _text(root: Root, places: TreePlaces | None, agent: str, path: str) -> str |
         view = None if places is None else places.view(agent)
         if view is None:
             return editable_text(root, path)
-        found = view.find(inner)
-        return None if found is None or view.shown(inner) != inner else editable_text(Root(found.parent), found.name)
+        target = view.find(inner)
+        return None if target is None or view.shown(inner) != inner else editable_text(Root(target.parent), target.name)
     except (ToolError, IkigaiError, ValueError, OSError):
         return None
 

@@ -173,10 +173,10 @@ class Bash(ChildProcess):
             seconds: the seconds that the command may take.
         """
         self.used = True
-        given = {"nonce": self._expect_mark(), "marks": self._marks, "kept": self._marks - 1}
+        fields = {"nonce": self._expect_mark(), "marks": self._marks, "kept": self._marks - 1}
         # No braces around it: after a syntax error in an eval, bash does not know the next `{` for what it is.
-        line = _LINE.format(command=shlex.quote(command), **given).encode(errors="replace")
-        return await self._hear(_HAND_ON.format(length=len(line), **given).encode() + line, seconds)
+        line = _LINE.format(command=shlex.quote(command), **fields).encode(errors="replace")
+        return await self._hear(_HAND_ON.format(length=len(line), **fields).encode() + line, seconds)
 
     async def run_apart(self, command: str, seconds: float, where: Iterable[PlaceOfShell]) -> CommandOutput:
         """Run a command as `run` does, but without the definitions of earlier commands, and without leaving any.
@@ -187,9 +187,9 @@ class Bash(ChildProcess):
             where: the places in which the agent's shell may be; elsewhere the command is not started.
         """
         line = _APART.format(
-            command=shlex.quote(command), where="|".join(f"{one:d}" for one in where),
+            command=shlex.quote(command), where="|".join(f"{flag:d}" for flag in where),
             nonce=self._expect_mark(), marks=self._marks, kept=self._marks - 1,
-            **{one.name.lower(): f"{one:d}" for one in PlaceOfShell},
+            **{place.name.lower(): f"{place:d}" for place in PlaceOfShell},
         )  # fmt: skip
         return await self._hear(line.encode(errors="replace"), seconds)
 

@@ -98,11 +98,11 @@ class Root:
     def shown(self, path: str) -> str:
         """Resolve the links of a path. The result is relative to the directory, or absolute if it is outside."""
         try:
-            found = os.path.realpath(self.resolved / self.within(path))
+            real = os.path.realpath(self.resolved / self.within(path))
         except (OSError, ValueError):
             return path
-        inner = os.path.relpath(found, self.resolved)
-        return found if inner == ".." or inner.startswith("../") else inner
+        inner = os.path.relpath(real, self.resolved)
+        return real if inner == ".." or inner.startswith("../") else inner
 
     def without_links(self, path: str) -> str:
         """Resolve the links of a path in the acting agent's view, relative to the directory.
@@ -117,10 +117,10 @@ class Root:
         except (OSError, Outside):
             return inner
         try:
-            found = self._inner_of(_path_of(place))
+            resolved = self._inner_of(_path_of(place))
         finally:
             os.close(place)
-        return inner if found is None else found or "."
+        return inner if resolved is None else resolved or "."
 
     def open(self, path: str, flags: int) -> int:
         """Open a path; the caller closes the descriptor.
@@ -148,13 +148,13 @@ class Root:
             _check_regular(place)
         finally:
             os.close(place)
-        found = self.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)  # exchanged for a pipe, it does not wait
+        file = self.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)  # exchanged for a pipe, it does not wait
         try:
-            _check_regular(found)
+            _check_regular(file)
         except OSError:
-            os.close(found)
+            os.close(file)
             raise
-        return found
+        return file
 
     def names(self, path: str) -> list[tuple[str, bool]]:
         """Return the names in a directory, in no order, each with whether it is a directory (and no link)."""
@@ -273,18 +273,18 @@ class Root:
                     to_go += reversed(gone[:-1])  # from the top again, rather than by `..`, which may be elsewhere
                     held, gone = _changed(held, os.dup(top)), []
                     continue
-                found = _step(name, held, flags if not to_go else _DIRECTORY)
-                if isinstance(found, int):
-                    held, gone = _changed(held, found), [*gone, name]
+                entry = _step(name, held, flags if not to_go else _DIRECTORY)
+                if isinstance(entry, int):
+                    held, gone = _changed(held, entry), [*gone, name]
                     if not to_go:
                         return os.dup(held)
                     continue
                 if (links := links + 1) > LINKS:
                     raise _loop()
-                if found.startswith("/"):
-                    found = self._link_within(found, inner)
+                if entry.startswith("/"):
+                    entry = self._link_within(entry, inner)
                     held, gone = _changed(held, os.dup(top)), []
-                to_go += _parts(found)
+                to_go += _parts(entry)
             return os.open(".", flags, dir_fd=held)
         finally:
             os.close(held)
@@ -356,18 +356,18 @@ def _syscall() -> Callable[..., int] | None:
 def _step(name: str, held: int, flags: int) -> int | str:
     """Open a name in a directory; if it is a link, return its text."""
     try:
-        found = os.open(name, flags | os.O_NOFOLLOW, dir_fd=held)
+        entry = os.open(name, flags | os.O_NOFOLLOW, dir_fd=held)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK):  # what systems say of a link
             text = _link(name, held)
             if text is not None:
                 return text
         raise
-    if stat.S_ISLNK(os.fstat(found).st_mode):  # O_PATH opens links as well
-        os.close(found)
+    if stat.S_ISLNK(os.fstat(entry).st_mode):  # O_PATH opens links as well
+        os.close(entry)
         text = _link(name, held)
         return f"./{name}" if text is None else text  # it was exchanged meanwhile: once more
-    return found
+    return entry
 
 
 def _link(name: str, held: int) -> str | None:

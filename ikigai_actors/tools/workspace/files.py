@@ -149,20 +149,20 @@ def _picture(file: int, path: str) -> Attachment:
 
 def _lines(file: int, path: str, first: int, last: int) -> str:
     """Lines of a file of any size."""
-    found, size = list[bytes](), 0
+    lines, size = list[bytes](), 0
     with os.fdopen(file, "rb", closefd=False) as stream:
         number = 0
         while (last <= 0 or number < last) and (line := stream.readline(_LARGEST + 1)):
             whole = line.endswith(b"\n") or len(line) <= _LARGEST
             number += 1
             if number >= first:
-                found.append(line)
+                lines.append(line)
                 size += len(line)
                 if size > _LARGEST:
                     raise ValueError(f"lines {first} to {number} of {path} are over {_LARGEST} bytes. Read fewer.")
             while not whole and (more := stream.readline(_LARGEST)):  # the rest of a line that is passed over
                 whole = more.endswith(b"\n")
-    text = b"".join(found).decode()
+    text = b"".join(lines).decode()
     return re.sub(r"\r?\n\Z", "", text) if last > 0 and number == last else text
 
 
@@ -214,12 +214,12 @@ def _regular(directory: int, name: str) -> Iterator[int]:
 def _there(directory: int, name: str) -> os.stat_result | None:
     """The status of a regular file; None when there is none. Raises `OSError` when it is something else."""
     try:
-        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         return None
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "not a regular file")
-    return found
+    return status
 
 
 def _line_ends(data: bytes) -> str:
@@ -309,8 +309,8 @@ def _like(old: os.stat_result | None) -> Callable[[int], None]:
 
 def _emptied(file: int) -> None:
     """Empty a file that is about to be written in place, unless it has got a second name meanwhile."""
-    found = os.fstat(file)
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         raise OSError(errno.EBUSY, "it was exchanged meanwhile. Write again")
     os.ftruncate(file, 0)
 
@@ -322,17 +322,17 @@ def _glob(root: Root, pattern: str, path: str, withheld: Withheld) -> str:
     if ".." in parts:
         raise ValueError("'..' is not permitted in a pattern")
     ages = dict[str, float]()
-    for found in _matches(root, root.within(path), parts):
+    for name in _matches(root, root.within(path), parts):
         with contextlib.suppress(OSError, Outside):  # it is gone, or a link that leads out
-            place = root.open(found, PLACE)
+            place = root.open(name, PLACE)
             try:
-                ages[found] = os.fstat(place).st_mtime
+                ages[name] = os.fstat(place).st_mtime
             finally:
                 os.close(place)
         if len(ages) >= MATCHED:
             break
-    newest = (found for found in sorted(ages, key=lambda found: -ages[found]) if found not in withheld)
-    listed = "\n".join(str(root.resolved / found) for found in islice(newest, _LISTED))
+    newest = (name for name in sorted(ages, key=lambda path: -ages[path]) if name not in withheld)
+    listed = "\n".join(str(root.resolved / name) for name in islice(newest, _LISTED))
     return withheld.shown(listed or "no matches")
 
 

@@ -119,9 +119,9 @@ def find_ripgrep(directory: Path, scripts: str) -> str | None:
     if ours := shutil.which("rg", path=scripts):
         return ours
     for place in os.get_exec_path():
-        found = shutil.which("rg", path=place) if Path(place).is_absolute() else None
-        if found is not None and not Path(found).resolve().is_relative_to(directory.resolve()):
-            return found
+        program = shutil.which("rg", path=place) if Path(place).is_absolute() else None
+        if program is not None and not Path(program).resolve().is_relative_to(directory.resolve()):
+            return program
     return None
 
 

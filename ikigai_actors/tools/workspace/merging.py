@@ -53,8 +53,8 @@ async def merge_files(shells: Shells, places: TreePlaces, agent: str, child: str
     if trees[0].kind == WORKTREE:
         return await _merge_branch(shells, places, agent, trees)
     async with AsyncExitStack() as held:
-        for one in dict.fromkeys((child, agent)):  # the one below first, as its calls do
-            await held.enter_async_context(shells.at_rest(one))
+        for who in dict.fromkeys((child, agent)):  # the one below first, as its calls do
+            await held.enter_async_context(shells.at_rest(who))
         work = (lambda: write_to_base(places, agent)) if child == agent else lambda: merge_child(places, agent, child)
         changed: list[str] = await in_thread(work, "ikigai-merge")
         return changed
@@ -75,15 +75,18 @@ async def _merge_branch(shells: Shells, places: TreePlaces, agent: str, trees: S
         fork = await shells.fork_point(trees, ours.agent)
         async with shells.prepared(theirs.agent):
             snapshot = await worktrees.snapshot(theirs, "merged")
-        _check_nested([one.name for one in snapshot.nested if not (one.is_tracked and one.is_saved)], theirs.agent)
+        _check_nested(
+            [repository.name for repository in snapshot.nested if not (repository.is_tracked and repository.is_saved)],
+            theirs.agent,
+        )
         async with shells.prepared(ours.agent):
             message = f"Merge branch '{branch_of(theirs.agent)}'"
-            found = await worktrees.merge(ours, snapshot.commit, message, fork)
+            merge = await worktrees.merge(ours, snapshot.commit, message, fork)
     except ToolError as error:
         raise BadInput(f"Nothing was merged: {error}") from error
-    _check(found.conflicts, agent, "both agents have")
-    _check_here(found, agent)
-    return list(found.changed)
+    _check(merge.conflicts, agent, "both agents have")
+    _check_here(merge, agent)
+    return list(merge.changed)
 
 
 def _check_nested(names: Sequence[str], agent: str) -> None:
@@ -98,23 +101,23 @@ def _check_nested(names: Sequence[str], agent: str) -> None:
         )
 
 
-def _check_here(found: BranchMerge, agent: str) -> None:
+def _check_here(merge: BranchMerge, agent: str) -> None:
     """Raise `FilesConflict` if git did not merge, or the merge would overwrite uncommitted or protected files."""
-    if found.dirty:
+    if merge.dirty:
         raise FilesConflict(
             f"Nothing was merged, since the other agent has changed files that are changed here as well, and not "
-            f"committed: {_few(found.dirty)}. Commit them here or put them back, then merge again.",
+            f"committed: {_few(merge.dirty)}. Commit them here or put them back, then merge again.",
             agent,
-            found.dirty,
+            merge.dirty,
         )
-    if found.protected:
+    if merge.protected:
         raise FilesConflict(
-            f"Nothing was merged: {_few(found.protected)} is protected. Put it back there, then merge again.",
+            f"Nothing was merged: {_few(merge.protected)} is protected. Put it back there, then merge again.",
             agent,
-            found.protected,
+            merge.protected,
         )
-    if found.refused:
-        raise FilesConflict(f"Nothing was merged. git says: {found.refused}", agent)
+    if merge.refused:
+        raise FilesConflict(f"Nothing was merged. git says: {merge.refused}", agent)
 
 
 def merge_child(places: TreePlaces, agent: str, child: str) -> list[str]:
@@ -151,7 +154,7 @@ def write_to_base(places: TreePlaces, agent: str) -> list[str]:
     layers = places.filled((Layer(agent, rows[0][0].upper), *layers_of(*rows)))
     paths = divided(touched(layers, directory), directory)
     plan = plan_merge(directory, directory, there, paths.files)
-    since = max(max(one.created_at, one.applied_at or 0) for one in rows[0])
+    since = max(max(write.created_at, write.applied_at or 0) for write in rows[0])
     _check(changed_outside(plan, directory, since), agent, "somebody has, in the directory,")
     with TemporaryDirectory() as scratch:
         further = repository_changes(paths, directory, there, branch_of(agent), Path(scratch))

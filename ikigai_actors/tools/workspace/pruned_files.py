@@ -99,7 +99,7 @@ def _kept(state: Path, places: FilePlaces, trees: Sequence[FileTree]) -> list[tu
 async def _keep(worktrees: Worktrees, tree: FileTree) -> tuple[str, str]:
     try:
         snapshot = await worktrees.snapshot(tree, "kept")
-        if unsaved := [one.name for one in snapshot.nested if not one.is_saved]:
+        if unsaved := [repository.name for repository in snapshot.nested if not repository.is_saved]:
             has = "is a repository of its own" if len(unsaved) == 1 else "are repositories of their own"
             return "", f"{', '.join(unsaved)} {has}, with work that no remote has"
         return await worktrees.keep(tree, snapshot.commit), ""

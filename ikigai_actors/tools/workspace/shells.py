@@ -105,9 +105,9 @@ class MissingNames:
             return ""
         self._missing = [path for path in self._missing if path not in new]
         names = " and ".join(map(str, new))
-        told = f"An agent has made {names}. Programs that you start there may run that unasked: look at it first."
-        self._tell(told)
-        return f"[{told}]"
+        text = f"An agent has made {names}. Programs that you start there may run that unasked: look at it first."
+        self._tell(text)
+        return f"[{text}]"
 
 
 class Shells:
@@ -165,7 +165,7 @@ class Shells:
                 return Result(str(error), True)
             except OSError as error:
                 return Result(f"A shell could not be started: {error}.", True)
-            news = "\n".join(one for one in (slot.tell(), news) if one)
+            news = "\n".join(notice for notice in (slot.tell(), news) if notice)
             assert slot.shell is not None
             shell, current = slot.shell, acting_call.get(None)
             slot.call = current.id if current is not None else ""
@@ -184,7 +184,7 @@ class Shells:
                 slot.call = ""
             if ran.code is not None:
                 self._rest_later(slot)
-                news = "\n".join(one for one in (news, self._missing.made(), apart) if one)
+                news = "\n".join(notice for notice in (news, self._missing.made(), apart) if notice)
                 return _result(news, ran, f"exit code {ran.code}" if ran.code else "")
             by_itself = shell.over
             await self._end(slot, shell, "the one before had ended")
@@ -317,8 +317,8 @@ class Shells:
     async def _rows(self, agent: str, position: int) -> TreeRows:
         assert self.places is not None
         places = self.places
-        found: TreeRows = await in_thread(lambda: places.begin_write(agent, position), "ikigai-trees")
-        return _checked(places, found)
+        rows: TreeRows = await in_thread(lambda: places.begin_write(agent, position), "ikigai-trees")
+        return _checked(places, rows)
 
     async def _settled(self, agent: str, slot: AgentSlot, position: int) -> TreeRows | None:
         """Give up what an agent has of layers that are frozen now, and what others have of those it is to read.

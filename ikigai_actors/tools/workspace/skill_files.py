@@ -31,8 +31,10 @@ def lay_out_skills(place: Path, skills: Sequence[Mapping[str, Any]], read: ReadB
 
 def _lay_out_one(place: Path, there: Path, skill: Mapping[str, Any], read: ReadBlobs) -> None:
     made = place / f".{secrets.token_hex(8)}"
-    blobs = read([one["sha256"] for one in skill["attached"]])
-    files = [(PurePosixPath(one["name"]), _checked(one, skill, blobs), one.get("mode")) for one in skill["attached"]]
+    blobs = read([entry["sha256"] for entry in skill["attached"]])
+    files = [
+        (PurePosixPath(entry["name"]), _checked(entry, skill, blobs), entry.get("mode")) for entry in skill["attached"]
+    ]
     for path, data, mode in files:
         file = made / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -45,10 +47,10 @@ def _lay_out_one(place: Path, there: Path, skill: Mapping[str, Any], read: ReadB
             raise
 
 
-def _checked(one: Mapping[str, Any], skill: Mapping[str, Any], blobs: Mapping[str, bytes]) -> bytes:
+def _checked(entry: Mapping[str, Any], skill: Mapping[str, Any], blobs: Mapping[str, bytes]) -> bytes:
     """The bytes of a file. Raises `ToolError` where they are others, or its path leads out of the skill."""
-    data, path = blobs.get(one["sha256"]), PurePosixPath(one["name"])
-    if data is None or sha256(data).hexdigest() != one["sha256"]:
+    data, path = blobs.get(entry["sha256"]), PurePosixPath(entry["name"])
+    if data is None or sha256(data).hexdigest() != entry["sha256"]:
         raise ToolError(f"{path} of skill {skill['name']} is not in the database as it was pinned.")
     if path.is_absolute() or ".." in path.parts:
         raise ToolError(f"Skill {skill['name']} names a file {str(path)!r}, which is not within it.")

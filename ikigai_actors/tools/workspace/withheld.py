@@ -33,11 +33,11 @@ class Withheld:
         """Return whether a file is hidden."""
         if not self._rules:
             return False
-        if (found := self._known.get(path)) is None:
+        if (is_withheld := self._known.get(path)) is None:
             asked = self._asked(path)
-            found = self._known[path] = any(rule.fits(rule.tool, asked) for rule in self._rules)
-        self.any = self.any or found
-        return found
+            is_withheld = self._known[path] = any(rule.fits(rule.tool, asked) for rule in self._rules)
+        self.any = self.any or is_withheld
+        return is_withheld
 
     def shown(self, result: str) -> str:
         """Return the visible part of a search's result, and a note if files are hidden."""

@@ -163,10 +163,10 @@ class Worktrees:
             begun: the snapshot with which the worktree begins.
         """
         beside, path = self._places.beside(tree), self._places.worktree(tree)
-        found = "made" if (beside / "made").exists() else "cut" if beside.exists() else "missing"
+        state = "made" if (beside / "made").exists() else "cut" if beside.exists() else "missing"
         await in_thread(lambda: path.parent.mkdir(mode=0o700, parents=True, exist_ok=True), "ikigai-trees")
         fence = self._base.launch(_PRIVATE, str(path.parent))
-        arguments = (branch_of(tree.agent), str(path), begun.commit, tree.agent, found)
+        arguments = (branch_of(tree.agent), str(path), begun.commit, tree.agent, state)
         said = await self._run(None, scripts.MAKE, *arguments, fence=fence)
 
         def note() -> None:
@@ -192,7 +192,9 @@ class Worktrees:
         said = await self._run(tree, scripts.MERGE, commit, message, self._merging(tree), fork, *self._protected)
         (self._places.beside(tree) / "merging").unlink()
         lines = [line.partition(" ")[::2] for line in said.splitlines()]
-        changed, conflicts, dirty, protected = (tuple(text for one, text in lines if one == kind) for kind in _PATHS)
+        changed, conflicts, dirty, protected = (
+            tuple(text for label, text in lines if label == kind) for kind in _PATHS
+        )
         return BranchMerge(changed, conflicts, dirty, protected, said.partition("refused ")[2])
 
     async def keep(self, tree: FileTree, commit: str) -> str:
@@ -260,15 +262,15 @@ def branch_of(agent: str) -> str:
 
 def snapshot_in(said: str) -> FileSnapshot | None:
     """Parse the snapshot that a script has printed or a file names; None if it is no commit."""
-    if (found := _SNAPSHOT.fullmatch(said)) is None:
+    if (match := _SNAPSHOT.fullmatch(said)) is None:
         return None
     nested = _NESTED.findall(said)
     return FileSnapshot(
-        found[1], tuple(NestedRepository(name, how == "tracked", has == "saved") for how, has, name in nested)
+        match[1], tuple(NestedRepository(name, how == "tracked", has == "saved") for how, has, name in nested)
     )
 
 
 def _left_behind(nested: Sequence[NestedRepository]) -> str:
     """The text for an agent about repositories that were in the files with which it begins."""
-    names = ", ".join(sorted(one.name for one in nested))
+    names = ", ".join(sorted(repository.name for repository in nested))
     return names and f"[repositories of their own, whose files do not come along with a fork: {names}]"

@@ -73,8 +73,8 @@ def said(text: str, *calls: str, **data: Any) -> Entry:
     return (Kind.ASSISTANT, text, {"model": MODEL, "tool_calls": stored, "stop_reason": "end_turn", **data})
 
 
-def blocks(*given: Mapping[str, Any], model: str = MODEL, stop_reason: str = "end_turn") -> Entry:
-    return (Kind.ASSISTANT, "", {"model": model, "blocks": list(given), "stop_reason": stop_reason})
+def blocks(*content: Mapping[str, Any], model: str = MODEL, stop_reason: str = "end_turn") -> Entry:
+    return (Kind.ASSISTANT, "", {"model": model, "blocks": list(content), "stop_reason": stop_reason})
 
 
 def result(call_id: str, text: str = "done", **data: Any) -> Entry:
@@ -188,9 +188,9 @@ def test_what_an_error_gives_beside_its_text_follows_all_results() -> None:
     seen = {"attached": [{"sha256": "1", "media": "image/png", "size": len(PNG), "name": "shot.png"}]}
     entries = (user("look"), said("", "1:shot", "2:read"), result("1", "failed", is_error=True, **seen), result("2"))
     request = assembled(history(*entries, user("on")), blobs={"1": PNG})
-    told, picture, on = request.messages[-1]["content"][2:]
+    text_block, picture, on = request.messages[-1]["content"][2:]
     assert [_word(block) for block in request.messages[-1]["content"][:2]] == ["1=failed!", "2=done"]
-    assert (told["text"], picture["type"], on["text"]) == ("What shot gave beside its text:", "image", "on")
+    assert (text_block["text"], picture["type"], on["text"]) == ("What shot gave beside its text:", "image", "on")
 
 
 def test_calls_without_ids_get_one_from_the_position_of_their_message() -> None:
@@ -221,15 +221,15 @@ def test_ids_and_names_that_the_api_refuses_are_replaced() -> None:
 
 
 def test_blocks_are_resent_unaltered() -> None:
-    given = [
+    reply_blocks = [
         thinking("model-a", "hm"),
         redacted_thinking("model-a", "secret"),
         {"type": "text", "text": "b", "citations": [{"quoted": "x"}]},
         {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"z": 1, "a": 2}, "caller": {"type": "direct"}},
     ]
-    messages = assembled(history(user("a"), blocks(*given), result("toolu_1"))).messages
-    assert messages[1]["content"] == given
-    assert json.dumps(messages[1]["content"]) == json.dumps(given)
+    messages = assembled(history(user("a"), blocks(*reply_blocks), result("toolu_1"))).messages
+    assert messages[1]["content"] == reply_blocks
+    assert json.dumps(messages[1]["content"]) == json.dumps(reply_blocks)
 
 
 def test_thinking_goes_back_only_to_the_model_that_made_it() -> None:
@@ -259,7 +259,10 @@ def test_what_only_one_service_understands_goes_to_no_other() -> None:
 
 
 def as_sent(conversation: Sequence[ModelMessage]) -> list[dict[str, Any]]:
-    return [{"role": one.role, "content": [block_form(block, {}) for block in one.blocks]} for one in conversation]
+    return [
+        {"role": message.role, "content": [block_form(block, {}) for block in message.blocks]}
+        for message in conversation
+    ]
 
 
 def test_the_messages_of_a_request_and_its_blocks_say_the_same() -> None:

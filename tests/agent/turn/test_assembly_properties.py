@@ -54,8 +54,8 @@ def test_a_stored_reply_reads_back_with_an_id_for_each_call(reply: Reply) -> Non
 
 
 def test_a_stored_reply_with_blocks_reads_back_whole() -> None:
-    given = (thinking("model-a", "x"), text_block("b"), use_block("toolu_1"))
-    reply = Reply("b", (ToolCall("read", {}, "toolu_1"),), "tool_use", Usage(1, 2, 3, 4), given, "model-a")
+    stored = (thinking("model-a", "x"), text_block("b"), use_block("toolu_1"))
+    reply = Reply("b", (ToolCall("read", {}, "toolu_1"),), "tool_use", Usage(1, 2, 3, 4), stored, "model-a")
     data = reply_message_data(reply, MODEL)
     assert data["model"] == MODEL
     assert "tool_calls" not in data
@@ -119,7 +119,7 @@ entries = entries_with(st.just({}))
 histories = st.lists(entries, max_size=12).map(lambda drawn: history(*drawn))
 BLOBS = {"image/png": PNG, "application/pdf": PDF, "audio/mpeg": MP3}
 attachments = st.lists(st.sampled_from(sorted(BLOBS)), max_size=2).map(
-    lambda media: {"attached": [{"sha256": one, "media": one, "size": 5, "name": ""} for one in media]}
+    lambda media: {"attached": [{"sha256": name, "media": name, "size": 5, "name": ""} for name in media]}
 )
 pictured = st.lists(entries_with(attachments), max_size=12).map(lambda drawn: history(*drawn))
 

@@ -42,25 +42,25 @@ def call(text: str, progress: Progress = Progress.WAITING, **arguments: Any) -> 
 
 def calls(*texts: str, reply: int = 0, started: str = "", **far_ids: str) -> Calls:
     """Calls, from ``id:name``; ``running="2 3"`` says that those with these ids are that far, ``started`` once."""
-    far = {Progress(name): given.split() for name, given in far_ids.items()}
+    far = {Progress(name): calls.split() for name, calls in far_ids.items()}
     made = map(call, texts)
     return tuple(
         replace(
-            one,
+            call,
             reply=reply,
-            attempt=started.split().count(one.id),
-            progress=next((progress for progress, ids in far.items() if one.id in ids), one.progress),
+            attempt=started.split().count(call.id),
+            progress=next((progress for progress, ids in far.items() if call.id in ids), call.progress),
         )
-        for one in made
+        for call in made
     )
 
 
 def attempts(of: Calls) -> list[int]:
-    return [one.attempt for one in of]
+    return [call.attempt for call in of]
 
 
 def ids(chosen: Calls) -> list[str]:
-    return [one.id for one in chosen]
+    return [call.id for call in chosen]
 
 
 # Which calls may start
@@ -75,7 +75,7 @@ def test_calls_that_run_or_are_done_do_not_start_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "running", "done", "chosen"),
+    ("waiting", "running", "done", "chosen"),
     [
         (("1:shell", "2:read", "3:read"), "", "", ["1"]),
         (("1:shell", "2:read", "3:read"), "1", "", []),
@@ -90,15 +90,15 @@ def test_calls_that_run_or_are_done_do_not_start_again() -> None:
     ],
 )
 def test_a_call_that_runs_alone_waits_for_those_before_it_and_those_after_wait_for_it(
-    given: tuple[str, ...], running: str, done: str, chosen: list[str]
+    waiting: tuple[str, ...], running: str, done: str, chosen: list[str]
 ) -> None:
-    assert ids(startable(calls(*given, running=running, done=done), TOOLS)) == chosen
+    assert ids(startable(calls(*waiting, running=running, done=done), TOOLS)) == chosen
 
 
 def test_only_waiting_calls_of_tools_that_are_not_on_offer_are_unknown() -> None:
-    given = calls("1:gone", "2:read", "3:gone", "4:fork", done="3")
-    assert ids(unknown(given, TOOLS)) == ["1"]
-    assert ids(unknown(given, {"gone": ToolTraits()})) == ["2", "4"]
+    all_calls = calls("1:gone", "2:read", "3:gone", "4:fork", done="3")
+    assert ids(unknown(all_calls, TOOLS)) == ["1"]
+    assert ids(unknown(all_calls, {"gone": ToolTraits()})) == ["2", "4"]
 
 
 # What a crash left
@@ -139,7 +139,7 @@ def test_calls_without_ids_are_recovered_under_the_ids_that_their_results_name()
     asked = reply(":read", ":read")
     first, second = calls_of(asked)
     assert first.id != second.id
-    assert [one.progress for one in recover([asked, message(Kind.TOOL_RESULT, second.id)])] == [
+    assert [call.progress for call in recover([asked, message(Kind.TOOL_RESULT, second.id)])] == [
         Progress.WAITING,
         Progress.DONE,
     ]

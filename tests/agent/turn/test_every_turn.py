@@ -133,7 +133,7 @@ def expected(was: Facts, event: str) -> Outcome | None:
         case "interrupt" if not was.turn:
             return Outcome(was, effects=(("answer", False),))
         case "interrupt":
-            return _end(was, "interrupted", told=True)
+            return _end(was, "interrupted", is_typed=True)
         case "stop" | "cont":
             return Outcome(was._replace(stopped=what == "stop"))
         case "crash":
@@ -195,10 +195,10 @@ def _results(was: Facts, *places: int) -> Outcome:
     return Outcome(after, tuple(("tool_result", str(place)) for place in places), asks=asks)
 
 
-def _end(was: Facts, kind: str, fails: bool = False, told: bool = False) -> Outcome:
+def _end(was: Facts, kind: str, fails: bool = False, is_typed: bool = False) -> Outcome:
     """The turn is over, and its callers hear that."""
     after = was._replace(phase="idle", head=was.head + 1, turn=0, steps=0, hold="", waits=False)
-    effects: Effects = (*((("outcome", ""),) if was.waits else ()), *((("answer", True),) if told else ()))
+    effects: Effects = (*((("outcome", ""),) if was.waits else ()), *((("answer", True),) if is_typed else ()))
     if fails:  # opened again, it begins with a request
         after = after._replace(failed=was.turn, names=(), far=(), starts=())
     return Outcome(after if fails else after._replace(failed=0), ((kind, ""),), effects, 0)
@@ -253,19 +253,19 @@ def _resume(was: Facts) -> Outcome | None:
     """A turn that was cut off goes on with its calls; one that failed, with a request."""
     if was.stopped and (was.phase != "idle" or was.failed):
         return None
-    told: Effects = (("answer", True),)
+    effects: Effects = (("answer", True),)
     if was.failed:
         asked = _request(was._replace(turn=was.failed, failed=0, steps=0))
-        return Outcome(asked.facts, (), (*told, *asked.effects), was.failed, asks=True)
+        return Outcome(asked.facts, (), (*effects, *asked.effects), was.failed, asks=True)
     if was.phase != "interrupted":
         return Outcome(was, effects=(("answer", False),))
     if not was.names:
         asked = _request(was)
-        return Outcome(asked.facts, asked.written, (*told, *asked.effects), asks=asked.asks)
+        return Outcome(asked.facts, asked.written, (*effects, *asked.effects), asks=asked.asks)
     cut = [at for at, far in enumerate(was.far) if far == "running"]
     lost = [at for at in cut if was.names[at] != "read"]
     again = was.with_far("approved", *(at for at in cut if at not in lost))._replace(phase="running tools")
-    done: Effects = (*told, *(("ask", at) for at, far in enumerate(was.far) if far == "asking"))
+    done: Effects = (*effects, *(("ask", at) for at, far in enumerate(was.far) if far == "asking"))
     if not lost:
         return Outcome(again, (), done)
     ended = _results(again, *lost)
@@ -293,7 +293,7 @@ def happening(agent: Agent, event: str) -> on.TurnEvent:
         case "finish":
             return on.ToolFinished(state.request - late, call, "done", False)
         case "approve" | "deny":
-            reply = max((one.reply for one in state.calls), default=0) - late
+            reply = max((pending.reply for pending in state.calls), default=0) - late
             digest = "0" * 64 if which.endswith("other") else ""
             return on.Decide(reply, call, what == "approve", "", "", "judge", digest)
         case "interrupt":
@@ -320,7 +320,7 @@ def crashed(agent: Agent) -> Agent:
     was, log = agent
     hold = was.hold if isinstance(was.hold, Paused) else None
     row = State(was.uuid, was.head, was.turn, request=was.request + 1, lifecycle=was.lifecycle, hold=hold)
-    calls = recover(one for one in log if one.id >= was.turn) if was.turn else ()
+    calls = recover(message for message in log if message.id >= was.turn) if was.turn else ()
     loaded = on.Loaded(len(log), play_all(VIEW, log), calls, None, failed=failed_turn(reversed(log)))
     return Agent(step(row, loaded, 1).state, log)
 
@@ -330,9 +330,9 @@ def facts_of(state: State, known: Facts) -> Facts:
     calls = state.calls if _shown(known) else None
     return Facts(
         state.phase.value, state.head, state.turn, state.request, state.steps,
-        known.names if calls is None else tuple(one.name for one in calls),
-        known.far if calls is None else tuple(one.progress.value for one in calls),
-        known.starts if calls is None else tuple(one.attempt for one in calls),
+        known.names if calls is None else tuple(call.name for call in calls),
+        known.far if calls is None else tuple(call.progress.value for call in calls),
+        known.starts if calls is None else tuple(call.attempt for call in calls),
         state.status is Status.STOPPED,
         "paused" if isinstance(state.hold, Paused) else "held" if isinstance(state.hold, Held) else "",
         state.callers == ("asker",), state.failed, state.retries, state.rules is not None,
@@ -341,20 +341,20 @@ def facts_of(state: State, known: Facts) -> Facts:
 
 def effects_of(done: Step) -> Effects:
     """What a step does, in the words of the rule."""
-    found: list[tuple[str, object]] = []
+    effects: list[tuple[str, object]] = []
     for effect in done.effects:
         match effect:
             case RequestModel():
-                found.append(("request", effect.request))
+                effects.append(("request", effect.request))
             case RunTool() | AskApproval():
                 assert effect.request == done.state.request
-                found.append(("run" if isinstance(effect, RunTool) else "ask", int(effect.call)))
+                effects.append(("run" if isinstance(effect, RunTool) else "ask", int(effect.call)))
             case Answer(caller="asker"):
-                found.append(("outcome", ""))
+                effects.append(("outcome", ""))
             case Answer(value=value):
-                found.append(("answer", "refused" if isinstance(value, BadInput) else value))
-    assert len(found) == len(done.effects)
-    return tuple(found)
+                effects.append(("answer", "refused" if isinstance(value, BadInput) else value))
+    assert len(effects) == len(done.effects)
+    return tuple(effects)
 
 
 def after(agent: Agent, facts: Facts, event: str) -> Iterator[tuple[Agent, Facts]]:
@@ -366,12 +366,12 @@ def after(agent: Agent, facts: Facts, event: str) -> Iterator[tuple[Agent, Facts
         assert facts_of(again.state, wanted.facts) == wanted.facts, facts
         yield again, wanted.facts
         return
-    given = happening(agent, event)
-    if isinstance(given, on.Deferrable):
-        assert accepts(agent.state, given) == (wanted is not None), (event, facts)
+    command = happening(agent, event)
+    if isinstance(command, on.Deferrable):
+        assert accepts(agent.state, command) == (wanted is not None), (event, facts)
     if wanted is None:
         return
-    done = step(agent.state, given, 1, TOOLS)
+    done = step(agent.state, command, 1, TOOLS)
     unit, effects = done.unit, effects_of(done)
     assert (facts_of(done.state, wanted.facts), effects) == (wanted.facts, wanted.effects), (event, facts)
     if not isinstance(unit, LogUnit):
@@ -379,9 +379,9 @@ def after(agent: Agent, facts: Facts, event: str) -> Iterator[tuple[Agent, Facts
         assert isinstance(unit, PutAside) is (event == "prompt" and facts.stopped)
         yield Agent(done.state, agent.log), wanted.facts
         return
-    written = tuple((one.kind, str(one.data.get("tool_use_id", ""))) for one in unit.messages)
+    written = tuple((message.kind, str(message.data.get("tool_use_id", ""))) for message in unit.messages)
     assert (written, unit.turn, unit.asks) == (wanted.written, wanted.opens, wanted.asks), (event, facts)
-    assert [one.id for one in unit.messages] == [*range(facts.head + 1, wanted.facts.head + 1)]
+    assert [message.id for message in unit.messages] == [*range(facts.head + 1, wanted.facts.head + 1)]
     log = (*agent.log, *unit.messages)
     sound(log, effects)
     if not unit.asks:
@@ -394,27 +394,29 @@ def after(agent: Agent, facts: Facts, event: str) -> Iterator[tuple[Agent, Facts
         phase = "waiting for budget" if paused and leaves else wanted.facts.phase
         then = wanted.facts._replace(hold="paused" if paused else "held", phase=phase)
         assert facts_of(held.state, then) == then
-        assert effects_of(held) == tuple(one for one in wanted.effects if not (paused and one[0] == "request"))
+        assert effects_of(held) == tuple(effect for effect in wanted.effects if not (paused and effect[0] == "request"))
         yield Agent(held.state, log), then
 
 
 def sound(log: tuple[Message, ...], effects: Effects) -> None:
     """What holds of each log, whatever led to it: of the calls of its latest turn, and of a request after them."""
-    kinds = [one.kind for one in log]
+    kinds = [message.kind for message in log]
     latest = max(place for place, kind in enumerate(kinds) if kind in ("assistant", "user"))
     behind = log[latest:]
-    asked = {str(one["id"]) for one in behind[0].data.get("tool_calls", ())}
-    told = [(one.kind, one.data.get("tool_use_id"), one.data.get("approved")) for one in behind]
-    names = {one.data.get("tool_use_id"): one.data.get("name") for one in behind if "tool_use_id" in one.data}
+    asked = {str(called["id"]) for called in behind[0].data.get("tool_calls", ())}
+    marks = [(message.kind, message.data.get("tool_use_id"), message.data.get("approved")) for message in behind]
+    names = {
+        message.data.get("tool_use_id"): message.data.get("name") for message in behind if "tool_use_id" in message.data
+    }
     for call, name in names.items():
-        begun = told.count(("tool_call", call, None))
-        results = [kind for kind, which, _ in told if which == call and kind == "tool_result"]
+        begun = marks.count(("tool_call", call, None))
+        results = [kind for kind, which, _ in marks if which == call and kind == "tool_result"]
         assert len(results) <= 1
         assert begun <= 1 or name == "read"
         assert not begun or name not in ("drop", "gone")
-        assert not begun or name != "post" or ("approval", call, True) in told
+        assert not begun or name != "post" or ("approval", call, True) in marks
     if any(what == "request" for what, _ in effects) and "error" not in kinds[latest:]:
-        assert asked <= {which for kind, which, _ in told if kind == "tool_result"}
+        assert asked <= {which for kind, which, _ in marks if kind == "tool_result"}
 
 
 def follow(names: tuple[str, str], depth: int) -> int:
@@ -431,14 +433,14 @@ def follow(names: tuple[str, str], depth: int) -> int:
     assert facts_of(agent.state, facts) == facts
     seen, steps, there = {facts}, 0, [(agent, facts)]
     for _ in range(depth):
-        found: list[tuple[Agent, Facts]] = []
-        for (one, known), event in product(there, EVENTS):
+        states: list[tuple[Agent, Facts]] = []
+        for (member, known), event in product(there, EVENTS):
             steps += 1
-            for then, new in after(one, known, event):
+            for then, new in after(member, known, event):
                 if new not in seen:
                     seen.add(new)
-                    found.append((then, new))
-        there = found
+                    states.append((then, new))
+        there = states
     return steps
 
 

@@ -81,7 +81,7 @@ GIVEN: Mapping[str, Mapping[str, Any]] = {
 def asked(*words: str) -> Reply:
     """A reply with these calls: each a tool, or ``tool:word`` for what it is given."""
     parts = [word.partition(":") for word in words]
-    calls = (ToolCall(tool, GIVEN.get(given or tool, {}), str(at)) for at, (tool, _, given) in enumerate(parts))
+    calls = (ToolCall(tool, GIVEN.get(arguments or tool, {}), str(at)) for at, (tool, _, arguments) in enumerate(parts))
     return Reply("so", tuple(calls), "tool_use")
 
 
@@ -110,14 +110,14 @@ class Way(NamedTuple):
         """The same of all states from which the same can happen."""
         state, side = self.state, self.state.side
         calls = tuple(
-            (one.id, one.name, repr(one.input), one.progress, one.attempt, one.approved) for one in state.calls
+            (call.id, call.name, repr(call.input), call.progress, call.attempt, call.approved) for call in state.calls
         )
         beside = side and (side.back, side.attempts, side.caller, type(side).__name__, repr(getattr(side, "by", "")),
                            repr(getattr(side, "must", "")), getattr(side, "written", None) is None)  # fmt: skip
         counted = (state.steps, state.retries, state.misfits, min(state.squeezed, 4), state.left_at, state.focus)
         hold = (type(state.hold), state.hold.at == state.head if state.hold is not None else None)
         view = (state.view.lens is None, state.output is None, bool(state.failed), state.rules, state.lifecycle)
-        kinds = tuple(one.kind for one in self.log if one.id >= max(state.turn, 1)) if state.turn else ()
+        kinds = tuple(message.kind for message in self.log if message.id >= max(state.turn, 1)) if state.turn else ()
         words = tuple(word.data["steer"] for word in self.words)
         around = (self.outside, self.started, words, self.came, self.callers, self.rules, self.dead)
         return (state.phase, bool(state.turn), calls, beside, counted, hold, view, kinds[-6:], *around)
@@ -159,7 +159,7 @@ def loaded(row: State, log: tuple[Message, ...], turn: int) -> State:
     """The state of an agent whose log was read, as `AgentLog.hold` gives it to the machine."""
     whole = Log("me", 0, None, log)
     failed = failed_turn(reversed(log))
-    opened = [one for one in log if one.id >= (turn or failed)] if turn or failed else []
+    opened = [message for message in log if message.id >= (turn or failed)] if turn or failed else []
     event = on.Loaded(
         len(log), whole.view(len(log)), recover(opened) if turn else (), outcome_of(reversed(log)), 0, failed,
         opened[0].data.get("output") if opened else None, misfits_in(opened), focus_in(opened) if turn else None,
@@ -187,9 +187,9 @@ def happen(way: Way, world: World) -> Iterator[on.TurnEvent]:
         case Phase.RUNNING_TOOLS:
             yield continued(way)
             yield from (on.ToolFinished(request, call, "done", False) for call in sorted(way.started))
-            for one in state.calls:
-                if one.progress is Progress.ASKING:
-                    yield from (on.Decide(one.reply, one.id, yes, "", "", "judge") for yes in (True, False))
+            for call in state.calls:
+                if call.progress is Progress.ASKING:
+                    yield from (on.Decide(call.reply, call.id, yes, "", "", "judge") for yes in (True, False))
         case Phase.COMPACTING | Phase.MERGING if way.outside == "summary":
             yield from (on.SummaryReplied(request, reply, "p:m", state.head, None) for reply in SUMMARIES)
             yield on.SummaryFailed(request, ProviderError("no"))
@@ -220,7 +220,9 @@ KID = MergeSource("kid", None, 3, 0, 0, False, "found it", (Message("kid", 3, "a
 
 
 def continued(way: Way, one_by_one: bool = False) -> on.Continue:
-    return on.Continue(tuple(f"kid {one.id}" for one in way.state.calls if one.name == "fork"), one_by_one=one_by_one)
+    return on.Continue(
+        tuple(f"kid {call.id}" for call in way.state.calls if call.name == "fork"), one_by_one=one_by_one
+    )
 
 
 def undone(call: Call) -> bool:
@@ -236,7 +238,7 @@ def after(way: Way, event: on.TurnEvent) -> Iterator[Way]:
     if isinstance(event, on.Deferrable) and not accepts(way.state, event):
         return
     if isinstance(event, on.Prompt) and event in way.words:
-        way = way._replace(words=tuple(one for one in way.words if one is not event))
+        way = way._replace(words=tuple(word for word in way.words if word is not event))
     event = completed(way.state, event, Log("me", 0, None, way.log))
     tools = {**TOOLS, GIVE_RESULT: BuiltinTraits(begin=begin_result)} if way.state.output is not None else TOOLS
     done = step(way.state, event, NOW, tools, way.words)
@@ -268,7 +270,7 @@ def committed(way: Way, event: on.TurnEvent, done: Step) -> Iterator[Way]:
             way = way._replace(
                 log=(*way.log, *unit.messages),
                 row=way.row if unit.turn is None else unit.turn,
-                words=tuple(one for one in way.words if one.mail not in taken),
+                words=tuple(word for word in way.words if word.mail not in taken),
             )
             answers = (Held(done.state.head, 1, 0, 1), *([PAUSE] if unit.may_wait else ())) if unit.asks else (None,)
             for answer in answers:
@@ -299,14 +301,14 @@ def refused(way: Way, event: on.TurnEvent, done: Step) -> Iterator[Way]:
     elif state.phase in BESIDE_STEPS:
         yield from after(way, on.SummaryFailed(state.request, error))
     elif isinstance(done.unit, LogUnit) and (begun := done.state.compaction) is not None and done.caller is None:
-        told = on.RefusedSummary(begun, done.unit.messages)
-        yield from after(way, on.SummaryFailed(state.request, error, refused=told))
+        refused_summary = on.RefusedSummary(begun, done.unit.messages)
+        yield from after(way, on.SummaryFailed(state.request, error, refused=refused_summary))
     else:
         yield way
 
 
-def without(callers: tuple[str, ...], one: object) -> tuple[str, ...]:
-    at = callers.index(str(one))
+def without(callers: tuple[str, ...], value: object) -> tuple[str, ...]:
+    at = callers.index(str(value))
     return (*callers[:at], *callers[at + 1 :])
 
 
@@ -325,7 +327,7 @@ def entered(way: Way, done: Step) -> Way:
                 assert effect.call not in started
                 started.add(effect.call)
     state = done.state
-    still = {one.id for one in state.calls if one.progress is Progress.RUNNING}
+    still = {call.id for call in state.calls if call.progress is Progress.RUNNING}
     here = way._replace(state=state, callers=callers, outside=outside, started=frozenset(started & still))
     settled(here, still)
     return crashed(here) if ComeBack() in done.effects else here
@@ -355,8 +357,8 @@ def agrees(way: Way) -> None:
     if state.turn:
         assert again.output == state.output
     if state.phase in (Phase.RUNNING_TOOLS, Phase.INTERRUPTED):
-        far = [(one.id, one.progress, one.attempt) for one in again.calls if undone(one)]
-        assert far == [(one.id, in_log(one), one.attempt) for one in state.calls if undone(one)]
+        far = [(call.id, call.progress, call.attempt) for call in again.calls if undone(call)]
+        assert far == [(call.id, in_log(call), call.attempt) for call in state.calls if undone(call)]
 
 
 def in_log(call: Call) -> Progress:
@@ -372,18 +374,18 @@ def lawful(way: Way, event: on.TurnEvent, done: Step, tools: Mapping[str, ToolTr
     """What holds of each step, whatever led to it."""
     state, unit = way.state, done.unit
     messages = unit.messages if isinstance(unit, LogUnit) else ()
-    assert [one.id for one in messages] == [*range(state.head + 1, state.head + 1 + len(messages))]
-    requests = [one for one in done.effects if isinstance(one, RequestModel | Summarise)]
+    assert [message.id for message in messages] == [*range(state.head + 1, state.head + 1 + len(messages))]
+    requests = [effect for effect in done.effects if isinstance(effect, RequestModel | Summarise)]
     assert len(requests) <= 1
     for _ in requests:
         asks = isinstance(unit, LogUnit) and unit.asks
         assert asks or isinstance(done.state.hold, Held), "nothing is held for it"
-    if any(isinstance(one, RequestModel) for one in requests):
+    if any(isinstance(request, RequestModel) for request in requests):
         assert not any(map(undone, done.state.calls))
         if not isinstance(event, on.Granted | on.WindowFull | on.SummaryFailed):  # there it has been decided on before
             mails = tuple(word.mail for word in way.words)
             assert mails == (unit.words if isinstance(unit, LogUnit) else ()), "it leaves without the words"
-            assert [one.data.get("mail") for one in messages[len(messages) - len(mails) :]] == [*mails]
+            assert [message.data.get("mail") for message in messages[len(messages) - len(mails) :]] == [*mails]
     if isinstance(unit, LogUnit) and unit.words:
         assert unit.asks
         assert not any(map(undone, done.state.calls))
@@ -395,7 +397,7 @@ def lawful(way: Way, event: on.TurnEvent, done: Step, tools: Mapping[str, ToolTr
         assert not any(map(undone, done.state.calls)), "a call that the words wait for"
     may_run(way, done, tools)
     well_formed((*way.log, *messages))
-    outcome = [one.value for one in done.effects if isinstance(one, Answer) and one.caller == "asker"]
+    outcome = [effect.value for effect in done.effects if isinstance(effect, Answer) and effect.caller == "asker"]
     for value in outcome:
         assert isinstance(value, Reply | ProviderError | TurnInterrupted)
         if isinstance(value, Reply) and state.output is not None and value.stop_reason != "exit":
@@ -406,7 +408,7 @@ def lawful(way: Way, event: on.TurnEvent, done: Step, tools: Mapping[str, ToolTr
 
 def may_run(way: Way, done: Step, tools: Mapping[str, ToolTraits]) -> None:
     """No call begins against a rule in force: if the unit is committed, its rules are those of the tables."""
-    begun = {one.call for one in done.effects if isinstance(one, RunTool)}
+    begun = {effect.call for effect in done.effects if isinstance(effect, RunTool)}
     if isinstance(done.unit, CallUnit):
         begun.add(done.unit.call.id)
     if isinstance(done.unit, CallUnit) or (isinstance(done.unit, LogUnit) and done.unit.births):
@@ -431,7 +433,7 @@ def well_formed(log: tuple[Message, ...]) -> None:
         match message.kind:
             case Kind.ASSISTANT | Kind.STEER:
                 assert not waiting, message
-                waiting = {str(one["id"]): False for one in message.data.get("tool_calls", ())}
+                waiting = {str(asked["id"]): False for asked in message.data.get("tool_calls", ())}
             case Kind.TOOL_CALL:
                 assert call in waiting
                 waiting[call] = True
@@ -490,7 +492,7 @@ def ends(way: Way) -> None:
             case _ if way.started:
                 event = on.ToolFinished(request, min(way.started), "done", False)
             case _:
-                asking = [one for one in state.calls if one.progress is Progress.ASKING]
+                asking = [call for call in state.calls if call.progress is Progress.ASKING]
                 event = continued(way)
                 if asking and state.rules is not None:
                     event = on.Decide(asking[0].reply, asking[0].id, False, "", "", "judge")
@@ -503,7 +505,7 @@ def follow(world: World, depth: int) -> int:
     there = list(begins(world))
     seen = {way.alike for way in there}
     for _ in range(depth):
-        found = []
+        ways = []
         for way in there:
             for then in next_ways(way, world):
                 if then.alike not in seen:
@@ -511,8 +513,8 @@ def follow(world: World, depth: int) -> int:
                     agrees(then)
                     ends(then)
                     if not then.dead:
-                        found.append(then)
-        there = found
+                        ways.append(then)
+        there = ways
     return len(seen)
 
 

@@ -108,9 +108,9 @@ def test_the_turn_of_a_prompt_that_an_int_came_for_ends_as_it_begins_and_asks_no
     assert written(done) == [(5, "user", "hi"), (6, "interrupted", "")]
     assert isinstance(done.unit, LogUnit)
     assert (done.unit.turn, done.unit.asks, done.unit.prompt) == (0, False, 7)
-    told = answers(done)
-    assert told.pop("person") == 0
-    assert [isinstance(one, TurnInterrupted) for one in told.values()] == [True]
+    outcome_by_caller = answers(done)
+    assert outcome_by_caller.pop("person") == 0
+    assert [isinstance(outcome, TurnInterrupted) for outcome in outcome_by_caller.values()] == [True]
     assert not any(isinstance(effect, RequestModel) for effect in done.effects)
     assert (done.state.phase, done.state.turn, done.state.head, done.state.failed) == (Phase.IDLE, 0, 6, 0)
 
@@ -348,8 +348,8 @@ def test_a_setting_says_how_often_a_reply_that_breaks_off_is_asked_for_again(ret
 def test_each_request_of_a_turn_may_break_off_once() -> None:
     again = step(BUSY, on.ReplyFailed(3, BROKEN), NOW).state
     working = step(again, on.ReplyReceived(4, Reply(tool_calls=(ToolCall("lost"),)), "p:m"), NOW).state
-    told = step(working, on.Continue(["kid"]), NOW).state  # there is no such tool
-    asked = step(told, on.Continue(["kid"]), NOW).state
+    continued = step(working, on.Continue(["kid"]), NOW).state  # there is no such tool
+    asked = step(continued, on.Continue(["kid"]), NOW).state
     assert asked.phase is Phase.WAITING_FOR_MODEL
     assert written(step(asked, on.ReplyFailed(asked.request, BROKEN), NOW))[0][1] == "retry"
 
@@ -377,8 +377,8 @@ def test_a_prompt_that_says_the_same_as_the_one_that_failed_takes_that_one_back(
     assert done.state.turn == 7
 
 
-def said(*told: Kind | tuple[Kind, str]) -> list[Message]:
-    pairs = [(each, "") if isinstance(each, Kind) else each for each in told]
+def said(*kinds: Kind | tuple[Kind, str]) -> list[Message]:
+    pairs = [(each, "") if isinstance(each, Kind) else each for each in kinds]
     return [Message("me", place, kind, text, {}, NOW) for place, (kind, text) in enumerate(pairs, start=1)]
 
 

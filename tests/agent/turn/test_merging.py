@@ -39,8 +39,8 @@ def test_merges_at_any_boundaries_leave_a_valid_request_with_the_same_blocks_in_
     places = [at for at in range(len(entries) + 1) if is_boundary(lambda start, end: messages[start:end], at)]
     first, second = sorted(data.draw(st.sampled_from(places)) for _ in range(2))
     shown = []
-    for one, other in (MERGES, MERGES[::-1]):
-        merged = [*entries[:first], one, *entries[first:second], other, *entries[second:]]
+    for first_merge, other in (MERGES, MERGES[::-1]):
+        merged = [*entries[:first], first_merge, *entries[first:second], other, *entries[second:]]
         request = assembled(history(*merged))  # checks that it is valid
         shown.append([str(block) for message in request.messages for block in message["content"]])
     assert sorted(shown[0]) == sorted(shown[1])
@@ -59,7 +59,7 @@ TALK = ((6, "user", "dig"), (7, "assistant", "dug"), (8, "tool_result", "stone")
 
 
 @pytest.mark.parametrize(
-    ("found", "how", "expected"),
+    ("source", "how", "expected"),
     [
         (source(*TALK), "result", "dug"),
         (source(*TALK), "summary", ""),
@@ -76,13 +76,13 @@ TALK = ((6, "user", "dig"), (7, "assistant", "dug"), (8, "tool_result", "stone")
     ],
 )
 def test_what_is_taken_in_is_what_the_child_has_said_since(
-    found: MergeSource, how: str, expected: str | type[IkigaiError]
+    source: MergeSource, how: str, expected: str | type[IkigaiError]
 ) -> None:
     if isinstance(expected, str):
-        assert text_of(found, how, ()) == expected
+        assert text_of(source, how, ()) == expected
     else:
         with pytest.raises(expected):
-            text_of(found, how, ())
+            text_of(source, how, ())
 
 
 @pytest.mark.parametrize(
@@ -100,4 +100,4 @@ def test_what_is_taken_in_is_what_the_child_has_said_since(
 def test_a_conflict_is_what_others_have_written_since_the_branch_began(
     versions: list[tuple[str, int, int, bool]], expected: tuple[MergedDocument, ...]
 ) -> None:
-    assert merged_documents([WrittenVersion(*one) for one in versions], since=4) == expected
+    assert merged_documents([WrittenVersion(*version) for version in versions], since=4) == expected

@@ -13,15 +13,15 @@ from ikigai_actors.tools.policy import ToolTraits
 NAMES = st.sampled_from(["a", "b"])
 INPUTS = st.sampled_from([{}, {"x": 1}, {"x": 1, "y": 2}])
 RECORDS = st.lists(st.tuples(NAMES, INPUTS), max_size=8).map(
-    lambda calls: [[name, given, f"{place}", place % 2 == 0] for place, (name, given) in enumerate(calls)]
+    lambda calls: [[name, arguments, f"{place}", place % 2 == 0] for place, (name, arguments) in enumerate(calls)]
 )
 REPLIES = st.lists(st.lists(st.tuples(NAMES, INPUTS), min_size=1, max_size=4), min_size=1, max_size=4)
 
 
 def reply(position: int, calls: list[tuple[str, dict[str, Any]]]) -> Message:
     blocks = [
-        {"type": "tool_use", "id": f"{position}-{place}", "name": name, "input": given}
-        for place, (name, given) in enumerate(calls)
+        {"type": "tool_use", "id": f"{position}-{place}", "name": name, "input": arguments}
+        for place, (name, arguments) in enumerate(calls)
     ]
     return Message("me", position, "assistant", "", {"blocks": blocks}, 0)
 
@@ -31,15 +31,15 @@ def test_the_same_call_made_again_gets_the_next_of_its_results(
     record: list[list[Any]], replies: list[list[tuple[str, dict[str, Any]]]]
 ) -> None:
     """The oracle takes results out of a list, call by call, as one who replays a tape would."""
-    left = [list(one) for one in record]
+    left = [list(entry) for entry in record]
     own = [reply(10 + place, calls) for place, calls in enumerate(replies)]
     for place, calls in enumerate(replies):
         expected = {}
         for number, call in enumerate(calls):
-            found = next((one for one in left if one[:2] == [*call]), None)
-            if found is not None:
-                left.remove(found)
-                expected[f"{10 + place}-{number}"] = (found[2], found[3], ())
+            match = next((entry for entry in left if entry[:2] == [*call]), None)
+            if match is not None:
+                left.remove(match)
+                expected[f"{10 + place}-{number}"] = (match[2], match[3], ())
         now = tuple(Call(f"{10 + place}-{number}", *call, reply=10 + place) for number, call in enumerate(calls))
         assert from_record({"record": record}, own[: place + 1], now) == expected
 

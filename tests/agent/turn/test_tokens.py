@@ -69,11 +69,11 @@ def test_two_replies_of_a_model_tell_the_tokens_of_what_was_said_between(said: l
 def test_a_long_result_that_is_shown_by_reference_counts_as_one() -> None:
     result: Said = (Kind.TOOL_RESULT, KB * 40, {"tool_use_id": "1"})
     elided: Said = (Kind.SUMMARY, "", {"elide": 5})
-    told = reply(5_000, KB * 4, tool_calls=[{"id": "1", "name": "f", "input": {}}])
-    assert learned(prompt(), told, result, elided, prompt(), reply(6_265)) == UNTOLD
-    assert learned(elided, prompt(), told, result, prompt(), reply(6_265)) == 0.25
+    learned_from = reply(5_000, KB * 4, tool_calls=[{"id": "1", "name": "f", "input": {}}])
+    assert learned(prompt(), learned_from, result, elided, prompt(), reply(6_265)) == UNTOLD
+    assert learned(elided, prompt(), learned_from, result, prompt(), reply(6_265)) == 0.25
     again = reply(6_265, KB), prompt(), reply(6_765)
-    assert learned(prompt(), told, result, elided, prompt(), *again) == 0.25
+    assert learned(prompt(), learned_from, result, elided, prompt(), *again) == 0.25
 
 
 def test_behind_a_summary_its_sizes_go_on_until_replies_tell_others() -> None:
@@ -100,7 +100,7 @@ def test_a_request_is_sized_by_what_its_model_has_told_before_a_restart_and_afte
     asked: list[Request] = []
 
     def answer(request: Request) -> Reply:
-        size = sum(len(block["text"].encode()) for one in request.messages for block in one["content"])
+        size = sum(len(block["text"].encode()) for message in request.messages for block in message["content"])
         if size > 9_000:
             asked.append(request)
         return Reply(text, usage=Usage(2_000 + tokens(size), 10))

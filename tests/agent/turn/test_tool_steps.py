@@ -23,9 +23,9 @@ from tests.agent.turn.test_calls import NOW, TOOLS, call
 CONTINUE = on.Continue(["kids"])
 
 
-def tooling(*given: Call | str, **changes: Any) -> State:
+def tooling(*parts: Call | str, **changes: Any) -> State:
     """An agent that carries out calls, in its third request."""
-    made = tuple(call(one) if isinstance(one, str) else one for one in given)
+    made = tuple(call(part) if isinstance(part, str) else part for part in parts)
     state = State("memo", 4, turn=3, phase=Phase.RUNNING_TOOLS, request=3, steps=1, calls=made, callers=("asker",))
     return replace(state, **changes)
 
@@ -44,7 +44,7 @@ def only(done: Step) -> Message:
 
 
 def progress(state: State) -> Mapping[str, Progress]:
-    return {one.id: one.progress for one in state.calls}
+    return {call.id: call.progress for call in state.calls}
 
 
 def finished(call_id: str, content: str = "done", request: int = 3) -> on.ToolFinished:
@@ -53,8 +53,8 @@ def finished(call_id: str, content: str = "done", request: int = 3) -> on.ToolFi
 
 def test_a_reply_with_calls_is_committed_before_anything_is_done_for_them() -> None:
     asking = tooling(phase=Phase.WAITING_FOR_MODEL)
-    given = Reply("I look.", (ToolCall("read", {"path": "a"}, "1"),), "tool_use")
-    done = step(asking, on.ReplyReceived(3, given, "p:m"), NOW, TOOLS)
+    reply = Reply("I look.", (ToolCall("read", {"path": "a"}, "1"),), "tool_use")
+    done = step(asking, on.ReplyReceived(3, reply, "p:m"), NOW, TOOLS)
     assert said(done) == [("assistant", "")]
     assert done.effects == ()
     assert isinstance(done.unit, LogUnit)
@@ -139,7 +139,7 @@ def test_forks_that_the_store_refused_together_are_carried_out_one_by_one() -> N
     second = step(first.state, on.Continue(["kid 3"]), NOW, TOOLS)
     assert said(first) == [("fork", ""), ("tool_result", "1")]
     assert said(second) == [("fork", ""), ("tool_result", "2")]
-    assert [(one.call, one.together) for one in (first, second)] == [("1", False), ("2", False)]
+    assert [(call.call, call.together) for call in (first, second)] == [("1", False), ("2", False)]
 
 
 def test_forks_with_a_mistake_between_them_are_units_of_their_own() -> None:
@@ -175,7 +175,7 @@ def test_a_child_of_a_call_without_a_prompt_is_born_in_its_turn_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ({"name": "two words"}, "1 to 64 letters"),
         ({"name": "A" * 22}, "look like a uuid"),
@@ -183,9 +183,9 @@ def test_a_child_of_a_call_without_a_prompt_is_born_in_its_turn_too() -> None:
         ({"promt": "x"}, "does not know 'promt'"),
     ],
 )
-def test_a_fork_that_cannot_be_is_an_error_result_that_says_why(arguments: dict[str, Any], told: str) -> None:
+def test_a_fork_that_cannot_be_is_an_error_result_that_says_why(arguments: dict[str, Any], message: str) -> None:
     done = step(tooling(call("1:fork", **arguments)), CONTINUE, NOW, TOOLS)
-    assert told in only(done).content
+    assert message in only(done).content
     assert only(done).data["is_error"] is True
     assert isinstance(done.unit, LogUnit)
     assert done.unit.births == ()
@@ -302,11 +302,11 @@ def test_an_interrupt_during_tools_ends_the_turn_and_forgets_its_calls() -> None
 
 
 @pytest.mark.parametrize(
-    ("one", "accepted"),
+    ("fork", "accepted"),
     [(call("1:read"), False), (call("1:read", Progress.RUNNING), False), (call("1:read", Progress.DONE), True)],
 )
-def test_a_fork_from_outside_waits_until_every_call_has_its_result(one: Call, accepted: bool) -> None:
-    state = tooling(call("0:read", Progress.DONE), one)
+def test_a_fork_from_outside_waits_until_every_call_has_its_result(fork: Call, accepted: bool) -> None:
+    state = tooling(call("0:read", Progress.DONE), fork)
     assert accepts(state, on.Fork("kids", None, None, {}, "transient", "caller")) is accepted
     assert not accepts(state, on.Prompt("x", "caller"))
     assert accepts(state, on.GetOutcome("caller"))
@@ -315,8 +315,8 @@ def test_a_fork_from_outside_waits_until_every_call_has_its_result(one: Call, ac
 # Resuming: the table of calls.py, line by line
 
 
-def resumed(*given: Call) -> Step:
-    return step(tooling(*given, phase=Phase.INTERRUPTED), on.Resume("caller"), NOW, TOOLS)
+def resumed(*calls: Call) -> Step:
+    return step(tooling(*calls, phase=Phase.INTERRUPTED), on.Resume("caller"), NOW, TOOLS)
 
 
 def test_resuming_starts_a_call_that_waited() -> None:
@@ -330,7 +330,7 @@ def test_resuming_starts_an_idempotent_call_again_with_a_record_of_its_own() -> 
     assert done.unit == LogUnit("memo", (), resumed_at=4)
     again = step(done.state, CONTINUE, NOW, TOOLS)
     assert (said(again), again.effects) == ([("tool_call", "1")], (RunTool(3, "1"),))
-    assert [one.attempt for one in again.state.calls] == [2]
+    assert [call.attempt for call in again.state.calls] == [2]
 
 
 def test_resuming_says_of_any_other_call_that_it_may_have_run_and_never_runs_it() -> None:

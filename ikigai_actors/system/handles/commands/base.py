@@ -62,12 +62,12 @@ class CommandBase(BaseRef[H]):
     ) -> None:
         """Settle a future with what another call under the same key has given meanwhile, or else with its error."""
 
-        def found(looked: Future[dict[str, Any] | None]) -> None:
+        def take(looked: Future[dict[str, Any] | None]) -> None:
             known = None if looked.exception() is not None else looked.get()
             future.settle(error if known is None else repeated(known))
 
         self.system._beside.read(lambda: self.system._store.read(lambda tx: answer_under(tx, call))).add_done_callback(
-            found
+            take
         )
 
     def _look_up(self, ask: Callable[[], object], future: Future[T]) -> Future[T]:

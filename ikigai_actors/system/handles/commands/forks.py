@@ -160,7 +160,7 @@ class ForkCommands(CommandBase[H]):
         model = model.name if isinstance(model, Program) else model
         if (frame := acting_frame.get()) is not None and frame.me.uuid == self.uuid:
             others = (count, prompts, names, tuple(attach), at, budget, labels, tuple(skills), key, on_orphan)
-            if exist_ok or restart != "transient" or any(one not in (None, ()) for one in others):
+            if exist_ok or restart != "transient" or any(option not in (None, ()) for option in others):
                 raise BadInput(
                     "Expected prompt, name, kind, model, system and output for the fork of a program, and nothing else."
                 )
@@ -170,8 +170,8 @@ class ForkCommands(CommandBase[H]):
                 )
             asked = {"prompt": prompt, "name": name, "model": model, "system": system, "kind": kind}
             asked |= data_of(output, ())[0]
-            given = {key: value for key, value in asked.items() if value is not None}
-            return ForkAct(frame, given, lambda uuid: self._ref(uuid, output))
+            arguments = {key: value for key, value in asked.items() if value is not None}
+            return ForkAct(frame, arguments, lambda uuid: self._ref(uuid, output))
         random_bytes = self.system._random_bytes
         children = new_children(
             lambda: new_agent_uuid(random_bytes), prompt, name, count=count, prompts=prompts, names=names
@@ -210,12 +210,12 @@ class ForkCommands(CommandBase[H]):
             return self._tell(fork, self._births(timeout, children, lambda uuid: self._ref(uuid, output)), call)
         uuids = [child.uuid for child in children]
         return self._tell(
-            fork, self._births(timeout, children, lambda told: self._refs(told, uuids, output)), call, _children
+            fork, self._births(timeout, children, lambda answer: self._refs(answer, uuids, output)), call, _children
         )
 
-    def _refs(self, told: object, uuids: Sequence[str], output: Any = None) -> list[H]:
+    def _refs(self, answer: object, uuids: Sequence[str], output: Any = None) -> list[H]:
         """The handles of children: of those that a call under a key has made before, or else of these."""
-        return [self._ref(uuid, output) for uuid in (told if isinstance(told, list) else uuids)]
+        return [self._ref(uuid, output) for uuid in (answer if isinstance(answer, list) else uuids)]
 
     def _fork_call(
         self, key: str | None, fork: Callable[[on.Caller], on.Fork], options: Mapping[str, Any]
@@ -224,12 +224,12 @@ class ForkCommands(CommandBase[H]):
         if key is None:
             return None
         asked = fork(None)
-        siblings = [[one.name, one.prompt] for one in asked.children]
+        siblings = [[child.name, child.prompt] for child in asked.children]
         data = {name: value for name, value in asked.data.items() if name != SKILLS}  # the options name them
         further = {"data": data, "budget": asked.budget, "labels": dict(asked.labels)}
         about = asked.name or asked.prompt or ""
         call = KeyedCall(key, "fork", {**options, **further, "children": siblings}, self.uuid, self.uuid, about)
-        return replace(call, names={"children": [one.uuid for one in asked.children]})
+        return replace(call, names={"children": [child.uuid for child in asked.children]})
 
     def fork_many(
         self,
@@ -261,17 +261,17 @@ class ForkCommands(CommandBase[H]):
             AgentDead, AgentStopped: this agent does not fork.
             BudgetExceeded: a budget allows no further agents.
         """
-        told = note_of({} if note is None else note)
+        terms = note_of({} if note is None else note)
         check_timeout(timeout)
 
         def bear() -> Future[list[H]]:
             births = births_of(self.system, children)
             uuids = [birth.uuid for birth in births]
             born = self._births(timeout, births, lambda answer: self._refs(answer, uuids))
-            given = {"note": told, "children": [_asked(child) for child in children]}
-            if (call := self._call(key, "fork_many", given, "")) is not None:
+            arguments = {"note": terms, "children": [_asked(child) for child in children]}
+            if (call := self._call(key, "fork_many", arguments, "")) is not None:
                 call = replace(call, names={"children": uuids})
-            return self._tell(lambda caller: on.ForkTrials(told, births, caller), born, call, _children)
+            return self._tell(lambda caller: on.ForkTrials(terms, births, caller), born, call, _children)
 
         return self._beside(bear, timeout)
 
@@ -312,5 +312,5 @@ class ForkCommands(CommandBase[H]):
 
 def _asked(child: Child) -> dict[str, Any]:
     """A child as a key names it."""
-    given = {"at": child.at, "prompt": child.prompt, "go": child.go, "settings": dict(child.settings)}
-    return {"of": getattr(child.of, "uuid", child.of), **given}
+    fields = {"at": child.at, "prompt": child.prompt, "go": child.go, "settings": dict(child.settings)}
+    return {"of": getattr(child.of, "uuid", child.of), **fields}

@@ -47,11 +47,11 @@ class HistoryCommands(CommandBase[H]):
         Raises:
             BadInput: JSON cannot hold the data, or the data has a key that is reserved for the book of an experiment.
         """
-        if not (told := note_of(data)):
+        if not (content := note_of(data)):
             raise BadInput("Expected a note to say something; got an empty dict.")
         if (frame := program_frame("note", timeout=timeout)) is not None and frame.me.uuid == self.uuid:
-            return VerbAct(frame, "note", {"data": json.dumps(told)})
-        return self._tell(lambda caller: on.ForkTrials(told, (), caller), self._future(timeout))
+            return VerbAct(frame, "note", {"data": json.dumps(content)})
+        return self._tell(lambda caller: on.ForkTrials(content, (), caller), self._future(timeout))
 
     def clear(self, timeout: float | None = None) -> Future[int]:
         """Start a new conversation. The model sees no earlier messages; the settings stay.
@@ -289,9 +289,9 @@ class HistoryCommands(CommandBase[H]):
             raise BadInput("Expected the directory of a project, or user=True, or both; got neither.")
 
         def change() -> Future[int]:
-            found = [instructions_of_user()] if users else []
-            found += [] if where is None else [read_instructions(Path(where).absolute())]
-            entries = [one.entry | ({"off": True} if refused else {}) for one in found]
+            files = [instructions_of_user()] if users else []
+            files += [] if where is None else [read_instructions(Path(where).absolute())]
+            entries = [file.entry | ({"off": True} if refused else {}) for file in files]
             settings = check_settings({"instructions": entries})
             return self._tell(lambda caller: on.Configure(settings, caller), self._future(timeout))
 
@@ -368,9 +368,9 @@ class HistoryCommands(CommandBase[H]):
         def change() -> Future[int]:
             places = usual_kind_places(self.system._workspace or Path.cwd()) if where is None else [where]
             log = self.system._log_cache.load(self.uuid)
-            told = "the usual places" if where is None else where
+            place = "the usual places" if where is None else where
             pinned = pin_kinds(
-                log.view(log.head).settings, find_kinds(places), names, told, refused, self._texts_of_skills
+                log.view(log.head).settings, find_kinds(places), names, place, refused, self._texts_of_skills
             )
             settings = check_settings(pinned)
             return self._tell(lambda caller: on.Configure(settings, caller), self._future(timeout))

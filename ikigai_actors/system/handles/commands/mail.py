@@ -67,8 +67,8 @@ class MailCommands(CommandBase[H]):
             return VerbAct(frame, "send", {"sender": self.uuid, "to": to, "body": body, **when})
         now = self.system._clock.now_ms()
         unit = delivery(self.uuid, recipient, body, now, at=at, after=after, zone=zone)
-        given = {"to": to, "body": body, **times(at, after, zone)}
-        return self._write(unit, timeout, lambda sent: sent.id, self._call(key, "send", given, body))
+        arguments = {"to": to, "body": body, **times(at, after, zone)}
+        return self._write(unit, timeout, lambda sent: sent.id, self._call(key, "send", arguments, body))
 
     def open_mail(self, number: int, timeout: float | None = None) -> Future[Mail]:
         """Read one mail by its number, even if it was read before. It then counts as read.

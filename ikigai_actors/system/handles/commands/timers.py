@@ -63,8 +63,8 @@ class TimerCommands(CommandBase[H]):
             return VerbAct(frame, "remind", {"agent": self.uuid, "text": text, "prompt": prompt or None, **when})
         now = self.system._clock.now_ms()
         unit = reminder(self.uuid, text, now, prompt=prompt, at=at, after=after, every=every, zone=zone)
-        given = {"text": text, "prompt": prompt, **times(at, after, zone, every)}
-        return self._write(unit, timeout, lambda timer: timer.id, self._call(key, "remind", given, text))
+        arguments = {"text": text, "prompt": prompt, **times(at, after, zone, every)}
+        return self._write(unit, timeout, lambda timer: timer.id, self._call(key, "remind", arguments, text))
 
     def cancel_timer(self, number: int, timeout: float | None = None) -> Future[None]:
         """Cancel a timer of the agent.

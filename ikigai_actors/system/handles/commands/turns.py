@@ -111,9 +111,9 @@ class TurnCommands(CommandBase[H]):
                 raise BadInput(
                     "Expected text, output and detached for a program's prompt. It is sent once without a key."
                 )
-            given = {"agent": self.uuid, "text": prompt_text(text), **data_of(output, ())[0]}
-            given |= {"detached": True} if detached else {}
-            return PromptAct(frame, given, lambda reply: self._typed(reply, output))
+            arguments = {"agent": self.uuid, "text": prompt_text(text), **data_of(output, ())[0]}
+            arguments |= {"detached": True} if detached else {}
+            return PromptAct(frame, arguments, lambda reply: self._typed(reply, output))
         return self._prompting(text, output, attach, labels, key, skills)()
 
     def _prompting(
@@ -251,11 +251,11 @@ class TurnCommands(CommandBase[H]):
             NoCurrentAgent: the caller is no program, or the handle is that of another agent.
             BadInput: the question is blank or too long, or no person could answer it.
         """
-        given: dict[str, Any] = {"question": prompt_text(question), "form": {"type": "boolean"}}
+        arguments: dict[str, Any] = {"question": prompt_text(question), "form": {"type": "boolean"}}
         further = {"form": form, "to": to, "within": within, "default": default}
-        given |= {name: value for name, value in further.items() if value is not None}
-        check_question(given)
-        return AskAct(self._own_frame("ask"), given)
+        arguments |= {name: value for name, value in further.items() if value is not None}
+        check_question(arguments)
+        return AskAct(self._own_frame("ask"), arguments)
 
     def sleep(self, seconds: float) -> Future[None]:
         """Wait for some seconds, in a program (`ikigai_actors.programs`).
@@ -292,7 +292,7 @@ class TurnCommands(CommandBase[H]):
         future = Future[bool](timeout=timeout)
         if on_change is None:
             return self._tell(on.Resume, future)
-        told = note_of({ON_CHANGE_NOTE: check_on_change(on_change)})
+        note = note_of({ON_CHANGE_NOTE: check_on_change(on_change)})
         noted = Future[int]()
 
         def resumed(done: Future[int]) -> None:
@@ -302,7 +302,7 @@ class TurnCommands(CommandBase[H]):
                 self.system._beside.post(lambda: self.system._tell(self.uuid, on.Resume(future)), future)
 
         noted.add_done_callback(resumed)
-        self._tell(lambda caller: on.ForkTrials(told, (), caller), noted)
+        self._tell(lambda caller: on.ForkTrials(note, (), caller), noted)
         return future
 
     def _reply_of(self, output: Any, timeout: float | None = None) -> Future[Reply]:
