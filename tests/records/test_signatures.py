@@ -123,6 +123,25 @@ def test_another_secret_none_and_no_header_are_refused(scheme: str) -> None:
     ).id  # while one is changed for another
 
 
+@pytest.mark.parametrize("secret", ["whsec_", "whsec_no base64!"])
+def test_a_secret_that_gives_no_key_lets_nobody_in(secret: str) -> None:
+    time = str(int(NOW))
+    mac = hmac.new(b"", b"msg_1." + time.encode() + b"." + BODY, hashlib.sha256).digest()
+    headers = {
+        "webhook-id": "msg_1",
+        "webhook-timestamp": time,
+        "webhook-signature": f"v1,{base64.b64encode(mac).decode()}",
+    }
+    with pytest.raises(Forged, match="not base64"):
+        verified_delivery("standard", headers, BODY, [secret], NOW)
+
+
+@pytest.mark.parametrize("scheme", ["github", "hmac", "stripe", "slack", "bearer"])
+def test_by_an_empty_secret_nobody_comes_in(scheme: str) -> None:
+    with pytest.raises(Forged):
+        verified_delivery(scheme, signed(scheme, BODY, ""), BODY, [""], NOW)
+
+
 @pytest.mark.parametrize("scheme", ["standard", "stripe", "slack"])
 @pytest.mark.parametrize("apart", [300.0, -300.0])
 def test_a_signature_holds_for_five_minutes(scheme: str, apart: float) -> None:

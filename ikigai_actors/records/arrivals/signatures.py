@@ -93,7 +93,8 @@ def _one_matches(shown: Sequence[bytes], secrets: Sequence[str], made: Callable[
     """Raise `Forged` unless one secret makes one of the signatures. Each is compared, in constant time."""
     if not shown:
         raise Forged("Expected a signature of the sender, got none.")
-    good = [hmac.compare_digest(made(secret), signature) for secret in secrets for signature in shown]
+    usable = [secret for secret in secrets if secret]  # by an empty key everybody can sign
+    good = [hmac.compare_digest(made(secret), signature) for secret in usable for signature in shown]
     if not any(good):
         raise Forged("The signature is not the sender's: another secret, or other bytes than were signed.")
 
@@ -132,7 +133,10 @@ def _standard(headers: Headers, raw: bytes, secrets: Sequence[str], now: float) 
         raise Forged("Expected a webhook-id, got none.")
     shown = [text.partition(",") for text in headers.get("webhook-signature", "").split()]
     signatures = [_base64(text) for version, _, text in shown if version == "v1"]
-    _one_matches(signatures, secrets, lambda secret: _signed(_standard_key(secret), name, b".", time, b".", raw))
+    usable = [secret for secret in secrets if _standard_key(secret)]
+    if not usable:
+        raise Forged("The secret of this endpoint begins with whsec_ and is not base64, so nobody can sign by it.")
+    _one_matches(signatures, usable, lambda secret: _signed(_standard_key(secret), name, b".", time, b".", raw))
 
 
 def _github(headers: Headers, raw: bytes, secrets: Sequence[str], now: float) -> None:
