@@ -363,10 +363,10 @@ HOST = """
 import sys
 from pathlib import Path
 from ikigai_actors import ActorSystem, ScriptedProvider, Workspace
-from tests.tools.test_forked_workspaces import do, told
+from tests.tools.test_forked_workspaces import do, scripted
 work = Path(sys.argv[1])
 tools = [Workspace(work, fence="required", on_fork="overlay")]
-with ActorSystem.open(work.parent / "d.db", ScriptedProvider(told), tools=tools, approvals="allow") as system:
+with ActorSystem.open(work.parent / "d.db", ScriptedProvider(scripted), tools=tools, approvals="allow") as system:
     kid = system.root.fork(name="kid")
     for agent in (system.root, kid):
         do(agent, ("bash", {"command": "(setsid sleep 300 &); touch held; for i in 1 2 3; do echo $i >> many; done"}))
@@ -410,10 +410,10 @@ BUSY = """
 import itertools, sys
 from pathlib import Path
 from ikigai_actors import ActorSystem, ScriptedProvider, Workspace
-from tests.tools.test_forked_workspaces import do, told
+from tests.tools.test_forked_workspaces import do, scripted
 work = Path(sys.argv[1])
 tools = [Workspace(work, fence="required", on_fork=sys.argv[2])]
-with ActorSystem.open(work.parent / "d.db", ScriptedProvider(told), tools=tools, approvals="allow") as system:
+with ActorSystem.open(work.parent / "d.db", ScriptedProvider(scripted), tools=tools, approvals="allow") as system:
     for number in itertools.count():
         kid = system.root.fork(name=f"kid{number}")
         print("forked", number, flush=True)
