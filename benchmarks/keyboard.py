@@ -122,7 +122,7 @@ def _program(columns: int, lines: int, database: str, streams: int) -> Iterator[
         command = [sys.executable, "-m", "benchmarks.keyboard", database, str(streams)]
         process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
         try:
-            _read_until(ours, b"F1 keys")
+            _read_until(ours, b"for commands")
             yield ours
         finally:
             process.kill()
