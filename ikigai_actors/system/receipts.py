@@ -24,12 +24,12 @@ class Receipt(Future[Steered]):
         """
         super().__init__(agent, late=_LATE, until=Until.STEP)
         self.kept: Future[int] = Future()
-        """The number of the mail that the word is, once that is committed."""
+        """The number of the steering message in the mailbox, once it is committed."""
         self._agent, self._delete = agent, delete
 
     @property
     def stored_as(self) -> int:
-        """The number of the mail that the word is; 0 when it is none yet, or was refused."""
+        """The number of the steering message in the mailbox; 0 while it is not committed, or if it was refused."""
         return self.kept.get() if self.kept.done() and self.kept.exception() is None else 0
 
     def settle(self, value: object) -> None:

@@ -288,10 +288,10 @@ class ProgramSignal(BuiltinCall):
 
 
 class ProgramSteer(BuiltinCall):
-    """Say a word to another agent within its turn; the result is the number of the mail that the word is."""
+    """Send a steering message to another agent within its turn; the result is its number in the mailbox."""
 
     name = "steer"
-    description = "Say a word to another agent within its turn."
+    description = "Send a steering message to another agent within its turn."
     arguments: ClassVar = {
         "agent": Argument("string", "The agent, by uuid.", required=True),
         "text": Argument("string", "The word.", required=True),

@@ -167,7 +167,7 @@ class TurnCommands(CommandBase[H]):
                 when 1,000 steering messages wait for the agent. ``withdraw()`` withdraws an unread message and returns
                 whether it did; the future then raises `Withdrawn`.
 
-            In a program (`ikigai_actors.programs`) it is the number of the mail that the word is.
+            In a program (`ikigai_actors.programs`) it is the number of the steering message in the mailbox.
 
         Raises:
             BadInput: the text is blank, too long, or cannot be stored; the key cannot be used. `KeyTaken`, of the call
