@@ -377,7 +377,7 @@ class AgentActor(PooledActor):
                     raise message.error
             case Restarted():
                 self._go_on_after(message)
-            case on.StatusChanged() | on.ServiceDue() | on.WindowFull() | on.PartWritten():
+            case on.StatusChanged() | on.ServiceDue() | on.HooksLacking() | on.WindowFull() | on.PartWritten():
                 self._decide(message)
             case on.Batched() | on.ReplyKept() | on.ChildRead():
                 self._decide(message)

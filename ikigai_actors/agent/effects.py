@@ -32,6 +32,7 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import Call, pending
 from ikigai_actors.agent.turn.compaction import answer_tokens
 from ikigai_actors.agent.turn.found import found_in
+from ikigai_actors.agent.turn.hook_waits import waited_until
 from ikigai_actors.agent.turn.hooked import begins_with, is_hooked, rounds_in
 from ikigai_actors.agent.turn.merging import asked_agent, talk_behind
 from ikigai_actors.agent.turn.record import has_own_files
@@ -71,7 +72,7 @@ from ikigai_actors.records.mail.asked import AskedTurn
 from ikigai_actors.records.messages.kept import KeptRequest
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.outputs import expected_in
-from ikigai_actors.records.messages.settings import URGENCIES, complaint
+from ikigai_actors.records.messages.settings import URGENCIES, complaint, is_trial
 from ikigai_actors.records.questions.waiting import ASK_PERSON
 from ikigai_actors.text import storable
 from ikigai_actors.tools.effect_keys import CurrentCall, effect_key
@@ -778,7 +779,8 @@ class Effects:
         book, settings, request = self._runtime.hooks, state.view.settings, state.request
         if not (book.of(settings) or settings.get("hooks")) or self._runtime.toolbox.is_program(settings):
             return False
-        hooks, missing = book.before_requests(settings), book.missing(settings, BEFORE_REQUEST)
+        hooks = book.before_requests(settings)
+        missing = () if is_trial(settings) else book.missing(settings, BEFORE_REQUEST)
         if not (hooks or missing) or is_hooked(log.newest_first()):
             return False
 
@@ -786,7 +788,11 @@ class Effects:
             self._inbox.put_urgent(on.HooksAnswered(request, "", BEFORE_REQUEST, outcome))
 
         if missing:
-            done(HookOutcome(decision="deny", by=", ".join(missing), reason=_LACKING))
+            until = waited_until(log.since(state.turn))
+            if 0 < until <= self._runtime.clock.now_ms():
+                done(HookOutcome(decision="deny", by=", ".join(missing), reason=_LACKING))
+            else:
+                self._inbox.put_urgent(on.HooksLacking(request, missing, until))
             return True
         asked = HookedRequest(self._uuid, begins_with(log.newest_first()))
         self._ask(book.named(settings, hooks), asked, self._current_of(BEFORE_REQUEST, state.head), done)

@@ -241,7 +241,7 @@ def mark_of(message: Message) -> LogMark:
             label = birth_label(message.data)
         case Kind.ASSISTANT if message.data.get("stop_reason") == "tool_use":
             label = "calls"
-        case Kind.RETRY if "until" in message.data:
+        case Kind.RETRY | Kind.HOOK if "until" in message.data:
             label = "later"
         case Kind.HOOK if message.data.get("asked"):
             label = "asked"
@@ -271,7 +271,7 @@ def state_after(mark: LogMark, before: str) -> str:
         case Kind.APPROVAL:
             return "asking"
         case Kind.HOOK if mark.label:
-            return "thinking" if mark.label == "asked" else "idle"
+            return {"asked": "thinking", "later": "waiting"}.get(mark.label, "idle")
         case Kind.CONTEXT:
             return "thinking"
     return "idle" if mark.kind in ENDINGS else before

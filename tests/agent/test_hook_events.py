@@ -226,13 +226,14 @@ def test_a_verdict_that_its_event_does_not_take_is_a_failure_and_denies(event: s
 
 
 def test_what_must_be_asked_and_is_not_here_denies_what_it_stands_before() -> None:
-    with ActorSystem.open(":memory:", forking({"prompt": "work"}), tools=[look]) as system:
-        system.root.configure(hooks=["on_fork:guard"])
-        assert "must be looked at by hook guard" in say(system, "fork")
-        system.root.configure(hooks=["before_request:gate"])
+    with simulated() as world:
+        root = world.open(forking({"prompt": "work"}), tools=[look]).root
+        root.configure(hooks=["on_fork:guard"])
+        assert "must be looked at by hook guard" in root.prompt("fork").get().text
+        root.configure(hooks=["before_request:gate"])
         with pytest.raises(ProviderError, match="Hook gate denies this request: the process that runs the agent"):
-            say(system, "fork")
-        assert kinds(system.root)[-2:] == ["hook", "error"]
+            root.prompt("fork").get()
+        assert kinds(root)[-2:] == ["hook", "error"]
 
 
 def test_a_hook_for_no_call_takes_no_tools_and_a_filter_no_long_time() -> None:
@@ -287,7 +288,8 @@ def test_a_crash_at_any_point_asks_no_hook_after_its_verdict_and_loses_no_paid_r
 
 
 def test_a_child_can_add_hooks_and_drops_none_that_it_was_forked_with(database: str) -> None:
-    with ActorSystem.open(database, forking({"prompt": "work"})) as system:
+    gate = hook("before_request", name="gate")(lambda request: HookVerdict.deny("closed"))
+    with ActorSystem.open(database, forking({"prompt": "work"}), hooks=[gate]) as system:
         system.root.configure(hooks=["before_request:gate"])
         child = system.root.fork("work")
         with pytest.raises(ProviderError, match="Hook gate denies this request"):
@@ -300,5 +302,5 @@ def test_a_child_can_add_hooks_and_drops_none_that_it_was_forked_with(database: 
         with pytest.raises(ProviderError, match="Hook gate denies this request"):
             child.prompt("again").get(timeout=DEADLINE)
         system.root.configure(hooks=None)
-        assert system.root.fork("work").reply(timeout=DEADLINE).text == "at work"
+        system.root.fork("work").configure(hooks=None)
         assert check(system._store) == []

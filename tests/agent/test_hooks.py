@@ -175,11 +175,11 @@ def test_a_hook_that_fails_denies_unless_it_says_otherwise(broken: Hook, says: s
 
 def test_a_hook_that_a_setting_names_and_that_is_not_here_denies() -> None:
     till, model = Till(), Model()
-    with ActorSystem.open(":memory:", model.provider, tools=[till.tool()]) as system:
-        system.root.configure(hooks=["audit"])
-        assert "must be looked at by hook audit" in say(system, "pay 8")
-        child = system.root.fork("pay 8")
-        assert "must be looked at by hook audit" in child.reply(timeout=DEADLINE).text
+    with simulated() as world:
+        root = world.open(model.provider, tools=[till.tool()]).root
+        root.configure(hooks=["audit"])
+        assert "must be looked at by hook audit" in root.prompt("pay 8").get().text
+        assert "must be looked at by hook audit" in root.fork("pay 8").reply().text
         assert till.paid == []
 
 

@@ -250,6 +250,20 @@ RULE_MUTANTS = (
         test="tests/agent/test_hook_events.py",
     ),
     Mutant(
+        "a host without a hook denies a call at once",
+        "agent/turn/tool_steps.py",
+        "not 0 < event.hooks_until <= now",
+        "event.hooks_until > now",
+        test="tests/agent/test_hook_waits.py",
+    ),
+    Mutant(
+        "the next host waits for a hook as long again",
+        "agent/turn/hook_waits.py",
+        "until or now + LONGEST_HOOK_WAIT * 1_000",
+        "now + LONGEST_HOOK_WAIT * 1_000",
+        test="tests/agent/test_hook_waits.py",
+    ),
+    Mutant(
         "a command of a workspace runs outside of its fence",
         "tools/workspace/__init__.py",
         "environment=environment, fence=fence",

@@ -19,6 +19,7 @@ Its modules:
     tokens                     how many tokens a message has, by what replies have reported
     merging, ways              what a merge takes over from another agent's history; the ways to merge
     service_waits              how long to wait for a service that refuses requests for the moment
+    hook_waits                 how a turn waits for a process that has the hooks which its setting names
     parts                      how a history is read that is too long for its model
     skills                     the catalogue of skills, which are loaded, and what a summary keeps of them
     typed                      turns that must give a value

@@ -507,6 +507,16 @@ class ServiceDue:
 
 
 @dataclass(frozen=True, slots=True)
+class HooksLacking:
+    """Says that hooks must be asked about a request, and that this process does not have them; it was not sent."""
+
+    request: int
+    hooks: tuple[str, ...]
+    until: int
+    """When the wait for them is over, in milliseconds since 1970; 0 if the turn has not waited yet."""
+
+
+@dataclass(frozen=True, slots=True)
 class WindowFull:
     """Says that a request comes near the limit of the model's window, and was not sent."""
 
@@ -680,6 +690,10 @@ class Continue:
     """The tools that the model has found already, if a call is to find more."""
     hooks: DueHooks = NO_HOOKS
     """The hooks that must be asked about these calls."""
+    hooks_until: int = 0
+    """When the wait for hooks that this process lacks is over; 0 if the turn has not waited for any. The actor looks it
+    up in the log if hooks are lacking.
+    """
     loaded: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """The texts of skills that the model sees already, for a call that loads one; see `agent.turn.skills`."""
 
@@ -720,6 +734,7 @@ Deferrable = Command | Interrupt | TurnPoisoned | Granted | WaitsElsewhere
 Completion = (
     Loaded
     | ServiceDue
+    | HooksLacking
     | WindowFull
     | ReplyReceived
     | ReplyFailed

@@ -67,6 +67,7 @@ from ikigai_actors.agent.turn.elision import RECALL
 from ikigai_actors.agent.turn.events import Needs, TurnEvent
 from ikigai_actors.agent.turn.fork import fork_by_command, fork_trials
 from ikigai_actors.agent.turn.found import found_in
+from ikigai_actors.agent.turn.hook_waits import await_hooks, waited_until
 from ikigai_actors.agent.turn.hooked import (
     ask_about_reply,
     dropped_hooks,
@@ -209,6 +210,8 @@ def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
         event = replace(event, found_tools=found_in(log, state.head).all)
     if isinstance(event, on.Continue) and any(call.name == LOAD_SKILL for call in state.calls):
         event = replace(event, loaded=loaded_in(log, state.head))
+    if isinstance(event, on.Continue) and event.hooks.lacking:
+        event = replace(event, hooks_until=waited_until(log.between(state.turn - 1, state.head)))
     if isinstance(event, on.Fork) and SKILLS in event.data:
         at = event.at if isinstance(event, on.ForkAt) else state.head
         event = replace(event, data=without_loaded(event.data, loaded_in(log, at)))
@@ -331,6 +334,8 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
             return keep_reply(state, event, now) if _expects(state, event.request) else Step(state)
         case on.ServiceDue():
             return ask_again(state, now) if event.request == state.request else Step(state)
+        case on.HooksLacking() if _expects(state, event.request):
+            return await_hooks(state, event.hooks, event.until, now)
         case on.WindowFull() if _expects(state, event.request):
             return compaction.window_full(state, event, now, can_recall=RECALL in tools)
         case on.ReplyFailed() if _expects(state, event.request) and compaction.may_squeeze(state, event):
@@ -363,6 +368,7 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
             return compaction.part_written(state, event)
         case (
             on.WindowFull()
+            | on.HooksLacking()
             | on.ReplyReceived()
             | on.ReplyFailed()
             | on.Exited()

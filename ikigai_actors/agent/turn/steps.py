@@ -96,8 +96,13 @@ def await_service(state: State, service: str, seconds: float, now: int, *drafts:
 
 
 def ask_again(state: State, now: int) -> Step:
-    """Send the request that waits for its service, if its time has come. A stopped agent sends it when it goes on."""
+    """Send the request that waits for its service, if its time has come. A stopped agent sends it when it goes on.
+
+    Calls that wait for a hook go on.
+    """
     wait = state.service_wait
+    if wait is not None and now >= wait.until and state.phase is Phase.RUNNING_TOOLS:
+        return Step(replace(state, service_wait=None))
     if wait is None or now < wait.until or state.status is Status.STOPPED:
         return Step(state)
     request = state.request + 1

@@ -48,6 +48,7 @@ from ikigai_actors.agent.turn.calls import (
 )
 from ikigai_actors.agent.turn.compaction import begin_for_model
 from ikigai_actors.agent.turn.elision import CHANGED_BY
+from ikigai_actors.agent.turn.hook_waits import await_hooks
 from ikigai_actors.agent.turn.hooked import continue_ending
 from ikigai_actors.agent.turn.questions import complaint_about
 from ikigai_actors.agent.turn.record import NOT_RECORDED, RecordedResult, kept_in
@@ -72,7 +73,7 @@ from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.log_unit import LogUnit
 from ikigai_actors.records.messages.blob_references import stored_in
 from ikigai_actors.records.messages.messages import ATTACHMENTS_KEY, Kind
-from ikigai_actors.records.messages.settings import MAX_STEPS
+from ikigai_actors.records.messages.settings import MAX_STEPS, is_trial
 from ikigai_actors.records.questions.forms import answer_text
 from ikigai_actors.records.questions.waiting import ASK_PERSON
 from ikigai_actors.tools.definitions import Definition
@@ -127,7 +128,11 @@ def _continue_ruled(
     if forbidden := denied(calls, tools):
         drafts = (_result(call, denial(call, tools), True) for call in forbidden)
         return _write_results(state, now, forbidden, *drafts)
-    if lacking := to_be_hooked(calls, event.hooks.lacking):
+    if (lacking := to_be_hooked(calls, event.hooks.lacking)) and _may_await_hooks(state, event, now):
+        names = dict.fromkeys(name for call in lacking for name in event.hooks.lacking[call.id])
+        return Step(state) if state.service_wait else await_hooks(state, list(names), event.hooks_until, now)
+    state = replace(state, service_wait=None) if state.service_wait else state
+    if lacking:
         named = {call.id: ", ".join(event.hooks.lacking[call.id]) for call in lacking}
         drafts = (_result(call, _LACKING.format(names=named[call.id]), True) for call in lacking)
         return _write_results(state, now, lacking, *drafts)
@@ -174,6 +179,11 @@ def _continue_ruled(
     if has_words and isinstance(state.hold, Held):  # for a shorter request than the one with the words
         state = replace(state, hold=None)
     return request_model(state)
+
+
+def _may_await_hooks(state: State, event: on.Continue, now: int) -> bool:
+    """Whether calls wait for hooks that this process lacks. A trial waits for nobody."""
+    return not is_trial(state.view.settings) and not 0 < event.hooks_until <= now
 
 
 def _with(calls: Calls, shown: Calls) -> Calls:

@@ -86,7 +86,8 @@ class Kind(StrEnum):
     HOOK = "hook", Trait.IN_TURN, call_form
     """The verdict of hooks on a call, a request or a reply: ``data.event``, ``data.hooks`` that were asked,
     ``data.decision``, and the arguments ``data.input``, if they have changed them. About a reply there are two: the
-    first says that they are ``asked``, the second ``goes_on`` or ``ends``. No model sees it.
+    first says that they are ``asked``, the second ``goes_on`` or ``ends``. Where the process does not have hooks that
+    must be asked, they are ``lacking``, and the turn waits for them ``until`` a time. No model sees it.
     """
     CONTEXT = "context", Trait.CONVERSATION | Trait.IN_TURN
     """A text for the model, added by the hook ``data.hook``."""
