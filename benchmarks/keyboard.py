@@ -95,10 +95,10 @@ def _opened(place: Place, inherited: int, repetitions: int) -> list[float]:
         root = population.alone(database, inherited)
         with ActorSystem.open(database.url, OfflineProvider()) as system:
             parents = [system.handle(root).fork() for _ in range(repetitions)]
-            heirs = {parent.fork().uuid: parent.uuid for parent in parents}
+            heirs = [parent.fork().uuid for parent in parents]
             system._touch(system.root)
         with _program(80, 24, database.url, 0) as terminal:
-            return [_time_opening(terminal, heir, parent) for heir, parent in heirs.items()]
+            return [_time_opening(terminal, root, heir) for heir in heirs]
     finally:
         database.drop()
 
@@ -131,13 +131,20 @@ def _program(columns: int, lines: int, database: str, streams: int) -> Iterator[
             os.close(theirs)
 
 
-def _time_opening(terminal: int, agent: str, parent: str) -> float:
-    """Go to an agent, see where it comes from: that rule is its last line."""
+def _time_opening(terminal: int, root: str, heir: str) -> float:
+    """Go to an agent from the root, until its last line shows what it inherits."""
+    _switch(terminal, root)
+    _drain(terminal, 1.0)
+    return _switch(terminal, heir, b"inherited: ")
+
+
+def _switch(terminal: int, agent: str, wanted: bytes = b"") -> float:
+    """Seconds from Enter until the screen shows what is wanted."""
     os.write(terminal, f"/switch {agent}".encode())
     _drain(terminal, 1.0)
     began = time.perf_counter()
     os.write(terminal, b"\r")
-    _read_until(terminal, f"from {parent[:6]}".encode())
+    _read_until(terminal, wanted)
     return time.perf_counter() - began
 
 
