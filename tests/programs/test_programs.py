@@ -410,7 +410,8 @@ def test_a_coroutine_has_no_thread_and_gets_the_one_that_is_first(durable: str) 
         slow.wait_until_asked()
         threads = threading.enumerate
         eventually(
-            lambda: not [thread for thread in threads() if thread.name.startswith("program")], "the end of the threads"
+            lambda: not [thread for thread in threads() if thread.name == f"program {boss.uuid}"],
+            "the end of its threads",
         )
         quick.open()
         waits = "the wait for the other one"

@@ -114,6 +114,7 @@ class Api:
         url: str = "",
         keys: Sequence[str] = (),
         allow_private: Iterable[str] | None = None,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         """Make the application.
 
@@ -124,7 +125,9 @@ class Api:
             keys: references to operator's keys: links to questions that one of them has signed are taken, and the
                 first one seals accounts.
             allow_private: networks that a server's accounts may name beside public addresses.
+            clock: the seconds by which requests are counted.
         """
+        self._clock = clock
         self._system, self._principal_of, self._url = system, principal_of, url.rstrip("/")
         self._everything = Access.of(system)
         self._turns = self._everything.turns
@@ -253,12 +256,11 @@ class Api:
             await answer_refusal(out, _problem_of(error))
 
     async def _a2a_card(self, request: ApiRequest, agent: str, url: str, out: SendEvent) -> None:
-        if not self._refusals.has_room(request.address, monotonic()):
-            raise ApiProblem("too-many", "Too many requests of this address had no token.")
+        self._slow_down(request, "Too many requests of this address had no token.")
         try:
             card = await self._on_thread(partial(_agent_card, self._everything, agent, url))
         except IkigaiError:
-            self._refusals.count(request.address, monotonic())
+            self._refusals.count(request.address, self._clock())
             raise
         await answer(out, 200, card)
 
@@ -282,13 +284,12 @@ class Api:
 
     async def _arrival(self, request: ApiRequest, name: str, out: SendEvent) -> None:
         """Take a delivery to an endpoint. A sender that is refused is slowed, and nothing is written."""
-        if not self._refusals.has_room(request.address, monotonic()):
-            raise ApiProblem("too-many", "Too many deliveries of this address were refused.")
+        self._slow_down(request, "Too many deliveries of this address were refused.")
         raw = await request.body(LARGEST_DELIVERY)
         try:
             received = await self._on_thread(partial(self._system.endpoints.receive, name, request.headers, raw))
         except (EndpointNotFound, Forged):
-            self._refusals.count(request.address, monotonic())
+            self._refusals.count(request.address, self._clock())
             raise
         if isinstance(received, str):
             await answer(out, 200, {"challenge": received})
@@ -300,8 +301,7 @@ class Api:
         """Answer a signed link. An address that guesses is slowed."""
         from ikigai_actors.doors.api import question_pages as pages
 
-        if not self._refusals.has_room(request.address, monotonic()):
-            raise ApiProblem("too-many", "Too many links of this address were refused.")
+        self._slow_down(request, "Too many links of this address were refused.")
         if request.method == "GET":
             work = partial(self._links.shown, link)
         else:
@@ -309,7 +309,7 @@ class Api:
             work = partial(self._links.answered, link, dict(parse_qsl(sent, keep_blank_values=True)))
         outcome = await self._on_thread(work)
         if outcome.status == 404:
-            self._refusals.count(request.address, monotonic())
+            self._refusals.count(request.address, self._clock())
         connect = outcome.connects
         if connect is not None and outcome.question is not None:
             try:
@@ -328,12 +328,11 @@ class Api:
         """Take a person back from an authorization server. An address that guesses is slowed."""
         from ikigai_actors.doors.api import question_pages as pages
 
-        if not self._refusals.has_room(request.address, monotonic()):
-            raise ApiProblem("too-many", "Too many answers of this address were refused.")
+        self._slow_down(request, "Too many answers of this address were refused.")
         try:
             status, text = 200, await self._flows.finish(request.query, request.headers.get("cookie", ""))
         except BadInput as error:
-            self._refusals.count(request.address, monotonic())
+            self._refusals.count(request.address, self._clock())
             status, text = 400, str(error)
         await answer(out, status, pages.notice_page(text), pages.PAGE_HEADERS, pages.MEDIA_HTML)
 
@@ -346,18 +345,21 @@ class Api:
                 logger.warning("What endpoints hold could not be taken; it is tried again", exc_info=True)
             await asyncio.sleep(HELD_LOOK)
 
+    def _slow_down(self, request: ApiRequest, detail: str) -> None:
+        """Refuse a request whose address was refused too often. Raises `ApiProblem`."""
+        if not self._refusals.has_room(request.address, self._clock()):
+            raise ApiProblem("too-many", detail)
+
     async def _admitted(self, request: ApiRequest) -> Principal:
         """The principal of a request, if it may come in. Raises `ApiProblem`."""
-        now = monotonic()
-        if not self._refusals.has_room(request.address, now):
-            raise ApiProblem("too-many", "Too many requests of this address had no token.")
+        self._slow_down(request, "Too many requests of this address had no token.")
         outcome = await self._on_thread(partial(self._principal_of, request))
         principal = await outcome if inspect.isawaitable(outcome) else outcome
         if principal is None:
-            self._refusals.count(request.address, now)
+            self._refusals.count(request.address, self._clock())
             what = "Expected the header Authorization: Bearer, with a token that is in force."
             raise ApiProblem("no-token", what, {"WWW-Authenticate": "Bearer"})
-        if not self._rates.count(principal.id, now):
+        if not self._rates.count(principal.id, self._clock()):
             raise ApiProblem("too-many", f"{principal.id} asks too often: 20 requests a second, 100 at once.")
         check_right(principal, Right.LOOK, "The API")
         return principal
