@@ -27,7 +27,7 @@ from ikigai_actors.agent.toolbox import finds, size_as_json
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.compaction import answer_tokens
 from ikigai_actors.agent.turn.elision import text_to_model
-from ikigai_actors.agent.turn.found import NOTHING_FOUND, FoundTools, found_in
+from ikigai_actors.agent.turn.found_tools import NOTHING_FOUND, FoundTools, found_in
 from ikigai_actors.agent.turn.merging import asked_agent, talk_behind
 from ikigai_actors.agent.turn.skills import system_of
 from ikigai_actors.agent.turn.state import State, Step

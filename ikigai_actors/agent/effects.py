@@ -31,7 +31,7 @@ from ikigai_actors.agent.toolbox import Offer, finds, gone_from
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.calls import Call, pending
 from ikigai_actors.agent.turn.compaction import answer_tokens
-from ikigai_actors.agent.turn.found import found_in
+from ikigai_actors.agent.turn.found_tools import found_in
 from ikigai_actors.agent.turn.hook_waits import waited_until
 from ikigai_actors.agent.turn.hooked import begins_with, is_hooked, rounds_in
 from ikigai_actors.agent.turn.merging import asked_agent, talk_behind

@@ -12,7 +12,7 @@ from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.turn.ahead import Ahead
 from ikigai_actors.agent.turn.builtin import BuiltinTraits
 from ikigai_actors.agent.turn.calls import GIVE_RESULT, Call
-from ikigai_actors.agent.turn.found import ALWAYS_THERE, FoundTools, words_about
+from ikigai_actors.agent.turn.found_tools import ALWAYS_THERE, FoundTools, words_about
 from ikigai_actors.agent.turn.skills import LOAD_SKILL, loadable
 from ikigai_actors.agent.turn.typed import EXIT, begin_result, described_exit, form_of
 from ikigai_actors.errors import BadInput, ProviderError

@@ -69,7 +69,7 @@ NO_TOKENS = Usage()
 
 
 FIND_TOOLS = "find_tools"
-"""The tool by which a model searches for further tools (see `ikigai_actors.agent.turn.found`)."""
+"""The tool by which a model searches for further tools (see `ikigai_actors.agent.turn.found_tools`)."""
 
 
 REFUSAL = "refusal"

@@ -44,7 +44,7 @@ from ikigai_actors.agent.statistics import AgentStatistics, Counting, SystemStat
 from ikigai_actors.agent.subscriptions import AS_EVENT, Mailed, StoreTrouble, ToolTrouble
 from ikigai_actors.agent.toolbox import Toolbox, finds
 from ikigai_actors.agent.turn.calls import Approver
-from ikigai_actors.agent.turn.found import found_in
+from ikigai_actors.agent.turn.found_tools import found_in
 from ikigai_actors.agent.turn.state import Phase, waits_for, waits_for_person
 from ikigai_actors.arguments import check_optional, check_timeout, check_type
 from ikigai_actors.errors import (

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ikigai_actors import ActorSystem, AgentRef, FunctionProvider, Reply, Request, ScriptedProvider, ToolCall, Usage
-from ikigai_actors.agent.turn.found import ALWAYS_THERE, TOOL_GROUPS
+from ikigai_actors.agent.turn.found_tools import ALWAYS_THERE, TOOL_GROUPS
 from ikigai_actors.behaviour import recorded, replay
 from ikigai_actors.providers.base import FIND_TOOLS, SUMMARISE
 from ikigai_actors.records.fsck.check import check

@@ -10,7 +10,7 @@ from ikigai_actors import tool
 from ikigai_actors.agent.builtin_calls.finding import MOST_HITS, ranked
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
 from ikigai_actors.agent.toolbox import Toolbox, finds, gone_from
-from ikigai_actors.agent.turn.found import ALWAYS_THERE, NOTHING_FOUND, TOOL_GROUPS, FoundTools
+from ikigai_actors.agent.turn.found_tools import ALWAYS_THERE, NOTHING_FOUND, TOOL_GROUPS, FoundTools
 from ikigai_actors.agent.turn.skills import LOAD_SKILL
 from ikigai_actors.agent.turn.typed import form_of
 from ikigai_actors.records.messages.outputs import expected as expected_output

@@ -80,14 +80,14 @@ QUESTION_MUTANTS = (
     ),
     Mutant(
         "a question that waits no more counts as answered",
-        "records/log/told.py",
+        "records/log/outside_events.py",
         "        if call.how != VOID:",
         "        if call.how != EXPIRED or True:",
         test=_SENDING,
     ),
     Mutant(
         "nobody hears of a default",
-        "records/log/told.py",
+        "records/log/outside_events.py",
         "        if call.how != VOID:",
         "        if call.how not in (VOID, EXPIRED):",
         test=_SENDING,

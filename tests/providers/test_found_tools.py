@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from ikigai_actors import ActorSystem, AgentRef, AnthropicProvider, OpenAIProvider
 from ikigai_actors.agent.assembly import conversation_of
 from ikigai_actors.agent.toolbox import Toolbox, gone_from
-from ikigai_actors.agent.turn.found import ALWAYS_THERE, TOOL_GROUPS, found_in
+from ikigai_actors.agent.turn.found_tools import ALWAYS_THERE, TOOL_GROUPS, found_in
 from ikigai_actors.agent.turn.request import assemble
 from ikigai_actors.providers.base import FIND_TOOLS, Request
 from ikigai_actors.providers.openai_chat import chat_arguments

@@ -1,6 +1,6 @@
 """The built-in call by which a model finds further tools: find_tools.
 
-`ikigai_actors.agent.turn.found` has its rules.
+`ikigai_actors.agent.turn.found_tools` has its rules.
 """
 
 import math
@@ -11,7 +11,7 @@ from typing import ClassVar
 from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, text
 from ikigai_actors.agent.turn.calls import Call, Progress, progress
 from ikigai_actors.agent.turn.events import Continue
-from ikigai_actors.agent.turn.found import FOUND_NAMES, mates_of
+from ikigai_actors.agent.turn.found_tools import FOUND_NAMES, mates_of
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.agent.turn.steps import advance, messages_of
 from ikigai_actors.providers.base import FIND_TOOLS

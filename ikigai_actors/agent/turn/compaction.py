@@ -29,7 +29,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.found import FOUND_NAMES
+from ikigai_actors.agent.turn.found_tools import FOUND_NAMES
 from ikigai_actors.agent.turn.plan import LEAST_FREED, Elision, SummaryPlan
 from ikigai_actors.agent.turn.skills import data_of_kept
 from ikigai_actors.agent.turn.state import (

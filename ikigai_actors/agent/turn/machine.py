@@ -66,7 +66,7 @@ from ikigai_actors.agent.turn.calls import (
 from ikigai_actors.agent.turn.elision import RECALL
 from ikigai_actors.agent.turn.events import Needs, TurnEvent
 from ikigai_actors.agent.turn.fork import fork_by_command, fork_trials
-from ikigai_actors.agent.turn.found import found_in
+from ikigai_actors.agent.turn.found_tools import found_in
 from ikigai_actors.agent.turn.hook_waits import await_hooks, waited_until
 from ikigai_actors.agent.turn.hooked import (
     ask_about_reply,

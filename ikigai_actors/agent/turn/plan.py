@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ikigai_actors.agent.turn.elision import ELIDED_TOKENS, is_elided
-from ikigai_actors.agent.turn.found import Findings, named_in
+from ikigai_actors.agent.turn.found_tools import Findings, named_in
 from ikigai_actors.agent.turn.skills import kept_by_summary
 from ikigai_actors.agent.turn.tokens import Replies, tokens_in, tokens_of, tokens_per_byte
 from ikigai_actors.records.log.boundaries import is_boundary

@@ -31,7 +31,7 @@ from typing import Any
 
 from ikigai_actors.agent.turn.calls import FORK
 from ikigai_actors.agent.turn.elision import text_to_model
-from ikigai_actors.agent.turn.found import named_in
+from ikigai_actors.agent.turn.found_tools import named_in
 from ikigai_actors.agent.turn.shown_attachments import Said, ShownAttachments, attachments_of
 from ikigai_actors.agent.turn.skills import SKILL, system_of
 from ikigai_actors.providers.attachment_limits import AttachmentLimits

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ikigai_actors.agent.turn.found import Findings
+from ikigai_actors.agent.turn.found_tools import Findings
 from ikigai_actors.agent.turn.kinds import has_tool, kinds_catalogue
 from ikigai_actors.errors import BadInput
 from ikigai_actors.records.messages.messages import Message

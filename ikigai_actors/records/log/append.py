@@ -28,7 +28,7 @@ from ikigai_actors.records.log.left import with_left
 from ikigai_actors.records.log.lineage import check_unpruned
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
 from ikigai_actors.records.log.merges import add_merge
-from ikigai_actors.records.log.told import events_of
+from ikigai_actors.records.log.outside_events import events_of
 from ikigai_actors.records.mail.asked import cancel_asked
 from ikigai_actors.records.mail.prompts import take_prompt
 from ikigai_actors.records.mail.words import check_words, take_words

@@ -23,7 +23,7 @@
     stream_retries  how often a reply that breaks off is requested again; 1 when it is not set
     service_retries how often a request is sent again that a service refuses for the moment; 5 when it is not set
     tools           the names of its tools; without it, all
-    defer           whether its model has to find most of its tools (`ikigai_actors.agent.turn.found`): ``on``,
+    defer           whether its model has to find most of its tools (`ikigai_actors.agent.turn.found_tools`): ``on``,
                     ``off``, or ``auto``, as when it is not set: where that leaves what its service has cached as it is
     instructions    those of a project, which follow its system prompt, each with its path and digest
     fork_models     the models that its model may name for a child that it forks; without it, none
