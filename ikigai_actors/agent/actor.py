@@ -4,9 +4,9 @@ While a unit is being committed the actor is held: no message reaches it, so it 
 come true. The verdict releases it.
 
     committed   the new state is taken, the log grows, subscribers get events, and then the effects are performed
-    refused     the state stays, and the caller gets the reason failed      the state is thrown away: the agent is
-    unloaded, as after boot, and read again when next needed fenced      the agent belongs to another host, or is dead:
-    the actor stops
+    refused     the state stays, and the caller gets the reason
+    failed      the state is thrown away: the agent is unloaded, as after boot, and read again when next needed
+    fenced      the agent belongs to another host, or is dead: the actor stops
 
 A handler that fails ends the actor, and the supervisor decides on a next one, which gets all that waits. The caller of
 a command that failed gets the error before that: nobody decides on it again, since it would only fail again.

@@ -22,10 +22,12 @@ and a step is done once at most.
 
 Its modules:
 
-    acts         what a program asks for, as futures frames       one call of the function, on a thread or driven by
-    hand records      the acts in the log of a turn, and how a later run recognises them changes      what follows where
-    the function does something else than before provider     the function as a provider tools        the programs of a
-    system, and the tools by which steps are done
+    acts         what a program asks for, as futures
+    frames       one call of the function, on a thread or driven by hand
+    records      the acts in the log of a turn, and how a later run recognises them
+    changes      what follows where the function does something else than before
+    provider     the function as a provider
+    tools        the programs of a system, and the tools by which steps are done
 """
 
 from ikigai_actors.lazy import handed_on

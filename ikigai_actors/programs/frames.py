@@ -1,7 +1,8 @@
 """One call of a program's function, for one turn of its agent, and the acts that it asks for.
 
-    unknown     the function has asked for the act, and has not waited for it yet asked       a reply with the act's
-    call is committed known       the act's result is committed: the function has the outcome
+    unknown     the function has asked for the act, and has not waited for it yet
+    asked       a reply with the act's call is committed
+    known       the act's result is committed: the function has the outcome
 
 A plain function has a thread, which sleeps while results are awaited. A coroutine has no thread: the thread that asks
 for its next act drives it, and it awaits nothing but acts. The provider takes from the frame what the function asks for

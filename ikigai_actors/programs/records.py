@@ -1,8 +1,8 @@
 """The acts of a program in the log of a turn, and how an act is known again. Pure.
 
-    result      a call with a result: the act has its outcome open        a call of the last reply without a result,
-    while calls are in progress: it is asked for, and waits cut         a call of an earlier reply without a result: its
-    turn has ended with an error in between. If it had
+    result      a call with a result: the act has its outcome
+    open        a call of the last reply without a result, while calls are in progress: it is asked for, and waits
+    cut         a call of an earlier reply without a result: its turn has ended with an error in between. If it had
                 begun and must not be repeated, its outcome is that nobody knows
 
 The function may ask for the acts in any order, but it must ask for all of them.

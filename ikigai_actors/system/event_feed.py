@@ -9,8 +9,8 @@
 A feed first subscribes and then reads the database, so every event arrives by the subscription, by the database, or by
 both. A filter lets each event pass once:
 
-    message     passes if its id is above that of the agent's latest message; skipped ids in between are read death
-    passes if it is the first for the agent
+    message     passes if its id is above that of the agent's latest message; skipped ids in between are read
+    death       passes if it is the first for the agent
 
 The position has the latest passed message of each living agent, so it takes 30 bytes for each agent. Messages and
 deaths since a position are read from the database. Messages of one agent come in order, those of several agents by

@@ -1,7 +1,7 @@
 """Profiles of Hypothesis, which say how long a test run searches for failures.
 
-    fast        the same fifty short examples in each run, for every commit thorough    ten thousand long examples,
-    different in each run, for nightly tests
+    fast        the same fifty short examples in each run, for every commit
+    thorough    ten thousand long examples, different in each run, for nightly tests
 
 The variable ``IKIGAI_PROFILE``, or the option ``--hypothesis-profile`` of pytest, chooses one for all tests of a run;
 elsewhere call `register_profiles`, and then ``settings.load_profile("thorough")``. A profile of the same name that is

@@ -9,7 +9,7 @@ Its modules:
     ahead                      several steps of a program's turn in one unit
     questions                  which questions a step opens and closes
     builtin                    how a call begins that the runtime carries out itself
-    found                      which tools the model has found, and which it is always offered
+    found_tools                which tools the model has found, and which it is always offered
     fork, kinds                a child, from the history up to a position; how the child of a kind begins
     record, recorded_words     calls that are answered from a record; steering messages that a trial gets from it
     request                    the history as a request to a model

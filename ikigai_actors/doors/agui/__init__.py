@@ -1,7 +1,8 @@
 """AG-UI for web applications: a run is a turn of an agent, as a stream of events.
 
-    runs            the requests stream          the events of one agent for one client transcript      the messages
-    that a client has, and the events for the rest (pure)
+    runs            the requests
+    stream          the events of one agent for one client
+    transcript      the messages that a client has, and the events for the rest (pure)
 
 Requests and events are those of ``ag-ui-protocol``, which the extra ``agui`` brings. The package has no server: which
 events a client gets, and when, is decided here. The official client is the oracle of the tests.

@@ -1,7 +1,9 @@
 """The stream of all agents in reach: ``GET /v1/events``.
 
-    event: message      a message of a log, with its agent event: died         an agent has ended id: …
-    from time to time: the position of the feed; a client that connects again sends it as Last-Event-ID
+    event: message      a message of a log, with its agent
+    event: died         an agent has ended
+    id: …               from time to time: the position of the feed; a client that connects again sends it as
+                        Last-Event-ID
 
 After a reconnect a client may get events again that came after the latest id: delivery is at least once, in the order
 of each agent's log. For a slow client only the next events are kept, and no thread waits for it.

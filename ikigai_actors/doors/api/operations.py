@@ -1,7 +1,8 @@
 """The operations: each verb of the table that protocols may call, as a path.
 
-    POST /v1/agents/{agent}/kill        a verb about an agent POST /v1/doc/write                  any other one GET  the
-    same                       only for verbs that change nothing; arguments in the query
+    POST /v1/agents/{agent}/kill        a verb about an agent
+    POST /v1/doc/write                  any other verb
+    GET  the same                       only for verbs that change nothing; arguments in the query
 
 The arguments are those of the verb's tool, but for the agent that the path names. So a new verb costs nothing here.
 """

@@ -1,7 +1,8 @@
 """Table ``deliveries``, the outbox: each event once for each subscription that wants it, with its outcome.
 
-    waits       ``due_at`` is its next try received    ``done_at`` is set: the receiver has answered 2xx dead
-    neither is set: all attempts have failed, or the subscription has ended
+    waits       ``due_at`` is its next try
+    received    ``done_at`` is set: the receiver has answered 2xx
+    dead        neither is set: all attempts have failed, or the subscription has ended
 
 The row is written in the transaction of the event (`ikigai_actors.records.outbox.events`). The host that has the shard
 of its agent sends it, and writes the result only while it has the shard in the same epoch: a host that was stopped may

@@ -12,11 +12,12 @@ has, and
     history               every agent's history in the database is what copying at each fork gives
     once, mail, rule, timer, delivery, arrival, question, group, monitor, cascade, supervised, quiescence
                           as `AgentTreeMachine` has them
-    former                as `AgentTreeMachine` has it together              siblings that are restarted together live
-    in the shard of their supervisor placed                at rest every living agent has one actor, or is woken, at the
-    host of its shard alone followed              an actor follows what another host has done to its agent told
-    no caller of an agent gets an error because the agent has moved heard                 who prompts an agent hears the
-    answer that its log has, and a watcher of a host hears each
+    former                as `AgentTreeMachine` has it
+    together              siblings that are restarted together live in the shard of their supervisor
+    placed                at rest every living agent has one actor, or is woken, at the host of its shard alone
+    followed              an actor follows what another host has done to its agent
+    told                  no caller of an agent gets an error because the agent has moved
+    heard                 who prompts an agent hears the answer that its log has, and a watcher of a host hears each
                           message once, in the order of its log
     program, build        which hosts may live beside newer tables, and which build begins a call that was approved: see
                           `ikigai_actors.testing.machine.version_oracle`

@@ -1,7 +1,7 @@
 """The threads of a simulation: real threads, of which one runs at a time, with waits that cost no real time.
 
-    block   the thread passes the token to the thread of the test, and is on the agenda again when it can go on wait
-    on the thread of the test itself: the agenda goes on until the awaited thing is there
+    block   the thread passes the token to the thread of the test, and is on the agenda again when it can go on
+    wait    on the thread of the test itself: the agenda goes on until the awaited thing is there
 
 So the code of the runtime, of tools and of providers may block as it does in a real process, and chance decides which
 thread goes on. A thread-local or context variable works as elsewhere, since the threads are real.

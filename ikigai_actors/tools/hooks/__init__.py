@@ -2,6 +2,7 @@
 
 Its modules:
 
-    verdict          the input and the output of a hook function         Python functions as hooks, and how one is run
+    verdict          the input and the output of a hook
+    function         Python functions as hooks, and how one is run
     command_hooks    commands as hooks, as the settings of Claude Code name them
 """

@@ -5,7 +5,10 @@
 
 Its modules:
 
-    turns, forks    prompts and replies; children history, life   what the model sees; signals, death, place in the tree
-    budgets, rules  what the agent may spend, and what its tools may do mail, groups    mail, groups, and news of the
-    deaths of other agents timers          reminders base, every     how a command is sent; all commands together
+    turns, forks    prompts and replies; children
+    history, life   what the model sees; signals, death, place in the tree
+    budgets, rules  what the agent may spend, and what its tools may do
+    mail, groups    mail, groups, and news of the deaths of other agents
+    timers          reminders
+    base, every     how a command is sent; all commands together
 """
