@@ -413,11 +413,13 @@ CREATE TABLE subscriptions (
     kinds         TEXT NOT NULL,                         -- the kinds of events, each with a comma before and after it
     spec          TEXT NOT NULL,                         -- a JSON object: references to secrets, format
     created_at    BIGINT NOT NULL,
+    context       TEXT,                                  -- of a task of A2A: its agent, perhaps not born yet; NULL: of no task
     failing_since BIGINT,                                -- no delivery has succeeded since then, and one has failed
     paused_at     BIGINT,                                -- since then nothing is sent; what comes waits
     ended_at      BIGINT
 );
 CREATE INDEX subscriptions_live ON subscriptions (id) WHERE ended_at IS NULL;
+CREATE INDEX subscriptions_of_tasks ON subscriptions (context) WHERE ended_at IS NULL AND context IS NOT NULL;
 
 -- The outbox: an event that a subscription is to get, written in the transaction of the event. The id of the delivery is made of
 -- the primary key. With due_at it waits; with done_at it was received; without both it is dead.

@@ -34,6 +34,7 @@ from ikigai_actors.records.messages.messages import Kind as Kind
 from ikigai_actors.records.messages.steered import Steered as Steered
 from ikigai_actors.records.outbox.deliveries import DeliveryKey as DeliveryKey
 from ikigai_actors.records.outbox.deliveries import DeliveryRecord as DeliveryRecord
+from ikigai_actors.records.outbox.pushed_tasks import PushedTask as PushedTask
 from ikigai_actors.records.outbox.subscriptions import EventSubscription as EventSubscription
 from ikigai_actors.records.outbox.subscriptions import SubscriptionSpec as SubscriptionSpec
 from ikigai_actors.records.proof.chain_check import Problem as Problem

@@ -36,13 +36,12 @@ from ikigai_actors.records.mail.prompts import ends_as_it_begins, prompt_times, 
 from ikigai_actors.records.messages.cards import AgentCard
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.once import kept_answer
+from ikigai_actors.records.outbox.pushed_tasks import A2A_ORIGIN as A2A_ORIGIN
+from ikigai_actors.records.outbox.pushed_tasks import task_opened_by
 from ikigai_actors.records.questions.questions import open_questions
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.system.questions import WaitingQuestion
 from ikigai_actors.system.remote.turn import TurnEnd
-
-A2A_ORIGIN = "a2a"
-"""In the data ``origin`` of a message: the id that the client gave it."""
 
 MOST_CONTEXTS = 100
 """The contexts of an agent whose tasks are listed, the youngest first."""
@@ -242,10 +241,8 @@ def _is_context(tx: Transaction, record: AgentRecord, carded: str) -> bool:
 
 
 def _name_of(message: Message) -> TaskName:
-    mail, origin = message.data.get("mail"), message.data.get("origin") or {}
-    if isinstance(mail, int):
-        return TaskName(message.agent_uuid, MAIL, mail)
-    return TaskName(message.agent_uuid, *((MAIL, 0) if A2A_ORIGIN in origin else (TURN, message.id)))
+    turn = task_opened_by(message)
+    return TaskName(message.agent_uuid, turn[0], int(turn[1:]))
 
 
 def _times(tx: Transaction, handle: TurnHandle, opening: int, end: int) -> tuple[Message | None, int]:

@@ -21,7 +21,7 @@ from ikigai_actors.records.agents.identity import is_agent_uuid
 from ikigai_actors.records.agents.registry import AgentRecord, Died
 from ikigai_actors.records.budgets.budget import shown_amount
 from ikigai_actors.records.hosts.remote_commands import RemoteCommandKey, answer_of, body_of
-from ikigai_actors.records.log.heads import heads_of, section
+from ikigai_actors.records.log.heads import heads_of, section, turn_messages
 from ikigai_actors.records.mail.prompts import prompt_times
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.questions.asked import question_id
@@ -235,14 +235,7 @@ def _backwards(tx: Transaction, record: AgentRecord, since: int) -> Iterator[Mes
 
 def _end(tx: Transaction, record: AgentRecord, opening: int) -> tuple[TurnEnd, int]:
     """How a turn has ended that is not open any more, and its last message."""
-    messages: list[Message] = []
-    place = opening
-    while part := section(tx, record.uuid, place, place + _PAGE):
-        later = next((place for place, message in enumerate(part) if message.kind == Kind.USER), None)
-        messages += part[:later]
-        place = part[-1].id
-        if later is not None:
-            break
+    messages = turn_messages(tx, record.uuid, opening)
     died = [] if record.living else [Died(record.uuid, record.exit_cause or "", record.exit_reason or "")]
     end = RemoteTurn(record.uuid, turn=opening).follow(News(messages, died, {record.uuid: record.turn}, ()))
     return (_dead(record) if end is None else end), messages[-1].id if messages else opening

@@ -2311,8 +2311,45 @@ SELECT id, url, scope, below, kinds, spec, created_at, failing_since, paused_at 
 SELECT id, url, scope, below, kinds, spec, created_at, failing_since, paused_at FROM subscriptions
  WHERE ended_at IS NULL ORDER BY created_at, id
 
+-- name: waiting_subscriptions
+-- Those that are not paused, and for which something waits. By subscriptions_live and deliveries_due.
+SELECT id, url, scope, below, kinds, spec, created_at, failing_since, paused_at FROM subscriptions s
+ WHERE ended_at IS NULL AND paused_at IS NULL
+   AND EXISTS (SELECT 1 FROM deliveries d WHERE d.subscription = s.id AND d.due_at IS NOT NULL)
+ ORDER BY created_at, id
+
+-- name: any_subscription
+SELECT id FROM subscriptions WHERE ended_at IS NULL LIMIT 1
+
 -- name: count_subscriptions
-SELECT COUNT(*) FROM subscriptions WHERE ended_at IS NULL
+SELECT COUNT(*) FROM subscriptions WHERE ended_at IS NULL AND context IS NULL
+
+-- name: count_task_subscriptions
+SELECT COUNT(*) FROM subscriptions WHERE ended_at IS NULL AND context IS NOT NULL
+
+-- name: set_task_subscription
+INSERT INTO subscriptions (id, url, scope, below, kinds, spec, created_at, context)
+VALUES (:id, :url, :scope, 1, :kinds, :spec, :now, :context)
+    ON CONFLICT (id) DO UPDATE SET url = excluded.url, kinds = excluded.kinds, spec = excluded.spec,
+       created_at = excluded.created_at, failing_since = NULL, paused_at = NULL, ended_at = NULL
+
+-- name: task_subscriptions
+-- By subscriptions_of_tasks.
+SELECT id, url, scope, below, kinds, spec, created_at, failing_since, paused_at FROM subscriptions
+ WHERE ended_at IS NULL AND context IS NOT NULL AND context = :context ORDER BY created_at, id
+
+-- name: lost_task_subscriptions
+-- Older ones whose agent is dead, or was never born.
+SELECT id FROM subscriptions s
+ WHERE ended_at IS NULL AND context IS NOT NULL AND created_at < :before
+   AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.uuid = s.context AND a.status <> 'dead')
+
+-- name: post_task_event
+-- The end of a task for a subscription that came later. What waits is left alone.
+INSERT INTO deliveries (subscription, agent_uuid, position, kind, about, at, due_at)
+VALUES (:subscription, :agent, :position, :kind, :about, CAST(:at AS BIGINT), CAST(:now AS BIGINT))
+    ON CONFLICT (subscription, agent_uuid, position, kind, about) DO UPDATE
+   SET tries = 0, due_at = excluded.due_at, done_at = NULL WHERE deliveries.due_at IS NULL
 
 -- name: lock_subscription
 SELECT id FROM subscriptions WHERE id = :id FOR NO KEY UPDATE
@@ -2339,17 +2376,18 @@ UPDATE subscriptions SET failing_since = :now WHERE id = :id AND failing_since I
 UPDATE subscriptions SET failing_since = NULL WHERE id = :id AND failing_since IS NOT NULL
 
 -- name: post_event
--- A row for each subscription that wants it: of everybody, of this agent, or of one above it.
+-- A row for each subscription that wants it: of everybody, of this agent, or of one above it; of a task in its context alone.
 INSERT INTO deliveries (subscription, agent_uuid, position, kind, about, at, due_at)
 SELECT s.id, CAST(:agent AS TEXT), CAST(:position AS BIGINT), CAST(:kind AS TEXT), CAST(:about AS TEXT),
        CAST(:now AS BIGINT), CAST(:now AS BIGINT)
   FROM subscriptions s
  WHERE s.ended_at IS NULL AND s.kinds LIKE '%,' || CAST(:kind AS TEXT) || ',%'
-   AND (s.scope IS NULL OR s.scope = CAST(:agent AS TEXT) OR (s.below = 1 AND s.scope IN (
+   AND (s.context = CAST(:agent AS TEXT) OR (s.context IS NULL AND (
+        s.scope IS NULL OR s.scope = CAST(:agent AS TEXT) OR (s.below = 1 AND s.scope IN (
         WITH RECURSIVE above(uuid) AS (
             SELECT a.supervisor_uuid FROM agents a WHERE a.uuid = CAST(:agent AS TEXT)
             UNION SELECT a.supervisor_uuid FROM agents a JOIN above ON a.uuid = above.uuid)
-        SELECT above.uuid FROM above WHERE above.uuid IS NOT NULL)))
+        SELECT above.uuid FROM above WHERE above.uuid IS NOT NULL)))))
     ON CONFLICT DO NOTHING
 
 -- name: next_deliveries

@@ -216,5 +216,7 @@ def _described(place: "Place", subscription: "EventSubscription") -> str:
     if subscription.scope is not None:
         name = place.system.handle(subscription.scope).record.short
         whose = f"the events of {name}{' and those below it' if subscription.below else ''}"
+        if (task := subscription.spec.task) is not None:
+            whose = f"task {task.task} of {name}, for {task.principal},"
     paused = ", paused" if subscription.paused_at is not None else ""
     return f"{subscription.id}: {whose} to {subscription.url}{paused}"

@@ -194,7 +194,7 @@ def test_refusals_are_those_of_the_protocol_and_change_nothing(a2a: A2aStage) ->
             ("POST", "/message:send", as_sent("tea", "1", contextId=a2a.kid.uuid), {}, 404, "NOT_FOUND"),
             ("POST", "/message:send", as_sent("tea", "1", taskId="x.m1"), {}, 404, "TASK_NOT_FOUND"),
             ("GET", "/nothing", None, {}, 404, "NOT_FOUND"),
-            ("GET", "/tasks/x.m1/pushNotificationConfigs", None, {}, 400, "PUSH_NOTIFICATION_NOT_SUPPORTED"),
+            ("GET", "/tasks/x.m1/pushNotificationConfigs", None, {}, 404, "TASK_NOT_FOUND"),
         ]
         for method, path, body, headers, status, reason in cases:
             content = {} if body is None else {"content": body} if isinstance(body, bytes) else {"json": body}

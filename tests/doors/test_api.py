@@ -52,7 +52,7 @@ PRINCIPALS = {
 class Stage:
     """A host, the application on an attached system, and who may come in."""
 
-    def __init__(self, host: ActorSystem, system: AttachedSystem) -> None:
+    def __init__(self, host: Any, system: AttachedSystem) -> None:
         self.host, self.system = host, system
         self.principals = dict(PRINCIPALS)
         self.app = api(system, self.principal_of)

@@ -8,7 +8,7 @@ from tests.mutants import Edit, Mutant
 _ARRIVALS, _SIGNATURES = "tests/system/test_endpoints.py", "tests/records/test_signatures.py"
 _OUTBOX, _SENDING = "tests/records/test_outbox.py", "tests/system/test_subscriptions.py"
 _LINKS = "tests/doors/test_question_links.py"
-_A2A = "tests/doors/test_a2a.py"
+_A2A, _PUSHES = "tests/doors/test_a2a.py", "tests/doors/test_a2a_pushes.py"
 _API, _REACH, _TOKENS = "tests/doors/test_api.py", "tests/verbs/test_reach.py", "tests/verbs/test_tokens.py"
 
 STREET_MUTANTS = (
@@ -278,5 +278,26 @@ STREET_MUTANTS = (
         "        return False\n    reach.client.interrupt(handle.agent, opening)",
         "    reach.turns.opening(handle)\n    reach.client.interrupt(handle.agent, 0)",
         test=_A2A,
+    ),
+    Mutant(
+        "a push of A2A is of whichever task of its context",
+        "records/outbox/pushed_tasks.py",
+        '    return opening.kind == Kind.USER and f"{opening.agent_uuid}.{task_opened_by(opening)}" == task.task',
+        "    return opening.kind == Kind.USER and opening.agent_uuid == task.context",
+        test=_PUSHES,
+    ),
+    Mutant(
+        "a push of A2A asks everybody what the task asks",
+        "system/host/task_bodies.py",
+        "question.is_open and is_asked(question.asks, task.principal, task.roles)",
+        "question.is_open",
+        test=_PUSHES,
+    ),
+    Mutant(
+        "a config of A2A that comes after the end of its task hears nothing",
+        "verbs/acts/task_pushes.py",
+        "    if handle.kind != REQUEST and (former := _former(reach, handle)):",
+        "    if handle.kind == REQUEST and (former := _former(reach, handle)):",
+        test=_PUSHES,
     ),
 )

@@ -13,6 +13,7 @@
     a2a_operations       agents with a card, for agents of other systems
     a2a_tasks, a2a_problems   tasks and refusals as A2A has them
     a2a_listing          the list of tasks
+    a2a_pushes           the receivers to which tasks are pushed
     limits               how much one principal, or one address, may ask for
     serving              until a signal comes
 

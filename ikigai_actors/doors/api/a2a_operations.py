@@ -7,6 +7,8 @@
     GET  /a2a/AGENT/tasks · /tasks/ID               turns
     POST /a2a/AGENT/tasks/ID:subscribe              what comes of a turn from now on
     POST /a2a/AGENT/tasks/ID:cancel                 INT, of this turn alone
+    POST /a2a/AGENT/tasks/ID/pushNotificationConfigs        a receiver of the changes of a task
+    GET  /a2a/AGENT/tasks/ID/pushNotificationConfigs[/ID]   the receivers that this principal has named; also DELETE
 
 A message without ``contextId`` forks the agent (`ikigai_actors.reach.contexts`); one with it opens a turn of that
 context; one with ``taskId`` answers the question of that task. Each is done once under its key, so a client that has
@@ -20,13 +22,13 @@ from typing import Any, NamedTuple, TypeVar
 from ikigai_actors.doors.api.a2a_listing import ListedTasks
 from ikigai_actors.doors.api.a2a_problems import (
     MEDIA_A2A,
-    PUSH_NOTIFICATION_NOT_SUPPORTED,
     TASK_NOT_CANCELABLE,
     TASK_NOT_FOUND,
     UNSUPPORTED_OPERATION,
     VERSION_NOT_SUPPORTED,
     A2aRefused,
 )
+from ikigai_actors.doors.api.a2a_pushes import push_config, shown_push
 from ikigai_actors.doors.api.a2a_tasks import (
     A2A_VERSION,
     OVER_STATES,
@@ -46,6 +48,7 @@ from ikigai_actors.reach.access import Access
 from ikigai_actors.reach.contexts import CardedAgent, ContextReader, ContextTask, SentMessage, TaskName
 from ikigai_actors.reach.news import NewsFeed
 from ikigai_actors.verbs.acts.contexts import answer_a2a_task, cancel_a2a_task, open_task
+from ikigai_actors.verbs.acts.task_pushes import PushConfig, delete_push, pushes, set_push
 from ikigai_actors.verbs.principal import Principal, acting_as, check_right
 from ikigai_actors.verbs.rights import Right
 
@@ -100,9 +103,8 @@ class A2aDoor(NamedTuple):
                 await self._give(out, task_json(seen, self.principal, history))
             case "POST", ["tasks", task, "cancel"]:
                 await self._cancel(await self._named(carded, task), carded, out)
-            case _, ["tasks", _, "pushNotificationConfigs", *_]:
-                text = "Nothing is pushed for single tasks: add a subscription, or subscribe to the task."
-                raise A2aRefused(PUSH_NOTIFICATION_NOT_SUPPORTED, text)
+            case method, ["tasks", task, "pushNotificationConfigs", *config]:
+                await self._push(method, request, carded, await self._named(carded, task), "".join(config), out)
             case _:
                 raise ApiProblem("not-found", "A2A has no such operation, or this agent does not do it.")
 
@@ -113,9 +115,11 @@ class A2aDoor(NamedTuple):
         history = how.get("historyLength") if isinstance(how, dict) else -1
         if history is not None and not (type(history) is int and history >= 0):
             raise BadInput("Expected configuration as an object, with historyLength as a number, 0 or more.")
-        if how.get("taskPushNotificationConfig"):
-            raise A2aRefused(PUSH_NOTIFICATION_NOT_SUPPORTED, "Nothing is pushed for single tasks: leave that out.")
+        wanted = how.get("taskPushNotificationConfig")
+        push = push_config(wanted) if wanted else None
         name = await self._sent(carded, sent_message(body))
+        if push is not None:
+            await self._set_push(carded, name, push)
         return name, history, how.get("returnImmediately") is not True
 
     async def _send(self, request: ApiRequest, carded: CardedAgent, out: SendEvent) -> None:
@@ -186,6 +190,34 @@ class A2aDoor(NamedTuple):
         never = asyncio.get_running_loop().create_future()
         task = await self._rested(carded, name, never, CANCEL_SECONDS)
         await self._give(out, task_json(task, self.principal))
+
+    async def _push(
+        self, method: str, request: ApiRequest, carded: CardedAgent, task: TaskName, config: str, out: SendEvent
+    ) -> None:
+        """Set, list, show or delete the receivers that this principal has named for a task."""
+        await self._task(carded, task)
+        if method == "POST" and not config:
+            wanted = push_config(json_object(await request.body(MOST_BODY)), str(task))
+            config = await self._set_push(carded, task, wanted)
+        elif method == "DELETE" and config:
+            check_right(self.principal, Right.PROMPT, "A push notification config")
+            await self._acting(lambda: delete_push(self.access, task, self.principal, config))
+            return await self._give(out, {})
+        elif method != "GET":
+            raise ApiProblem("no-method", "Expected POST for all configs, DELETE for one, or GET.")
+        every = await self.on_thread(lambda: pushes(self.access, task, self.principal))
+        shown = [shown_push(each, str(task)) for each in every]
+        if not config:
+            return await self._give(out, {"configs": shown, "nextPageToken": ""})
+        for each in shown:
+            if each["id"] == config:
+                return await self._give(out, each)
+        raise A2aRefused(TASK_NOT_FOUND, f"Task {task} has no push notification config {config[:80]!r}.")
+
+    async def _set_push(self, carded: CardedAgent, task: TaskName, config: PushConfig) -> str:
+        """Set a receiver, and push what the task is already; return the id of the config."""
+        check_right(self.principal, Right.PROMPT, "A push notification config")
+        return await self._acting(lambda: set_push(self.access, carded, task, self.principal, config))
 
     async def _rested(
         self, carded: CardedAgent, name: TaskName, gone: "asyncio.Future[None]", seconds: float | None

@@ -49,7 +49,7 @@ def agent_card(carded: CardedAgent, url: str) -> dict[str, Any]:
         "description": card["description"],
         "version": card.get("version", "1"),
         "supportedInterfaces": [{"url": url, "protocolBinding": "HTTP+JSON", "protocolVersion": A2A_VERSION}],
-        "capabilities": {"streaming": True, "pushNotifications": False, "extendedAgentCard": True},
+        "capabilities": {"streaming": True, "pushNotifications": True, "extendedAgentCard": True},
         "securitySchemes": {"bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}},
         "securityRequirements": [{"schemes": {"bearer": {"list": []}}}],
         "defaultInputModes": ["text/plain", "application/json"],

@@ -13,8 +13,11 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ikigai_actors.errors import HistoryError
-from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.store.base import Transaction
+
+_TURN_PAGE = 500
+"""Messages of a turn that are read at once."""
 
 UP_TO_THE_END = 2**62
 """The ``end`` of a section that reads to the end of the log."""
@@ -94,6 +97,19 @@ def first_notes(tx: Transaction, uuids: Collection[str]) -> list[Message]:
 def section(tx: Transaction, uuid: str, start: int, end: int = UP_TO_THE_END) -> list[Message]:
     """An agent's own messages with ``start < id <= end``, oldest first. Raises `HistoryError` for a wrong row."""
     return [Message.from_row(row) for row in tx.run("log_section", uuid=uuid, start=start, end=end)]
+
+
+def turn_messages(tx: Transaction, uuid: str, opening: int) -> list[Message]:
+    """The messages of a turn after the one that has opened it, and what follows until another turn begins."""
+    messages: list[Message] = []
+    place = opening
+    while part := section(tx, uuid, place, place + _TURN_PAGE):
+        later = next((place for place, message in enumerate(part) if message.kind == Kind.USER), None)
+        messages += part[:later]
+        place = part[-1].id
+        if later is not None:
+            break
+    return messages
 
 
 def readable_section(tx: Transaction, uuid: str, start: int, end: int) -> Section:

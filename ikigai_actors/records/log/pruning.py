@@ -28,6 +28,7 @@ from ikigai_actors.records.mail.timers import timers_of
 from ikigai_actors.records.messages.blobs import drop_unreferenced, unreferenced
 from ikigai_actors.records.once import KEPT_MS
 from ikigai_actors.records.outbox.deliveries import prune_deliveries
+from ikigai_actors.records.outbox.task_subscriptions import end_lost_subscriptions
 from ikigai_actors.records.questions.questions import prune_questions
 from ikigai_actors.records.uploads import prune_uploads
 from ikigai_actors.store.base import Store, Transaction
@@ -109,6 +110,7 @@ def prune_logs(
     store.write(drop_unreferenced)
     store.write(prune_definitions)
     store.write(lambda tx: prune_arrivals(tx, now))
+    store.write(lambda tx: end_lost_subscriptions(tx, now))
     store.write(lambda tx: prune_deliveries(tx, now))
     store.write(lambda tx: prune_batches(tx, now))
     store.write(lambda tx: prune_questions(tx, now))

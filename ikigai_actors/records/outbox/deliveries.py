@@ -138,6 +138,8 @@ class RecordDelivery(Unit):
     now: int
     top: str | None = None
     """The topmost agent of the subscription's branch, if the subscription is to be paused."""
+    is_last: bool = False
+    """Whether its subscription ends once this is received or dead: the end of the only task."""
 
     locks = ("top",)
     concerns_others = True
@@ -165,6 +167,9 @@ class RecordDelivery(Unit):
             end_subscription(tx, key.subscription, self.now, "the receiver is gone (410)")
         else:
             tx.run("note_failing", id=key.subscription, now=self.now)
+        if self.is_last and done.due_at is None:
+            end_subscription(tx, key.subscription, self.now, "the task is over")
+            return None
         return self._pause(tx, locked, subscription) if pauses else None
 
     def _recorded(self, tx: Transaction, done: DeliveryVerdict) -> bool:

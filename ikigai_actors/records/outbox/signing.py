@@ -3,6 +3,8 @@
 webhook-id            names the delivery, the same at each try
 webhook-timestamp     of this try, in seconds since 1970
 webhook-signature     v1 and HMAC-SHA256 over id.timestamp.body, one for each secret
+
+A push notification of A2A is not signed. It has the proofs that its client has asked for, beside ``webhook-id``.
 """
 
 import base64
@@ -12,6 +14,7 @@ import hmac
 from collections.abc import Sequence
 
 from ikigai_actors.errors import BadInput
+from ikigai_actors.records.outbox.pushed_tasks import PushedTask
 
 _PREFIX = "whsec_"
 
@@ -35,6 +38,18 @@ def signed_headers(delivery: str, at: int, body: bytes, secrets: Sequence[str]) 
         "webhook-timestamp": str(at),
         "webhook-signature": " ".join(f"v1,{base64.b64encode(signature).decode()}" for signature in signatures),
     }
+
+
+def task_headers(task: PushedTask, secrets: Sequence[str]) -> dict[str, str]:
+    """Return the headers by which the receiver of a push notification knows that it is meant.
+
+    Args:
+        task: the terms.
+        secrets: the token, if there is one, and then the credentials, if there is a scheme.
+    """
+    token = "".join(secrets[: len(secrets) - bool(task.scheme)])
+    headers = {"X-A2A-Notification-Token": token} if token else {}
+    return headers | ({"Authorization": f"{task.scheme} {secrets[-1]}"} if task.scheme else {})
 
 
 def _key(secret: str) -> bytes:

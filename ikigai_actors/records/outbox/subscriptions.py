@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from ikigai_actors.arguments import check_choice, shown
 from ikigai_actors.errors import BadInput, SubscriptionNotFound
 from ikigai_actors.records.outbox.events import check_event_kinds
+from ikigai_actors.records.outbox.pushed_tasks import PushedTask
 from ikigai_actors.records.secret_references import WAYS_OF_REFERENCE, check_kept_secret, check_reference
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
@@ -29,6 +30,9 @@ LONGEST_URL = 2_000
 BODY_FORMATS = ("standard", "cloudevents")
 """The formats of a body: ``{"type", "timestamp", "data"}``, or CloudEvents 1.0 as structured JSON."""
 
+A2A_FORM = "a2a"
+"""The format of a subscription to one task: a task of A2A 1.0."""
+
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionSpec:
@@ -37,13 +41,15 @@ class SubscriptionSpec:
     secrets: tuple[str, ...]
     """References to the secrets, or the secrets sealed. Each signs; there are two while one is being replaced."""
     form: str = "standard"
-    """The format of bodies, one of `BODY_FORMATS`."""
+    """The format of bodies, one of `BODY_FORMATS`, or `A2A_FORM` for one task."""
     thin: bool = False
     """Whether bodies have only names, and no texts."""
     links: str = ""
     """The address of the API for links to questions; empty for no links."""
     key: str = ""
     """The reference to the operator's key, which signs the links."""
+    task: PushedTask | None = None
+    """The only task whose changes are sent; None for all events. Then each secret is a header, and signs nothing."""
 
     def __post_init__(self) -> None:
         if bool(self.links) != bool(self.key):
@@ -53,8 +59,8 @@ class SubscriptionSpec:
         if self.links:
             check_receiver(self.links)
             check_reference(self.key, "the operator's key")
-        check_choice(self.form, "form", BODY_FORMATS)
-        if not self.secrets:
+        check_choice(self.form, "form", BODY_FORMATS if self.task is None else (A2A_FORM,))
+        if not self.secrets and self.task is None:
             raise BadInput(f"Expected a secret: {WAYS_OF_REFERENCE}; or one to keep sealed (--plain, --make).")
         for kept in self.secrets:
             check_kept_secret(kept)
@@ -67,7 +73,8 @@ class SubscriptionSpec:
     def decode(cls, text: str) -> "SubscriptionSpec":
         """Return the settings from the text in the database."""
         stored = json.loads(text)
-        return cls(**{**stored, "secrets": tuple(stored["secrets"])})
+        task = None if stored.get("task") is None else PushedTask.decode(stored["task"])
+        return cls(**{**stored, "secrets": tuple(stored["secrets"]), "task": task})
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +124,27 @@ def check_receiver(url: str) -> str:
 def subscription_with(tx: Transaction, name: str) -> EventSubscription:
     """Return the subscription with an id. Raises `SubscriptionNotFound` if there is none, or it has ended."""
     for row in tx.run("subscription", id=name):
-        return _subscription(row)
+        return subscription_in(row)
     raise SubscriptionNotFound(f"There is no subscription {name!r}. See ikigai subscription list.", name)
 
 
 def all_subscriptions(tx: Transaction) -> list[EventSubscription]:
     """Return the subscriptions that have not ended, oldest first."""
-    return [_subscription(row) for row in tx.run("subscriptions")]
+    return [subscription_in(row) for row in tx.run("subscriptions")]
 
 
-def _subscription(row: Row) -> EventSubscription:
+def is_subscribed(tx: Transaction) -> bool:
+    """Return whether there is a subscription that has not ended."""
+    return bool(tx.run("any_subscription"))
+
+
+def waiting_subscriptions(tx: Transaction) -> list[EventSubscription]:
+    """Return the subscriptions that are neither ended nor paused, and for which a delivery waits, oldest first."""
+    return [subscription_in(row) for row in tx.run("waiting_subscriptions")]
+
+
+def subscription_in(row: Row) -> EventSubscription:
+    """Return the subscription from a row."""
     name, url, scope, below, kinds, spec, *times = row
     chosen = tuple(kinds.strip(",").split(","))
     return EventSubscription(name, url, scope, bool(below), chosen, SubscriptionSpec.decode(spec), *times)

@@ -8,7 +8,7 @@ Its modules:
     remote_commands     what other processes ask of agents here
     rebalancer          takes and gives shares, moves agents
     due_timers          mail that comes later
-    deliveries, delivery_bodies, http_link   events of agents here, sent to receivers outside
+    deliveries, delivery_bodies, task_bodies, http_link   events of agents here, sent to receivers outside
     batches             requests of agents here that wait for a batch, and the batches of services whose seats are here
     reply_streams       replies on their way, written while other processes listen
     stuck_watch         agents in a turn that send no heartbeat

@@ -18,12 +18,18 @@ from ikigai_actors.actors.clock import Clock
 from ikigai_actors.errors import BadInput, IkigaiError
 from ikigai_actors.records.outbox.deliveries import DueDelivery, RecordDelivery, next_deliveries
 from ikigai_actors.records.outbox.retries import ReceiverAnswer
-from ikigai_actors.records.outbox.signing import signed_headers
-from ikigai_actors.records.outbox.subscriptions import EventSubscription, all_subscriptions, subscription_place
+from ikigai_actors.records.outbox.signing import signed_headers, task_headers
+from ikigai_actors.records.outbox.subscriptions import (
+    EventSubscription,
+    is_subscribed,
+    subscription_place,
+    waiting_subscriptions,
+)
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.journal import CommitResult, Committed, Journal
 from ikigai_actors.store.retrying_reader import RetryingReader
 from ikigai_actors.system.host.delivery_bodies import delivery_body
+from ikigai_actors.system.host.task_bodies import task_body
 from ikigai_actors.system.kept_secrets import KeptSecrets
 from ikigai_actors.system.secrets import referred_key
 
@@ -41,8 +47,11 @@ DELIVERY_NAP = 10.0
 RECORD_RETRY = 5.0
 """Seconds after which it is looked again when a result could not be written."""
 
-MEDIA = {"standard": "application/json", "cloudevents": "application/cloudevents+json"}
+MEDIA = {"standard": "application/json", "cloudevents": "application/cloudevents+json", "a2a": "application/a2a+json"}
 """The media type of each form of a body."""
+
+OF_ANOTHER_TASK = ReceiverAnswer(204, "not sent: it does not change this task")
+"""The answer that is recorded for an event in a task's context that its receiver does not want."""
 
 
 class Outgoing(NamedTuple):
@@ -51,6 +60,8 @@ class Outgoing(NamedTuple):
     url: str
     headers: dict[str, str]
     body: bytes
+    is_last: bool = False
+    """Whether the subscription ends with it."""
 
 
 class ReceiverLink(Protocol):
@@ -127,39 +138,46 @@ class Deliveries:
 
     def _waiting(self, tx: Transaction) -> list[tuple[EventSubscription, list[DueDelivery]]] | None:
         """The waiting deliveries of each subscription, those that are due first; None without a subscription."""
-        subscriptions = all_subscriptions(tx)
-        if not subscriptions:
+        if not is_subscribed(tx):
             return None
-        most = 2 * SENT_TO_ONE
-        live = [subscription for subscription in subscriptions if subscription.paused_at is None]
-        return [(subscription, next_deliveries(tx, subscription.id, self._host, most)) for subscription in live]
+        most, waiting = 2 * SENT_TO_ONE, waiting_subscriptions(tx)
+        return [(subscription, next_deliveries(tx, subscription.id, self._host, most)) for subscription in waiting]
 
     def _send(self, subscription: EventSubscription, due: DueDelivery) -> None:
         self._sent.add(due.key[:2])
         self._to[subscription.id] += 1
-        done = partial(self._answered, due)
         try:
-            spec = subscription.spec
+            outgoing = self._outgoing(subscription, due)
+        except IkigaiError as error:
+            self._answered(due, False, ReceiverAnswer(0, f"not sent: {error}"))
+            return
+        if outgoing is None:
+            self._answered(due, False, OF_ANOTHER_TASK)
+        else:
+            self._link.send(outgoing, partial(self._answered, due, outgoing.is_last))
+
+    def _outgoing(self, subscription: EventSubscription, due: DueDelivery) -> Outgoing | None:
+        """The request of a delivery; None for an event that does not concern the only task."""
+        spec, is_last = subscription.spec, False
+        secrets = self._secrets.opened(subscription_place(subscription.id), spec.secrets)
+        if (task := spec.task) is not None:
+            pushed = self._reader.read(lambda tx: task_body(tx, due, task))
+            if pushed is None:
+                return None
+            body, is_last = pushed
+            proof = {"webhook-id": due.key.id, **task_headers(task, secrets)}
+        elif not secrets:
+            raise BadInput(f"none of the secrets is there in the host: {', '.join(spec.secrets)}")
+        else:
             key = referred_key(spec.key) if spec.links else None
             body = self._reader.read(lambda tx: delivery_body(tx, due, spec, key))
-            outgoing = self._outgoing(subscription, due, body)
-        except IkigaiError as error:
-            done(ReceiverAnswer(0, f"not sent: {error}"))
-            return
-        self._link.send(outgoing, done)
+            proof = signed_headers(due.key.id, self._clock.now_ms() // 1000, body, secrets)
+        headers = {"content-type": MEDIA[spec.form], "user-agent": "ikigai-actors", **proof}
+        return Outgoing(subscription.url, headers, body, is_last)
 
-    def _outgoing(self, subscription: EventSubscription, due: DueDelivery, body: bytes) -> Outgoing:
-        spec = subscription.spec
-        secrets = self._secrets.opened(subscription_place(subscription.id), spec.secrets)
-        if not secrets:
-            raise BadInput(f"none of the secrets is there in the host: {', '.join(spec.secrets)}")
-        signed = signed_headers(due.key.id, self._clock.now_ms() // 1000, body, secrets)
-        headers = {"content-type": MEDIA[spec.form], "user-agent": "ikigai-actors", **signed}
-        return Outgoing(subscription.url, headers, body)
-
-    def _answered(self, due: DueDelivery, answer: ReceiverAnswer) -> None:
+    def _answered(self, due: DueDelivery, is_last: bool, answer: ReceiverAnswer) -> None:
         """Write what came of a try. Called on any thread."""
-        unit = RecordDelivery(due, answer, self._host, self._clock.now_ms())
+        unit = RecordDelivery(due, answer, self._host, self._clock.now_ms(), is_last=is_last)
         self._journal.submit(unit, partial(self._recorded, due))
 
     def _recorded(self, due: DueDelivery, result: CommitResult) -> None:

@@ -6,7 +6,7 @@ looking    agents, history, diff, approvals
 changes    merge, signal, kill, decide, grant
 questions  answer
 settings   settings, configure
-contexts   requests of agents of other systems by A2A; these acts are no tools
+contexts, task_pushes   requests of agents of other systems by A2A; these acts are no tools
 """
 
 from collections.abc import Mapping
