@@ -1,5 +1,7 @@
 """Who calls a verb: what only looks commits nothing, a role gives its rights, and no branch sees another."""
 
+import hashlib
+import hmac
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -18,16 +20,20 @@ from ikigai_actors.verbs.arguments import OfferingAgents
 from ikigai_actors.verbs.principal import RIGHTS, Principal, has_right
 from ikigai_actors.verbs.rights import Callers, Right
 from ikigai_actors.verbs.table import TABLE, load, names
-from ikigai_actors.verbs.tools import CalledPlace, call
+from ikigai_actors.verbs.tools import CalledPlace, ToolAnswer, call
 from ikigai_actors.verbs.verb import LocalOption, Verb, VerbGroup
 
-VERBS = [
-    verb
+OPERATIONS = {
+    f"{name}/{verb.name}" if isinstance(loaded, VerbGroup) else name: verb
     for name in names(Callers.PROTOCOLS)
     for loaded in (load(name),)
     for verb in (loaded.verbs if isinstance(loaded, VerbGroup) else (loaded,))
     if verb.callers & Callers.PROTOCOLS
-]
+}
+"""The verbs that protocols may call, by their words."""
+VERBS = [*OPERATIONS.values()]
+THE_SUBSCRIPTION = "the subscription"
+"""In arguments, the place of an id that the database gives."""
 CHANGES: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("prompt", {"agent": "kid", "text": "tea"}),
     ("prompt", {"agent": "kid", "text": "tea", "steer": True}),
@@ -57,8 +63,19 @@ CHANGES: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("adopt", {"agent": "kid", "child": "other"}),
     ("merge", {"agent": "root", "child": "kid"}),
     ("budget", {"owner": "kid", "more": "usd=5"}),
-    ("write", {"path": "a", "text": "tea"}),
-    ("delete", {"path": "menu"}),
+    ("doc/write", {"path": "a", "text": "tea"}),
+    ("doc/delete", {"path": "menu"}),
+    ("endpoint/add", {"name": "desk", "to": "kid", "scheme": "hmac", "plain": ["a secret of the desk"]}),
+    ("endpoint/pause", {"name": "shop"}),
+    ("endpoint/resume", {"name": "shop"}),
+    ("endpoint/replay", {"name": "shop", "dead": True}),
+    ("endpoint/replay", {"name": "shop", "delivery": "d1"}),
+    ("endpoint/remove", {"name": "shop"}),
+    ("subscription/add", {"url": "https://example.com", "plain": ["a secret of the desk"], "under": "kid"}),
+    ("subscription/redeliver", {"subscription": THE_SUBSCRIPTION, "received": True}),
+    ("subscription/resume", {"subscription": THE_SUBSCRIPTION}),
+    ("subscription/pause", {"subscription": THE_SUBSCRIPTION}),
+    ("subscription/remove", {"subscription": THE_SUBSCRIPTION}),
     ("finish", {"agent": "kid"}),
     ("kill", {"agent": "kid", "cascade": True}),
 )
@@ -66,20 +83,28 @@ LOOKING: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("approvals", {}), ("budget", {}), ("check-mail", {"agent": "kid"}), ("context", {"agent": "kid"}),
     ("diff", {"agent": "kid", "other": "other"}), ("experiments", {}), ("filter-mail", {"agent": "kid"}),
     ("find", {"agent": "kid", "text": "tea"}), ("group", {}),
-    ("history", {"agent": "kid"}), ("hosts", {}), ("list", {}), ("show", {"path": "menu"}),
-    ("log", {"path": "menu"}), ("model", {"agent": "kid"}), ("orphans", {"agent": "kid"}), ("rules", {"agent": "kid"}),
+    ("endpoint/list", {}), ("endpoint/show", {"name": "shop"}),
+    ("subscription/list", {}), ("subscription/show", {"subscription": THE_SUBSCRIPTION}), ("questions/list", {}),
+    ("history", {"agent": "kid"}), ("hosts", {}), ("doc/list", {}), ("doc/show", {"path": "menu"}),
+    ("doc/log", {"path": "menu"}), ("model", {"agent": "kid"}), ("orphans", {"agent": "kid"}),
+    ("rules", {"agent": "kid"}),
     ("settings", {"agent": "kid"}), ("supervise", {"agent": "kid"}), ("system", {"agent": "kid"}), ("timers", {}),
     ("queue", {"agent": "kid"}), ("wait", {"agent": "kid", "seconds": 0}),
 )  # fmt: skip
 
 
-def verb_of(name: str) -> Verb:
-    return next(verb for verb in VERBS if verb.name == name)
+def called(system: AttachedSystem, place: CalledPlace, name: str, arguments: Mapping[str, object]) -> ToolAnswer:
+    """Call a verb by its words, with the right that it needs in the table."""
+    if arguments.get("subscription") == THE_SUBSCRIPTION:
+        arguments = {**arguments, "subscription": system.subscriptions.list()[0].id}
+    return call(place, OPERATIONS[name], arguments, TABLE[name.partition("/")[0]].needs)
 
 
 @pytest.fixture
-def system(durable: str) -> Iterator[AttachedSystem]:
-    """A system that is attached to a host with the agents root, kid and other."""
+def system(durable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AttachedSystem]:
+    """A system that is attached to a host with agents root, kid and other, an endpoint and a paused subscription."""
+    (tmp_path / "key").write_text("a1" * 32)
+    monkeypatch.setenv("IKIGAI_KEYS", f"file:{tmp_path}/key")
     with ActorSystem.open(durable, OfflineProvider()) as host:
         host.root.rename("root")
         host.root.set_budget(Budget(usd=5))
@@ -87,13 +112,34 @@ def system(durable: str) -> Iterator[AttachedSystem]:
         host.root.fork(name="other")
         host.documents.write("menu", "tea")
         host.send("kid", "milk")
+        host.subscriptions.pause(host.subscriptions.add("https://example.com", [f"file:{tmp_path}/key"], ["arrival"]))
+        host.endpoints.add("shop", host.agent("kid"), "hmac", [f"file:{tmp_path}/key"], template="Order {id}")
+        proof = hmac.new(b"a1" * 32, b"no JSON", hashlib.sha256).hexdigest()
+        host.endpoints.receive("shop", {"X-Signature": proof, "X-Delivery": "d1"}, b"no JSON")
+        assert host.endpoints.counts("shop") == {"dead": 1}
+        host._store.write(lambda tx: tx.schema.execute("UPDATE deliveries SET due_at = NULL"))
         with AttachedSystem.open(durable) as attached:
             yield attached
 
 
 def content(system: AttachedSystem) -> list[object]:
     """All that a verb may change."""
-    tables = ("agents", "mail", "messages", "signals", "requests", "documents", "rules", "timers", "budgets", "members")
+    tables = [
+        "agents",
+        "mail",
+        "messages",
+        "signals",
+        "requests",
+        "documents",
+        "rules",
+        "timers",
+        "budgets",
+        "members",
+        "endpoints",
+        "arrivals",
+        "subscriptions",
+        "deliveries",
+    ]
     there = system._store.read(lambda tx: [table for table in tables if table in tx.schema.tables()])
     return system._store.read(
         lambda tx: [sorted(map(repr, tx.schema.execute(f"SELECT * FROM {table}"))) for table in there]
@@ -104,21 +150,31 @@ def test_what_only_looks_commits_nothing(system: AttachedSystem) -> None:
     before, access = content(system), Access.of(system)
     for name, arguments in CHANGES:
         with pytest.raises(LooksOnly):
-            call(CalledPlace(access, looks=True), verb_of(name), arguments)
+            called(system, CalledPlace(access, looks=True), name, arguments)
         with pytest.raises(LooksOnly):
-            call(CalledPlace(access, Principal("eve", "Eve", frozenset({"look"}))), verb_of(name), arguments)
+            called(system, CalledPlace(access, Principal("eve", "Eve", frozenset({"look"}))), name, arguments)
     assert content(system) == before
-    assert {name for name, _ in CHANGES + LOOKING} >= {verb.name for verb in VERBS} - {
-        "answer", "approve", "deny", "bad", "good", "skip", "move", "resume", "rewind", "uncompact",
-        "add", "pause", "redeliver", "remove", "replay",
+    assert {name for name, _ in CHANGES + LOOKING} >= OPERATIONS.keys() - {
+        "questions/answer", "questions/show", "approve", "deny", "bad", "good", "skip", "move", "resume", "rewind",
+        "uncompact",
     }  # fmt: skip
+
+
+def test_an_operator_changes_endpoints_and_subscriptions_by_the_same_calls(system: AttachedSystem) -> None:
+    before = content(system)
+    for name, arguments in CHANGES:
+        if name.startswith(("endpoint/", "subscription/")):
+            called(system, CalledPlace(Access.of(system)), name, arguments)
+            after = content(system)
+            assert after != before, name
+            before = after
 
 
 def test_what_reads_does_so_for_a_principal_who_may_only_look(system: AttachedSystem) -> None:
     eve = Principal("eve", "Eve", frozenset({"look"}))
     for name, arguments in LOOKING:
-        looking = call(CalledPlace(Access.of(system), eve), verb_of(name), arguments)
-        assert looking == call(CalledPlace(Access.of(system)), verb_of(name), arguments)
+        looking = called(system, CalledPlace(Access.of(system), eve), name, arguments)
+        assert looking == called(system, CalledPlace(Access.of(system)), name, arguments)
 
 
 def test_no_statement_of_a_thread_that_may_only_look_is_committed(system: AttachedSystem) -> None:
@@ -143,16 +199,14 @@ def test_a_right_has_those_before_it(right: str) -> None:
 
 def test_a_verb_is_refused_without_the_role_that_it_needs(system: AttachedSystem) -> None:
     access, before = Access.of(system), content(system)
-    for right, name, arguments in (
-        ("prompt", "kill", {"agent": "kid"}),
-        ("prompt", "approve", {"agent": "kid", "call": "1/a/b"}),
-        ("approve", "rename", {"agent": "kid", "name": "boy"}),
-    ):
-        anna = Principal("anna", "Anna", frozenset({right}))
-        with pytest.raises(NotAllowed, match="needs the role"):
-            call(CalledPlace(access, anna), verb_of(name), arguments, TABLE[name].needs)
+    for name, arguments in (*CHANGES, ("approve", {"agent": "kid", "call": "1/a/b"})):
+        weaker = [right for right, rank in RIGHTS.items() if Right.LOOK < rank < TABLE[name.partition("/")[0]].needs]
+        for right in weaker:
+            anna = Principal("anna", "Anna", frozenset({right}))
+            with pytest.raises(NotAllowed, match="needs the role"):
+                called(system, CalledPlace(access, anna), name, arguments)
     with pytest.raises(NotAllowed):
-        call(CalledPlace(access, Principal("nobody", "", frozenset())), verb_of("history"), {"agent": "kid"})
+        called(system, CalledPlace(access, Principal("nobody", "", frozenset())), "history", {"agent": "kid"})
     assert content(system) == before
 
 
@@ -176,17 +230,21 @@ def test_a_branch_reaches_nothing_of_another_by_any_parameter(system: AttachedSy
 
 
 def test_a_verb_about_all_agents_is_refused_to_a_branch(system: AttachedSystem) -> None:
-    for name in ("list", "group", "hosts", "experiments"):
+    before, place = content(system), CalledPlace(Access.of(system, top="kid"))
+    about_all = [each for each in CHANGES + LOOKING if OPERATIONS[each[0]].everywhere]
+    assert len(about_all) >= len([verb for verb in VERBS if verb.everywhere])
+    for name, arguments in about_all:
         with pytest.raises(NotAllowed, match="about all agents"):
-            call(CalledPlace(Access.of(system, top="kid")), verb_of(name), {})
+            called(system, place, name, arguments)
     with pytest.raises(NotAllowed, match="out of reach"):
-        call(CalledPlace(Access.of(system, top="kid")), verb_of("budget"), {"owner": "kid", "more": "+5usd"})
+        called(system, place, "budget", {"owner": "kid", "more": "+5usd"})
+    assert content(system) == before
 
 
 def test_what_several_agents_have_is_shown_of_those_in_reach(system: AttachedSystem) -> None:
     system.agent("kid").remind("tea", after=3600)
     system.agent("other").remind("milk", after=3600)
-    shown = call(CalledPlace(Access.of(system, top="kid")), verb_of("timers"), {})
+    shown = call(CalledPlace(Access.of(system, top="kid")), OPERATIONS["timers"], {})
     assert "tea" in shown.text
     assert "milk" not in shown.text
 
@@ -222,7 +280,7 @@ def test_no_parameter_of_a_tool_opens_a_file_or_hides_an_agent(verb: Verb) -> No
 
 
 def test_a_text_of_a_dash_is_no_input_of_the_server(system: AttachedSystem, tmp_path: Path) -> None:
-    call(CalledPlace(Access.of(system)), verb_of("write"), {"path": "dash", "text": "-"})
+    call(CalledPlace(Access.of(system)), OPERATIONS["doc/write"], {"path": "dash", "text": "-"})
     assert system.documents.read("dash").body == "-"
 
 
