@@ -134,15 +134,14 @@ def content(system: AttachedSystem) -> list[object]:
         "rules",
         "timers",
         "budgets",
-        "members",
+        "groups",
         "endpoints",
         "arrivals",
         "subscriptions",
         "deliveries",
     ]
-    there = system._store.read(lambda tx: [table for table in tables if table in tx.schema.tables()])
     return system._store.read(
-        lambda tx: [sorted(map(repr, tx.schema.execute(f"SELECT * FROM {table}"))) for table in there]
+        lambda tx: [sorted(map(repr, tx.schema.execute(f"SELECT * FROM {table}"))) for table in tables]
     )
 
 
