@@ -375,7 +375,7 @@ CREATE TABLE calls (
 CREATE TABLE endpoints (
     name       TEXT PRIMARY KEY,
     agent_uuid TEXT NOT NULL REFERENCES agents (uuid),
-    spec       TEXT NOT NULL,                            -- a JSON object: scheme, references to secrets, filters, template
+    spec       TEXT NOT NULL,                            -- a JSON object: scheme, filters, template, and secrets: references to them, or themselves sealed for this row
     created_at BIGINT NOT NULL,
     paused_at  BIGINT,                                   -- since then it holds what comes
     removed_at BIGINT
@@ -411,7 +411,7 @@ CREATE TABLE subscriptions (
     scope         TEXT REFERENCES agents (uuid),         -- whose events; NULL: everybody's
     below         BIGINT NOT NULL CHECK (below IN (0, 1)),   -- 1: also those of the agents that it supervises, directly or not
     kinds         TEXT NOT NULL,                         -- the kinds of events, each with a comma before and after it
-    spec          TEXT NOT NULL,                         -- a JSON object: references to secrets, format
+    spec          TEXT NOT NULL,                         -- a JSON object: format, and secrets: references to them, or themselves sealed for this row
     created_at    BIGINT NOT NULL,
     context       TEXT,                                  -- of a task of A2A: its agent, perhaps not born yet; NULL: of no task
     failing_since BIGINT,                                -- no delivery has succeeded since then, and one has failed
