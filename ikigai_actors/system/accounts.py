@@ -249,14 +249,22 @@ class Accounts:
         return True, ""
 
     def rekey(self) -> int:
-        """Seal every account by the first key; return how many were sealed by another. Blocks."""
-        changed = 0
-        for row in self._read(lambda tx: list(every_account(tx))):
-            if not self._box.is_current(row.sealed):
-                place = account_place(row.server, row.subject)
-                sealed = self._box.seal(place, self._box.opened(place, row.sealed))
-                changed += self._write(SealAgain(row.server, row.subject, row.version, sealed))
-        return changed
+        """Seal every account by the first key; return how many were sealed by another. Blocks.
+
+        An account that is renewed meanwhile is read and sealed again.
+        """
+        done: list[bool] = [
+            self._write(self._sealed_again(row))
+            for row in self._read(lambda tx: list(every_account(tx)))
+            if not self._box.is_current(row.sealed)
+        ]
+        return sum(done) + (0 if all(done) else self.rekey())
+
+    def _sealed_again(self, row: AccountRow) -> SealAgain:
+        place = account_place(row.server, row.subject)
+        return SealAgain(
+            row.server, row.subject, row.version, self._box.seal(place, self._box.opened(place, row.sealed))
+        )
 
     # Parts
 

@@ -6,7 +6,7 @@
 The secret itself is in no row, and no error has it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -74,14 +74,25 @@ class KeptSecrets:
 def seal_secrets_again(
     secrets: KeptSecrets, read: Callable[[Callable[[Transaction], Any]], Any], write: Callable[[Unit], Any]
 ) -> int:
-    """Seal the secrets of all endpoints and subscriptions by the first key; return how many rows changed. Blocks."""
-    changed = 0
+    """Seal the secrets of all endpoints and subscriptions by the first key; return how many rows changed. Blocks.
+
+    A row that somebody else changes meanwhile is read and sealed again.
+    """
+    done: list[bool] = [
+        write(unit) for unit in [*_endpoints_again(secrets, read), *_subscriptions_again(secrets, read)]
+    ]
+    return sum(done) + (0 if all(done) else seal_secrets_again(secrets, read, write))
+
+
+def _endpoints_again(secrets: KeptSecrets, read: Callable[[Callable[[Transaction], Any]], Any]) -> Iterator[Unit]:
     for endpoint in read(all_endpoints):
         kept = secrets.again(endpoint_place(endpoint.name), endpoint.spec.secrets)
         if kept != endpoint.spec.secrets:
-            changed += write(SealEndpointAgain(endpoint.name, endpoint.spec, replace(endpoint.spec, secrets=kept)))
+            yield SealEndpointAgain(endpoint.name, endpoint.spec, replace(endpoint.spec, secrets=kept))
+
+
+def _subscriptions_again(secrets: KeptSecrets, read: Callable[[Callable[[Transaction], Any]], Any]) -> Iterator[Unit]:
     for each in read(all_subscriptions):
         kept = secrets.again(subscription_place(each.id), each.spec.secrets)
         if kept != each.spec.secrets:
-            changed += write(SealSubscriptionAgain(each.id, each.spec, replace(each.spec, secrets=kept)))
-    return changed
+            yield SealSubscriptionAgain(each.id, each.spec, replace(each.spec, secrets=kept))

@@ -11,9 +11,11 @@ from click.testing import CliRunner
 from ikigai_actors import ActorSystem, BadInput
 from ikigai_actors.api import AttachedSystem
 from ikigai_actors.errors import Forged
-from ikigai_actors.records.arrivals.endpoints import AddEndpoint
+from ikigai_actors.records.arrivals.endpoints import AddEndpoint, endpoint_place
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.shell.cli.main import cli
+from ikigai_actors.store.unit import Unit
+from ikigai_actors.system.kept_secrets import KeptSecrets, seal_secrets_again
 from tests.doors.test_accounts import every_byte
 from tests.doors.test_api import delivery, staged
 from tests.kit.databases import eventually
@@ -156,3 +158,24 @@ def test_another_key_seals_all_again_and_the_former_one_can_go(durable: str, mon
         assert (after[0], after[1] != former[1]) == ("env:ELSEWHERE", True)
         assert received(host, "shop", CANARY) == "taken"
         assert CANARY.encode() not in every_byte(durable)
+
+
+def test_a_row_that_changes_while_another_key_comes_keeps_the_change_and_is_sealed(
+    durable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEWER", OTHER_KEY)
+    secrets = KeptSecrets(lambda: ["env:NEWER", "env:SEALING_KEY"])
+    with ActorSystem.open(durable) as host:
+        host.endpoints.add("shop", host.root, "hmac", plain=[CANARY])
+        changes = iter(["mail"])
+
+        def written(unit: Unit) -> bool:
+            for way in changes:  # once, between the look and the commit
+                host.endpoints.add("shop", host.root, "hmac", plain=[CANARY], way=way)
+            return bool(host._writer.perform(unit))
+
+        assert seal_secrets_again(secrets, host._store.read, written) == 1
+        spec = host.endpoints.get("shop").spec
+        assert spec.way == "mail"
+        newer = KeptSecrets(lambda: ["env:NEWER"])
+        assert newer.opened(endpoint_place("shop"), spec.secrets) == [CANARY]
