@@ -10,7 +10,7 @@ And calls that are carried out once for a key.
 An act (`ikigai_actors.verbs.act`) gets one, and knows of no key.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
@@ -54,6 +54,7 @@ class Access:
         quick: float = QUICK,
         by: str = "",
         scope: str = "",
+        roles: Collection[str] | None = None,
     ) -> None:
         """Reach all agents, or one and those below it.
 
@@ -64,16 +65,25 @@ class Access:
             quick: the seconds that a call waits for results that usually come at once.
             by: the name for decisions in the log; empty for none.
             scope: the scope of keys; empty if all clients share them.
+            roles: the roles of the client, each right with those before it; None for the operator of this machine.
         """
         self._scope = scope
         self._attached, self.check_hosted, self._under, self.quick = attached, check_hosted, under, quick
-        self.by = by
+        self.by, self.roles = by, roles
         self._call: KeyedCall | None = None
 
     @classmethod
-    def of(cls, system: System, quick: float = QUICK, by: str = "", top: str | None = None, scope: str = "") -> Self:
+    def of(
+        cls,
+        system: System,
+        quick: float = QUICK,
+        by: str = "",
+        top: str | None = None,
+        scope: str = "",
+        roles: Collection[str] | None = None,
+    ) -> Self:
         """Return the reach for a system: all agents, or ``top`` and those below it."""
-        return cls(lambda timeout: system, lambda timeout: None, top, quick, by, scope)
+        return cls(lambda timeout: system, lambda timeout: None, top, quick, by, scope, roles)
 
     @classmethod
     def of_person(cls, system: System, quick: float = QUICK) -> Self:

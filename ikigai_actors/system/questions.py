@@ -77,6 +77,12 @@ class WaitingQuestion:
         return self.row.asks
 
 
+def check_addressed(row: QuestionRow, by: str, roles: Collection[str]) -> None:
+    """Raise `NotAllowed` unless a question asks a principal, by its id and its roles."""
+    if not is_asked(row.asks, by, roles):
+        raise NotAllowed(f"Question {row.id} asks {', '.join(row.asks)}, and not {by or 'you'}.")
+
+
 class OpenQuestions(OfOneProcess):
     """The questions of a system. See `ActorSystem.questions`."""
 
@@ -145,10 +151,10 @@ class OpenQuestions(OfOneProcess):
             check_choice(always, "always", (TOOL, EXACT))
         check_timeout(timeout)
         row = self.get(question)
-        if roles is not None and not is_asked(row.asks, by, roles):
-            raise NotAllowed(f"WaitingQuestion {row.id} asks {', '.join(row.asks)}, and not {by or 'you'}.")
+        if roles is not None:
+            check_addressed(row, by, roles)
         if digest and digest != row.digest:
-            raise BadInput(f"WaitingQuestion {row.id} is not the one that was shown: look at it again.")
+            raise BadInput(f"Question {row.id} is not the one that was shown: look at it again.")
         if row.kind == ASK:
             value = None if answer is None else check_answer(row.form, answer)
             said = "" if value is None else json.dumps(value)

@@ -7,7 +7,7 @@ The rights are those of `Right`. Other roles give no rights, but questions can b
 uuid of the topmost agent in reach; None is all agents. The command line is `local`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +15,7 @@ from ikigai_actors.errors import NotAllowed
 from ikigai_actors.verbs.rights import Right
 
 if TYPE_CHECKING:
+    from ikigai_actors.agent.turn.calls import PendingCall
     from ikigai_actors.reach.access import Access
     from ikigai_actors.records.once import KeyedCall
     from ikigai_actors.system.handles.ref import System
@@ -68,6 +69,18 @@ def check_right(principal: Principal, needs: Right, what: str) -> None:
     if not has_right(principal, needs):
         roles = ", ".join(sorted(principal.roles)) or "none"
         raise NotAllowed(f"{what} needs the role {needs.name.lower()}; {principal.id} has {roles}.")
+
+
+def check_asked(system: "System", call: "PendingCall", by: str, roles: Collection[str] | None) -> None:
+    """Raise `NotAllowed` unless the question about a call asks the one who decides.
+
+    ``roles``: those of that one, as `words_of_roles` returns them; None for the operator of this machine.
+    """
+    from ikigai_actors.records.questions.asked import question_id
+    from ikigai_actors.system.questions import check_addressed
+
+    if roles is not None:
+        check_addressed(system.questions.get(question_id(call.agent, call.asked_at)), by, roles)
 
 
 @contextmanager

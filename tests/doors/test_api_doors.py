@@ -5,11 +5,15 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx2
+from mcp.types import METHOD_NOT_FOUND
 
-from ikigai_actors import FunctionProvider
+from ikigai_actors import FunctionProvider, Reply, ToolCall
 from ikigai_actors.api import Principal
+from ikigai_actors.doors.mcp import CAPABILITIES_KEY, TASKS
 from tests.doors.test_agui import asks_once, launch
 from tests.doors.test_api import Stage, staged
+from tests.kit.blocking_provider import Gate
+from tests.kit.doors import STATELESS_META
 
 
 def tool_call(name: str, **arguments: Any) -> dict[str, Any]:
@@ -92,6 +96,89 @@ def test_a_run_of_agui_needs_the_right_to_prompt_and_a_decision_the_right_to_app
 
         stage.run(work)
         assert [message.data["by"] for message in stage.host.agent("kid").history() if "by" in message.data] == ["op"]
+
+
+def test_a_call_is_decided_by_those_alone_whom_its_question_asks(durable: str) -> None:
+    with staged(durable, FunctionProvider(asks_once), tools=[launch], approvals="ask") as stage:
+        stage.host.agent("kid").configure(questions={"to": ["role:lead"]})
+        stage.principals["anna"] = Principal("anna", "Anna", frozenset({"approve"}))
+        stage.principals["bob"] = Principal("bob", "Bob", frozenset({"approve", "lead"}))
+
+        async def work(client: httpx2.AsyncClient) -> None:
+            anna, bob = ({"Authorization": f"Bearer {who}"} for who in ("anna", "bob"))
+            run = {"threadId": "t", "runId": "r1", "messages": [{"id": "1", "role": "user", "content": "go"}]}
+            heard = (await client.post("/agui/kid", json=run, headers=anna)).text.splitlines()
+            [asks] = json.loads([line[6:] for line in heard if line.startswith("data: ")][-1])["outcome"]["interrupts"]
+            call = {"call": asks["id"]}
+            resume = [{"interruptId": asks["id"], "status": "resolved", "payload": {"approved": True}}]
+            again = {**run, "runId": "r2", "resume": resume}
+            question = (await client.get("/v1/questions/list", headers=anna)).json()["value"][0]["question"]
+            for path, body in (
+                ("/v1/agents/kid/approve", call),
+                ("/v1/agents/kid/deny", call),
+                ("/v1/questions/answer", {"question": question, "answer": "allow"}),
+                ("/agui/kid", again),
+            ):
+                refused = await client.post(path, json=body, headers=anna)
+                assert (refused.status_code, "role:lead" in refused.text) == (403, True), path
+            [refused] = await called(client, "anna", "decide", agent="kid", allow=True, **call)
+            assert "role:lead" in refused["text"]
+            assert len(stage.host.questions.pending()) == 1
+            assert (await client.post("/v1/agents/kid/approve", json=call, headers=bob)).json()["value"]["decided"]
+
+        stage.run(work)
+        assert [message.data["by"] for message in stage.host.agent("kid").history() if "by" in message.data] == ["bob"]
+
+
+def test_a_run_takes_an_answer_of_a_principal_that_is_asked_and_may_only_prompt(new_sqlite: Callable[[], str]) -> None:
+    def answer(request: Any) -> Reply | str:
+        asks = ToolCall("ask_person", {"question": "Tea?", "to": ["principal:kid"]}, "1")
+        return "done" if "tool_result" in str(request.messages[-1]) else Reply("", (asks,), "tool_use")
+
+    with staged(new_sqlite(), FunctionProvider(answer), approvals="ask") as stage:
+        branch_of(stage, "kid", "prompt")
+        stage.principals["anna"] = Principal("anna", "Anna", frozenset({"approve"}))
+
+        async def work(client: httpx2.AsyncClient) -> None:
+            async def run(who: str, **more: Any) -> tuple[int, Any]:
+                asked = {"threadId": "t", "runId": "1", "messages": [{"id": "1", "role": "user", "content": "go"}]}
+                headers = {"Authorization": f"Bearer {who}"}
+                response = await client.post("/agui/kid", json={**asked, **more}, headers=headers)
+                heard = [line[6:] for line in response.text.splitlines() if line.startswith("data: ")]
+                return response.status_code, json.loads(heard[-1]) if heard else response.text
+
+            [asks] = (await run("kid"))[1]["outcome"]["interrupts"]
+            resume = [{"interruptId": asks["id"], "status": "resolved", "payload": {"answer": "green"}}]
+            assert (await run("anna", runId="2", resume=resume))[0] == 403
+            assert (await run("eve", runId="2", resume=resume))[0] == 403
+            status, end = await run("kid", runId="2", resume=resume)
+            assert (status, end["outcome"]) == (200, {"type": "success"})
+
+        stage.run(work)
+
+
+def test_a_client_of_mcp_reads_and_ends_no_turn_of_another_branch_by_its_handle(durable: str) -> None:
+    gate = Gate("done")
+    meta = {**STATELESS_META, CAPABILITIES_KEY: {"extensions": {TASKS: {}}}}
+    with staged(durable, gate.provider) as stage:
+        branch_of(stage, "kid", "prompt")
+        branch_of(stage, "other", "operate")
+
+        async def work(client: httpx2.AsyncClient) -> None:
+            begun = await called(client, "kid", "prompt", agent="kid", text="tea", key="k")
+            [unknown] = await called(client, "other", "wait", handles=["A" * 22 + "/m1"])
+            [refused] = await called(client, "other", "wait", handles=[begun["handle"]])
+            assert refused["text"].replace(begun["handle"].partition("/")[0], "A" * 22) == unknown["text"]
+            for method in ("tasks/get", "tasks/update", "tasks/cancel"):
+                params = {"taskId": begun["handle"], "inputResponses": {}, "_meta": meta}
+                message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+                for who in ("other", "kid", "op"):
+                    answer = await client.post("/mcp", json=message, headers={"Authorization": f"Bearer {who}"})
+                    assert answer.json()["error"]["code"] == METHOD_NOT_FOUND
+            assert (await client.get(f"/v1/turns/{begun['handle']}")).json()["status"] == "working"
+            gate.open()
+
+        stage.run(work)
 
 
 def test_metrics_are_for_who_reaches_all_agents(new_sqlite: Callable[[], str]) -> None:

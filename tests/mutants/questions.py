@@ -46,8 +46,8 @@ QUESTION_MUTANTS = (
     Mutant(
         "anybody answers",
         "system/questions.py",
-        "        if roles is not None and not is_asked(row.asks, by, roles):",
-        "        if roles == () and not is_asked(row.asks, by, roles):",
+        "        if roles is not None:\n            check_addressed(",
+        "        if roles == ():\n            check_addressed(",
         test=_INBOX,
     ),
     Mutant(

@@ -213,8 +213,7 @@ class WebRuns:
     def _allowed(self, text: str, asked: RunAgentInput) -> BegunRun:
         """The run that is asked for, if the principal has the right to it."""
         if self._principal is not None:
-            needs, what = (Right.APPROVE, "A decision") if asked.resume else (Right.PROMPT, "A run")
-            check_right(self._principal, needs, what)
+            check_right(self._principal, Right.PROMPT, "A run")
         with acting_as(self._principal, self._access):
             return self._begun(text, asked)
 
@@ -236,10 +235,12 @@ class WebRuns:
         asked = max((reply for name in answers if (reply := self._asking_reply(record.uuid, name))), default=0)
         if not asked:
             raise BadInput(f"Agent {record.short} has asked nothing of that name: resume what an interrupt gave.")
-        for question in self._asks(record.uuid, asked):
+        questions = [each for each in self._asks(record.uuid, asked) if each.call.full_name in answers]
+        if self._principal is not None and any(question.is_call for question in questions):
+            check_right(self._principal, Right.APPROVE, "A decision")
+        for question in questions:
             call = question.call
-            if (answer := answers.get(call.full_name)) is None:
-                continue
+            answer = answers[call.full_name]
             if not question.is_call:
                 action = ACCEPT if answer.status == "resolved" else DECLINE
                 take_form_answer(self._access, self._principal, question, action, answer.payload)

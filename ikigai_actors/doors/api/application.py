@@ -45,7 +45,7 @@ from ikigai_actors.reach.turns import DONE, FAILED, MAIL, REQUEST, WORKING, Turn
 from ikigai_actors.reach.views import scrollback_of
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.endpoints import LARGEST_DELIVERY
-from ikigai_actors.verbs.principal import Principal, check_right
+from ikigai_actors.verbs.principal import Principal, check_right, words_of_roles
 from ikigai_actors.verbs.rights import Right
 from ikigai_actors.verbs.text.rows import as_value
 from ikigai_actors.verbs.tools import CalledPlace, call
@@ -246,7 +246,8 @@ class Api:
                 await self._a2a_card(request, agent, url, out)
                 return
             principal = await self._admitted(request)
-            access = Access.of(self._system, by=principal.id, top=principal.under)
+            roles = words_of_roles(principal)
+            access = Access.of(self._system, by=principal.id, top=principal.under, roles=roles)
             stream = partial(self._in_stream, principal)
             a2a_door = await self._on_thread(_a2a_door)
             await a2a_door(access, self.news, principal, self._on_thread, stream, url).answer(request, agent, rest, out)
@@ -266,7 +267,8 @@ class Api:
 
     def _access_of(self, principal: Principal) -> Access:
         """The reach of a principal for acts: it is named by what they write, and has keys of its own."""
-        return Access.of(self._system, by=principal.id, top=principal.under, scope=principal.id)
+        roles = words_of_roles(principal)
+        return Access.of(self._system, by=principal.id, top=principal.under, scope=principal.id, roles=roles)
 
     async def _metrics(self, principal: Principal, out: SendEvent) -> None:
         """Figures of the whole database, for a principal that reaches all of it."""

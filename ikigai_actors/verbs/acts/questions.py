@@ -36,7 +36,7 @@ def answer_waiting_question(
         digest: Of what was shown; an answer to something else is refused.
         always: Which later calls run unasked.
     """
-    return answer_for(reach, question, answer, None, reason=reason, digest=digest, always=always)
+    return answer_for(reach, question, answer, reach.roles, reason=reason, digest=digest, always=always)
 
 
 def answer_for(
