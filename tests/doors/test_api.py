@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from ikigai_actors import ActorSystem, OfflineProvider, Signal
+from ikigai_actors import ActorSystem, BadInput, OfflineProvider, Signal
 from ikigai_actors.api import ApiRequest, AttachedSystem, Principal, api
 from ikigai_actors.doors.api.application import Api
 from ikigai_actors.doors.api.limits import OpenPlaces, RequestRates
@@ -103,6 +103,11 @@ def staged(database: str, provider: Provider | None = None, **options: Any) -> I
 def stage(durable: str) -> Iterator[Stage]:
     with staged(durable) as made:
         yield made
+
+
+def test_the_networks_that_an_application_may_reach_are_checked_when_it_is_made(new_sqlite: Callable[[], str]) -> None:
+    with staged(new_sqlite()) as stage, pytest.raises(BadInput, match="not a network"):
+        api(stage.system, stage.principal_of, allow_private=["not a network"])
 
 
 def test_a_prompt_is_accepted_and_its_turn_is_waited_for_by_its_handle(stage: Stage) -> None:

@@ -686,7 +686,7 @@ def api(
     check_type(system, AttachedSystem, "system", "an attached system: AttachedSystem.open")
     check_callable(principal_of, "principal_of", "a function that gives the Principal of a request, or None")
     check_type(url, str, "url", "the address of the application")
-    return Api(system, principal_of, url, keys)
+    return Api(system, principal_of, url, keys, allow_private)
 
 
 # What few requests need is imported by the first of them, on a thread.
