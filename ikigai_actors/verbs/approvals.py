@@ -11,7 +11,7 @@ import click
 from ikigai_actors.verbs import text as words
 from ikigai_actors.verbs.arguments import TEXT
 from ikigai_actors.verbs.place import ShellPlace
-from ikigai_actors.verbs.principal import check_asked, words_of_roles
+from ikigai_actors.verbs.principal import check_may_decide, words_of_roles
 from ikigai_actors.verbs.rights import Right
 from ikigai_actors.verbs.verb import ScriptOption, ShellArgument, verb
 
@@ -61,7 +61,7 @@ def approve(
         place.decide(number, True, always=always or "")
         return None
     waits = _call_of(place, agent, call)
-    check_asked(place.system, waits, place.principal.id, words_of_roles(place.principal))
+    check_may_decide(place.system, waits, place.principal.id, words_of_roles(place.principal))
     cut_off = _is_cut_off(place, waits)
     in_time = place.system.approvals.approve(waits, always=always or False, by=place.principal.id)
     return _decided(place, waits, in_time, "runs", cut_off)
@@ -80,7 +80,7 @@ def deny(place: "Place", agent: "AgentRef", reason: tuple[str, ...], call: str |
         place.decide(number, False, reason=" ".join(reason if number is None else reason[1:]))
         return None
     waits = _call_of(place, agent, call)
-    check_asked(place.system, waits, place.principal.id, words_of_roles(place.principal))
+    check_may_decide(place.system, waits, place.principal.id, words_of_roles(place.principal))
     cut_off = _is_cut_off(place, waits)
     in_time = place.system.approvals.deny(waits, " ".join(reason), by=place.principal.id)
     return _decided(place, waits, in_time, "does not run", cut_off)

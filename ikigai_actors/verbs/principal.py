@@ -71,7 +71,7 @@ def check_right(principal: Principal, needs: Right, what: str) -> None:
         raise NotAllowed(f"{what} needs the role {needs.name.lower()}; {principal.id} has {roles}.")
 
 
-def check_asked(system: "System", call: "PendingCall", by: str, roles: Collection[str] | None) -> None:
+def check_may_decide(system: "System", call: "PendingCall", by: str, roles: Collection[str] | None) -> None:
     """Raise `NotAllowed` unless the question about a call asks the one who decides.
 
     ``roles``: those of that one, as `words_of_roles` returns them; None for the operator of this machine.

@@ -9,6 +9,7 @@ _ARRIVALS, _SIGNATURES = "tests/system/test_endpoints.py", "tests/records/test_s
 _OUTBOX, _SENDING = "tests/records/test_outbox.py", "tests/system/test_subscriptions.py"
 _LINKS = "tests/doors/test_question_links.py"
 _A2A, _PUSHES = "tests/doors/test_a2a.py", "tests/doors/test_a2a_pushes.py"
+_DOORS, _SECRETS = "tests/doors/test_api_doors.py", "tests/system/test_kept_secrets.py"
 _API, _REACH, _TOKENS = "tests/doors/test_api.py", "tests/verbs/test_reach.py", "tests/verbs/test_tokens.py"
 
 STREET_MUTANTS = (
@@ -299,5 +300,76 @@ STREET_MUTANTS = (
         "    if handle.kind != REQUEST and (former := _former(reach, handle)):",
         "    if handle.kind == REQUEST and (former := _former(reach, handle)):",
         test=_PUSHES,
+    ),
+    Mutant(
+        "a call is decided by a principal that its question does not ask",
+        "verbs/principal.py",
+        "    if roles is not None:\n        check_addressed(",
+        "    if roles is None:\n        check_addressed(",
+        test=_DOORS,
+    ),
+    Mutant(
+        "a sealed secret is bound to no row",
+        "records/sealed.py",
+        "encrypt(nonce, data, self._id + place.encode())",
+        "encrypt(nonce, data, self._id)",
+        (Edit("records/sealed.py", "key.decrypt(nonce, rest, id_ + place.encode())", "key.decrypt(nonce, rest, id_)"),),
+        test=_SECRETS,
+    ),
+    Mutant(
+        "the secrets of all endpoints are sealed for one place",
+        "records/arrivals/endpoints.py",
+        'return f"endpoint\\n{name}"',
+        'return "endpoint"',
+        test=_SECRETS,
+    ),
+    Mutant(
+        "the first key opens what another one has sealed",
+        "records/sealed.py",
+        "if (key := self._by_id.get(id_)) is None:",
+        "if (key := self._by_id[self._id]) is None:",
+        test=_SECRETS,
+    ),
+    Mutant(
+        "a list shows what is sealed",
+        "records/secret_references.py",
+        'return ["sealed" if sealed_bytes(text) is not None else text for text in kept]',
+        "return [*kept]",
+        test=_SECRETS,
+    ),
+    Mutant(
+        "the refusal of a secret repeats it",
+        "records/secret_references.py",
+        "{LONGEST_SECRET:,} printable characters.",
+        "{LONGEST_SECRET:,} printable characters: {secret}.",
+        test=_SECRETS,
+    ),
+    Mutant(
+        "a new key seals the first secret of a row alone",
+        "system/kept_secrets.py",
+        "return tuple(self._again(place, text) for text in kept)",
+        "return (self._again(place, kept[0]), *kept[1:])",
+        test=_SECRETS,
+    ),
+    Mutant(
+        "a new key passes over subscriptions",
+        "system/kept_secrets.py",
+        "    for each in read(all_subscriptions):",
+        "    for each in read(all_subscriptions)[:0]:",
+        test=_SECRETS,
+    ),
+    Mutant(
+        "a new key passes over a row that changes meanwhile",
+        "system/kept_secrets.py",
+        "    return sum(done) + (0 if all(done) else seal_secrets_again(secrets, read, write))",
+        "    return sum(done)",
+        test=_SECRETS,
+    ),
+    Mutant(
+        "a new key undoes a change that comes in between",
+        "store/queries.sql",
+        "UPDATE endpoints SET spec = :spec WHERE name = :name AND spec = :former RETURNING name",
+        "UPDATE endpoints SET spec = :spec WHERE name = :name AND :former <> '' RETURNING name",
+        test=_SECRETS,
     ),
 )

@@ -19,7 +19,7 @@ from ikigai_actors.records.questions.asked import question_id
 from ikigai_actors.verbs.act import ENDS, FOR_MODELS, act
 from ikigai_actors.verbs.acts.looking import SHOWN_LENGTH
 from ikigai_actors.verbs.acts.turns import MOST_POSITION, NamedAgent
-from ikigai_actors.verbs.principal import check_asked
+from ikigai_actors.verbs.principal import check_may_decide
 from ikigai_actors.verbs.signals import send_signal
 from supervisors.signals import Signal
 
@@ -151,7 +151,7 @@ def decide_on(
     approvals = reach.system.approvals
     if (asking := approvals.find(uuid, call)) is None:
         return False
-    check_asked(reach.system, asking, reach.by, reach.roles)
+    check_may_decide(reach.system, asking, reach.by, reach.roles)
     if not allow:
         return approvals.deny(asking, reason, by=reach.by, timeout=reach.quick)
     if always is True and EXACT in asking.always:
