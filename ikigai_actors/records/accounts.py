@@ -5,7 +5,7 @@ The credential of a server belongs to a subject, a label of agents with its valu
 
     a flow begins      its row has the SHA-256 of ``state``, and what the other half needs, sealed; 10 minutes, once
     it is taken        the row is gone before anything is redeemed: the second one to come finds none
-    it ends            the credential, and the decision on the call that waits, are one commit
+    it ends            the credential, and the decisions on the calls that wait for it, are one commit
     a renewal begins   whoever sets ``renewing_until`` renews; others wait for another version. After 30 s it is free
     the renewal ends   version + 1 with the new credential; or the row is dropped, and somebody is asked again
 
@@ -19,7 +19,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand
-from ikigai_actors.records.questions.questions import question_with
+from ikigai_actors.records.log.heads import section
+from ikigai_actors.records.questions.asked import CONNECT
+from ikigai_actors.records.questions.questions import QuestionRow, open_questions, question_with
 from ikigai_actors.store.base import Row, Transaction
 from ikigai_actors.store.unit import LockedRows, Unit
 
@@ -88,30 +90,48 @@ class KeepAccount(Unit):
         )  # fmt: skip
 
 
+def questions_for_account(tx: Transaction, account: KeepAccount, asked: str) -> list[QuestionRow]:
+    """Return the open questions that an account answers: the one that was asked, and those for no more rights."""
+    return [
+        row for row in open_questions(tx) if row.id == asked or (row.kind == CONNECT and _asks_for(tx, row, account))
+    ]
+
+
+def _asks_for(tx: Transaction, row: QuestionRow, account: KeepAccount) -> bool:
+    for message in section(tx, row.agent, row.position - 1, row.position):
+        wanted = message.data.get("connect") or {}
+        if (wanted.get("server"), wanted.get("subject")) == (account.server, account.subject):
+            return set(str(wanted.get("scope") or "").split()) <= set(account.scope.split())
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class ConnectAccount(Unit):
-    """Keep a credential, and let the call begin again that waits for it: one commit, whether a host is there or not."""
+    """Keep a credential, and let the calls begin again that wait for it: one commit, whether a host is there or not."""
 
     account: KeepAccount
-    agent: str
-    """The agent whose call waits."""
-    question: str
+    asked: tuple[QuestionRow, ...]
+    """The questions that the account answers."""
     now: int
 
-    locks = ("agent",)
     concerns_others = True
     concerns_hosts = True
 
+    @property
+    def touches(self) -> tuple[str, ...]:
+        return tuple(sorted({row.agent for row in self.asked}))
+
     def write(self, tx: Transaction, locked: LockedRows) -> None:
         self.account.write(tx, locked)
-        row = question_with(tx, self.question)
-        if row is None or not row.is_open or (agent := locked.get(self.agent)) is None or agent.status == "dead":
-            return
-        decision = {
-            "reply": row.reply, "call": row.call, "approved": True, "reason": "", "always": "",
-            "by": f"account:{self.account.subject}", "question": row.id,
-        }  # fmt: skip
-        AddRemoteCommand(row.agent, "decide", json.dumps(decision), self.now).write(tx, locked)
+        for asked in self.asked:
+            row, agent = question_with(tx, asked.id), locked.get(asked.agent)
+            if row is None or not row.is_open or agent is None or agent.status == "dead":
+                continue
+            decision = {
+                "reply": row.reply, "call": row.call, "approved": True, "reason": "", "always": "",
+                "by": f"account:{self.account.subject}", "question": row.id,
+            }  # fmt: skip
+            AddRemoteCommand(row.agent, "decide", json.dumps(decision), self.now).write(tx, locked)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
     begin     reads what the server and its authorization server say of themselves, registers, and keeps the verifier
               of PKCE sealed under the SHA-256 of ``state``; returns where the person goes
-    finish    takes that away, checks who has sent the person back, redeems the code, and seals the tokens
+    finish    takes that away, checks who has sent the person back, redeems the code, and seals the tokens; every
+              question that asks for this account is answered
     token     the credential of a call; it is renewed shortly before its end, by one of all hosts
     remove    drops it, and revokes it
 
@@ -36,9 +37,10 @@ from ikigai_actors.records.accounts import (
     account_place,
     every_account,
     flow_place,
+    questions_for_account,
 )
 from ikigai_actors.records.outbox.addresses import AllowedAddresses
-from ikigai_actors.records.questions.questions import QuestionRow, question_with
+from ikigai_actors.records.questions.questions import QuestionRow
 from ikigai_actors.records.sealed import SealedBox
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Unit
@@ -78,6 +80,9 @@ EARLY_MS = 60 * 1000
 LOOKS_AT_RENEWAL = 0.2
 """Seconds between two looks at a renewal by somebody else."""
 
+_PASSING_CODES = ("temporarily_unavailable", "server_error", "slow_down")
+"""The codes of OAuth that say nothing about a credential."""
+
 _PROBE = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
@@ -91,7 +96,7 @@ class ConnectedAccount(NamedTuple):
 
 
 class RenewalUnclear(Exception):
-    """The authorization server gave no answer about a renewal."""
+    """The authorization server has neither renewed an account nor refused it for good."""
 
 
 class Accounts:
@@ -171,9 +176,8 @@ class Accounts:
         tokens = oauth_tokens_in(answer.body)
         row = self._sealed(kept, tokens, scope=tokens.scope or kept["scope"])
         keep = KeepAccount(kept["server"], kept["subject"], issuer.issuer, *row)
-        asked: QuestionRow | None = await self._reads(lambda tx: question_with(tx, question))
-        connected = keep if asked is None else ConnectAccount(keep, asked.agent, question, self._now_ms())
-        await self._writes(connected)
+        asked: list[QuestionRow] = await self._reads(lambda tx: questions_for_account(tx, keep, question))
+        await self._writes(ConnectAccount(keep, tuple(asked), self._now_ms()))
         return ConnectedAccount(question, kept["server"], kept["subject"])
 
     async def token(self, server: str, subject: str, refused: str = "") -> str | None:
@@ -185,7 +189,7 @@ class Accounts:
             refused: a token that the server has just refused: it is renewed at once.
 
         Raises:
-            RenewalUnclear: the authorization server cannot be reached.
+            RenewalUnclear: the authorization server has not renewed it, and may do so later.
         """
         while True:
             row: AccountRow | None = await self._reads(lambda tx: account_of(tx, server, subject))
@@ -209,21 +213,20 @@ class Accounts:
         return "" if row is None else row.scope
 
     async def _renewed(self, row: AccountRow, kept: dict[str, Any], tokens: Tokens) -> str | None:
-        """Renew a version that was claimed."""
-        issuer, client = _issuer_of(kept["issuer"]), self._with_secret(OAuthClient(**kept["client"]))
-        request = renewal_request(client, refresh=tokens.refresh, resource=kept["resource"])
+        """Renew a version that was claimed. Raises `RenewalUnclear`, and the next call tries again."""
+        client = OAuthClient(**kept["client"])
         try:
-            answer = await self._posted(issuer.token, request)
+            request = renewal_request(self._with_secret(client), refresh=tokens.refresh, resource=kept["resource"])
+            answer = await self._posted(_issuer_of(kept["issuer"]).token, request)
+            if _takes_it_no_more(answer, client):
+                await self._writes(EndRenewal(row.server, row.subject, row.version, None))
+                return None
+            if answer.status != 200:
+                raise BadInput(_refusal("did not renew the account", answer))
+            after = oauth_tokens_in(answer.body, tokens)
         except BadInput as error:
             await self._writes(FreeRenewal(row.server, row.subject, row.version))
             raise RenewalUnclear(str(error)) from None
-        if answer.status >= 500 or answer.status == 429:
-            await self._writes(FreeRenewal(row.server, row.subject, row.version))
-            raise RenewalUnclear(_refusal("cannot renew the account now", answer))
-        if answer.status != 200:
-            await self._writes(EndRenewal(row.server, row.subject, row.version, None))
-            return None
-        after = oauth_tokens_in(answer.body, tokens)
         scope, expires_at, sealed = self._sealed(kept, after, scope=after.scope or row.scope)
         await self._writes(EndRenewal(row.server, row.subject, row.version, sealed, expires_at, scope))
         return after.access
@@ -338,6 +341,19 @@ class Accounts:
 
 def _issuer_of(kept: Mapping[str, Any]) -> Issuer:
     return Issuer(**{**kept, "methods": tuple(kept["methods"])})
+
+
+def _takes_it_no_more(answer: GuardedAnswer, client: OAuthClient) -> bool:
+    """Whether a renewal was refused for good, so that somebody has to connect the account again.
+
+    An answer without a code of OAuth may be a proxy's. Some servers refuse with 200 and a code.
+    """
+    code = error_in(answer.body)
+    if answer.status >= 500 or answer.status == 429 or code in _PASSING_CODES:
+        return False
+    if code == "invalid_client" and client.is_referred:
+        return False  # the operator's secret is wrong
+    return bool(code) or answer.status in (400, 401)
 
 
 def _refusal(what: str, answer: GuardedAnswer) -> str:

@@ -5,8 +5,9 @@ import json
 import logging
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,13 +27,14 @@ from ikigai_actors.records.accounts import FLOW_MS, AccountRow, KeepAccount, acc
 from ikigai_actors.records.outbox.addresses import AllowedAddresses
 from ikigai_actors.records.questions.links import LINK_MS, operator_key, signed_link
 from ikigai_actors.shell.cli.main import cli
-from ikigai_actors.system.accounts import Accounts
+from ikigai_actors.system.accounts import Accounts, RenewalUnclear
 from ikigai_actors.system.questions import WaitingQuestion
 from ikigai_actors.testing import ManualClock
 from ikigai_actors.tools.mcp.oauth import callback_url
 from tests.kit.account_mcp import CANARY, AccountMcp, Browser, query_of
 from tests.kit.blocking_provider import DEADLINE
-from tests.kit.databases import ROOT, eventually
+from tests.kit.databases import ROOT, eventually, sql
+from tests.kit.remote_mcp import ASKED, CALLED, DONE, Halt
 from tests.kit.tool_scripts import calling, results
 
 pytestmark = pytest.mark.slow("starts servers on loopback")
@@ -120,10 +122,10 @@ def host_of(
         yield it
 
 
-def process_of(database: str, server: AccountMcp) -> "subprocess.Popen[str]":
-    """A host in a process of its own, which is open."""
+def process_of(database: str, server: AccountMcp, errors: Any = None) -> "subprocess.Popen[str]":
+    """A host in a process of its own, which is open; ``errors`` is the file of its log."""
     host = subprocess.Popen(
-        [sys.executable, "-c", HOST, database, server.url], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        [sys.executable, "-c", HOST, database, server.url], stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT
     )
     assert host.stdout is not None
     assert host.stdout.readline() == "open\n"
@@ -282,6 +284,157 @@ def test_a_renewal_that_was_lost_is_asked_for_again(durable: str, server: Accoun
             reply = host.root.prompt("again")
             house.connect()
             assert reply.get(timeout=DEADLINE).text == "anna may notes"
+
+
+REFUSED_FOR_NOW = [
+    (200, "<html>Sign in to the network</html>"),
+    (200, "{}"),
+    (200, "[" * 100_000),
+    (200, '{"access_token": 7, "token_type": "Bearer"}'),
+    (200, '{"access_token": "canary-x", "token_type": "mac"}'),
+    (302, "<html>Moved</html>"),
+    (403, "<html>Forbidden</html>"),
+    (429, "{}"),
+    (503, '{"error": "temporarily_unavailable"}'),
+    (400, '{"error": "temporarily_unavailable"}'),
+]
+"""Answers to a renewal that say nothing about the credential."""
+
+
+def test_a_renewal_that_is_not_answered_as_it_should_be_fails_for_this_call_alone(
+    durable: str, server: AccountMcp
+) -> None:
+    server.issuing.lives = 30
+    connected(durable, server)
+    with house_of(durable, server) as house:
+        accounts = accounts_of(house)
+        for status, text in REFUSED_FOR_NOW:
+            server.answers_tokens, server.token_status = text, status
+            with pytest.raises(RenewalUnclear, match="authorization server") as refused:
+                asyncio.run(accounts.token(server.url, "user=anna"))
+            assert CANARY not in str(refused.value)
+            row = house.account()
+            assert row is not None
+            assert row.renewing_until is None  # the next call renews at once
+        server.answers_tokens = ""
+        assert asyncio.run(accounts.token(server.url, "user=anna")) in server.issuing.access
+        for status, text in ((200, '{"error": "bad_refresh_token"}'), (400, "{}"), (401, "")):
+            before = house.account()
+            assert before is not None
+            server.answers_tokens, server.token_status = text or " ", status
+            assert asyncio.run(accounts.token(server.url, "user=anna")) is None
+            assert house.account() is None
+            fields = (before.server, before.subject, before.issuer, before.scope, before.expires_at, before.sealed)
+            house.system._writer.perform(KeepAccount(*fields))
+
+
+def test_a_server_that_is_away_or_a_secret_that_is_not_there_leaves_the_renewal_to_the_next_call(
+    durable: str, server: AccountMcp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = f"{CANARY}of-the-client"
+    server.issuing.clients["by-hand"] = OAuthClientInformationFull(
+        client_id="by-hand", client_secret=secret, redirect_uris=[AnyUrl(callback_url(URL))], scope="notes",
+        token_endpoint_auth_method="client_secret_basic",
+    )  # fmt: skip
+    server.issuing.lives = 30
+    monkeypatch.setenv("CLIENT_SECRET", secret)
+    client = {"client_id": "by-hand", "client_secret": "env:CLIENT_SECRET"}
+    with host_of(durable, server, client=client) as host, house_of(durable, server) as house:
+        reply = host.root.prompt("go")
+        house.connect()
+        assert reply.get(timeout=DEADLINE).text == "anna may notes"
+    with house_of(durable, server) as house:
+
+        def fails(why: str) -> None:
+            with pytest.raises(RenewalUnclear, match=why) as refused:
+                asyncio.run(accounts_of(house).token(server.url, "user=anna"))
+            assert CANARY not in str(refused.value)
+            row = house.account()
+            assert row is not None
+            assert row.renewing_until is None
+
+        monkeypatch.delenv("CLIENT_SECRET")
+        fails("secret of the client is not there")
+        monkeypatch.setenv("CLIENT_SECRET", "wrong")
+        fails("401")
+        monkeypatch.setenv("CLIENT_SECRET", secret)
+        server.stop()
+        fails("cannot be reached")
+        server.start()
+        assert asyncio.run(accounts_of(house).token(server.url, "user=anna")) in server.issuing.access
+
+
+def test_an_account_answers_each_question_that_asks_for_it_and_no_other(durable: str, server: AccountMcp) -> None:
+    with host_of(durable, server) as host, house_of(durable, server) as house:
+        kids = [host.root.fork(name=f"kid{number}") for number in range(2)]
+        other = host.root.fork(name="other", labels={"user": "bob"})
+        replies = [agent.prompt("go") for agent in (host.root, *kids)]
+        others = other.prompt("go")
+        eventually(lambda: len(house.system.questions.pending()) == 4, "the questions")
+        asked = {each.agent: each.id for each in house.system.questions.pending()}
+        answer = asyncio.run(house.browser().connect(house.link(asked[kids[0].uuid])))
+        assert answer.status_code == 200, answer.text
+        assert [reply.get(timeout=DEADLINE).text for reply in replies] == ["anna may notes"] * 3
+        assert [each.agent for each in house.system.questions.pending()] == [other.uuid]
+        assert server.issuing.redeemed == 1
+        server.issuing.person = "bob"
+        house.connect()
+        assert others.get(timeout=DEADLINE).text == "bob may notes"
+
+
+@pytest.mark.parametrize("point", [ASKED, DONE, CALLED])
+def test_a_host_that_is_killed_in_a_renewal_loses_no_account_silently(
+    point: str, new_postgres: Callable[[], str], server: AccountMcp, tmp_path: Path
+) -> None:
+    """Killed before the service rotates the token, after that and before the commit, and after the commit."""
+    database = new_postgres()
+    server.issuing.lives = 30
+    connected(database, server)
+    with (tmp_path / "log").open("w") as log, house_of(database, server) as house, ExitStack() as started:
+        hosts = {host.pid: host for host in (process_of(database, server, log) for _ in range(2))}
+        for host in hosts.values():
+            started.enter_context(host)
+            started.callback(host.kill)
+        halt = server.halt = Halt(point)
+        started.callback(halt.released.set)
+        if point != ASKED:
+            server.issuing.lives = 3600
+        reply = house.system.root.prompt("again")
+        assert halt.reached.wait(DEADLINE)
+        before, spent = house.account(), list(server.issuing.presented)
+        assert before is not None
+        assert (before.renewing_until is None) == (point == CALLED)
+        killed = hosts[owner_of(house)]
+        killed.kill()
+        killed.wait()
+        halt.released.set()
+        server.issuing.lives = 3600
+        assert server.issuing.presented == spent  # nobody renews while the claim holds
+        write_sql(house, "UPDATE accounts SET renewing_until = 0 WHERE renewing_until IS NOT NULL")  # 30 s later
+        if point == DONE:
+            assert house.waiting().kind == "connect"
+            assert house.account() is None
+            house.connect()
+        assert reply.get(timeout=DEADLINE).text == "anna may notes"
+        times = Counter(server.issuing.presented)
+        assert max(times.values()) == (2 if point == DONE else 1)  # the server hears the spent token once more
+        assert hidden(database)
+    assert CANARY not in (tmp_path / "log").read_text()
+
+
+def owner_of(house: House) -> int:
+    """The process of the host that runs agent 0, by its name."""
+    root = house.system.root.uuid
+    asked = (
+        "SELECT h.name FROM agents a JOIN shards s ON s.id = a.shard JOIN hosts h ON h.id = s.host "
+        f"WHERE a.uuid = '{root}'"
+    )
+    [(name,)] = house.system._store.read(lambda tx: sql(tx, asked))
+    return int(str(name).removeprefix("host-"))
+
+
+def write_sql(house: House, statement: str) -> None:
+    house.system._store.write(lambda tx: sql(tx, statement))
 
 
 def test_a_right_that_is_lacking_is_asked_for_beside_those_that_are_there(durable: str, server: AccountMcp) -> None:

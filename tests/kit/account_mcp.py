@@ -43,6 +43,8 @@ class Issuing(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, 
         self.access: dict[str, AccessToken] = {}
         self.refresh: dict[str, RefreshToken] = {}
         self.used: set[str] = set()
+        self.presented: list[str] = []
+        """The refresh tokens that were presented, good or not."""
         self.renewals = 0
         self.redeemed = 0
         self.revoked: list[str] = []
@@ -75,6 +77,7 @@ class Issuing(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, 
         return self._issue(client.client_id, authorization_code.scopes, authorization_code)
 
     async def load_refresh_token(self, client: OAuthClientInformationFull, refresh_token: str) -> RefreshToken | None:
+        self.presented.append(refresh_token)
         if refresh_token in self.used:
             self.refresh.clear()
         return self.refresh.get(refresh_token)

@@ -1,5 +1,6 @@
 """A remote MCP server on loopback, by the official SDK, behind a door at which a test decides on answers."""
 
+import asyncio
 import json
 import socket
 import threading
@@ -36,6 +37,29 @@ def plain_server() -> MCPServer:
     return server
 
 
+ASKED, DONE, CALLED = "asked", "done", "called"
+"""A request for tokens has come; it was carried out, and its answer is not sent; a tool is called."""
+
+
+class Halt:
+    """A point at which one request waits, so that a test kills its client there. The client gets no answer."""
+
+    def __init__(self, point: str) -> None:
+        self.point = point
+        self.reached, self.released = threading.Event(), threading.Event()
+
+    async def wait(self) -> None:
+        self.reached.set()
+        await asyncio.to_thread(self.released.wait, DEADLINE)
+
+    async def at_token(self, app: App, scope: Message, receive: Receive) -> None:
+        async def hold(message: Message) -> None: ...
+
+        if self.point == DONE:
+            await app(scope, receive, hold)
+        await self.wait()
+
+
 class RemoteMcp:
     """The server, on a port of its own. It can be stopped, and started again on the same port."""
 
@@ -54,7 +78,11 @@ class RemoteMcp:
         self.challenge_of: Callable[[str], str] = lambda token: ""
         """The header with which a call that has this token is refused with 403; empty for a call that is let in."""
         self.answers_tokens = ""
-        """The answer of the token endpoint in place of its own, with 400; empty for none."""
+        """The answer of the token endpoint in place of its own; empty for none."""
+        self.token_status = 400
+        """The status of that answer."""
+        self.halt: Halt | None = None
+        """Where the next request halts."""
         self.describes = ""
         """The description of its authorization server in place of its own; empty for none."""
         self._server: uvicorn.Server | None = None
@@ -89,7 +117,12 @@ class RemoteMcp:
     def _door(self, app: App) -> App:
         async def handle(scope: Message, receive: Receive, send: Send) -> None:
             if self.answers_tokens and scope.get("path") == "/token":
-                await _answer(send, 400, [(b"content-type", b"application/json")], self.answers_tokens.encode())
+                head = [(b"content-type", b"application/json")]
+                await _answer(send, self.token_status, head, self.answers_tokens.encode())
+                return
+            if scope.get("path") == "/token" and self.halt is not None and self.halt.point in (ASKED, DONE):
+                halt, self.halt = self.halt, None
+                await halt.at_token(app, scope, receive)
                 return
             if self.describes and scope.get("path", "").startswith("/.well-known/oauth-authorization-server"):
                 await _answer(send, 200, [(b"content-type", b"application/json")], self.describes.encode())
@@ -109,6 +142,10 @@ class RemoteMcp:
             self.connections += asked.get("method") in ("initialize", "server/discover")
             if asked.get("method") == "tools/call":
                 self.calls.append(asked["params"])
+                if self.halt is not None and self.halt.point == CALLED:
+                    halt, self.halt = self.halt, None
+                    await halt.wait()
+                    return
                 bearer = headers.get(b"authorization", b"").decode().removeprefix("Bearer ")
                 if challenge := self.challenge_of(bearer):
                     await _answer(send, 403, [(b"www-authenticate", challenge.encode())])

@@ -56,4 +56,28 @@ ACCOUNT_MUTANTS = (
         test=_ACCOUNTS,
         tier="standard",
     ),
+    Mutant(
+        "a renewal that fails keeps its claim",
+        "system/accounts.py",
+        "            await self._writes(FreeRenewal(row.server, row.subject, row.version))\n",
+        "",
+        test=_ACCOUNTS,
+        tier="standard",
+    ),
+    Mutant(
+        "a proxy's refusal ends an account",
+        "system/accounts.py",
+        "    return bool(code) or answer.status in (400, 401)",
+        "    return answer.status != 200",
+        test=_ACCOUNTS,
+        tier="standard",
+    ),
+    Mutant(
+        "an account answers the question of its link alone",
+        "records/accounts.py",
+        "if row.id == asked or (row.kind == CONNECT and _asks_for(tx, row, account))",
+        "if row.id == asked",
+        test=_ACCOUNTS,
+        tier="standard",
+    ),
 )
