@@ -117,13 +117,31 @@ def hunt(mutant: Mutant, examples: int, seconds: float, shrink: bool) -> dict[st
 
 
 def found_by_test(mutant: Mutant, where: Path) -> dict[str, Any]:
-    """Which test of its file fails first in a copy of the runtime; nothing, if none does."""
+    """Which test of its file fails first in a copy of the runtime; nothing, if none does.
+
+    Raises `RuntimeError` where no test ran.
+    """
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
     command += ["--tier", mutant.tier, mutant.test]
     environment = {**os.environ, "PYTHONPATH": str(where)}
     done = subprocess.run(command, cwd=where, env=environment, capture_output=True, text=True, check=False)
-    failed = re.search(r"^FAILED \S+::(\w+)", done.stdout, re.MULTILINE)
-    return {"by": failed[1]} if failed is not None else {}
+    try:
+        return finding_in(done.stdout)
+    except ValueError:
+        raise RuntimeError(f"{mutant.name}: no test of {mutant.test} ran:\n{done.stdout}{done.stderr}") from None
+
+
+def finding_in(output: str) -> dict[str, Any]:
+    """What pytest says: which test failed first, or nothing. Raises `ValueError` where no test ran at all.
+
+    A selection without tests finds nothing of any mutant, so it must not look like a test that passes.
+    """
+    failed = re.search(r"^(?:FAILED|ERROR) \S+::(\w+)", output, re.MULTILINE)
+    if failed is not None:
+        return {"by": failed[1]}
+    if re.search(r"^(?:.*\D)?[1-9]\d* passed", output, re.MULTILINE) is None:
+        raise ValueError
+    return {}
 
 
 def found_by_interleavings(most: int, where: Path) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.mutants import MUTANTS, Mutant
-from tests.mutants.__main__ import ROOT, changed, hunt
+from tests.mutants.__main__ import ROOT, changed, finding_in, hunt
 from tests.mutants.accounts import ACCOUNT_MUTANTS
 from tests.mutants.batches import BATCH_MUTANTS
 from tests.mutants.behaviour import BEHAVIOUR_MUTANTS
@@ -47,6 +47,27 @@ def test_every_mutant_has_its_place_and_a_name_of_its_own() -> None:
     assert all(changed(mutant) for mutant in (*MUTANTS, *others, *steering, *subjects))
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
     assert len({mutant.name for mutant in HOST_MUTANTS}) == len(HOST_MUTANTS)
+
+
+@pytest.mark.parametrize(
+    ("output", "finding"),
+    [
+        ("FAILED tests/a.py::test_one[sqlite]\n1 failed, 2 passed in 3.0s", {"by": "test_one"}),
+        ("ERROR tests/a.py::test_one\n1 error in 3.0s", {"by": "test_one"}),
+        ("....\n4 passed, 2 deselected in 3.0s", {}),
+        ("1 skipped, 12 passed in 3.0s", {}),
+    ],
+)
+def test_a_hunt_finds_the_first_test_that_fails(output: str, finding: dict[str, str]) -> None:
+    assert finding_in(output) == finding
+
+
+@pytest.mark.parametrize(
+    "output", ["37 deselected in 3.0s", "4 skipped in 1.0s", "no tests ran in 0.01s", "ERROR: file or directory", ""]
+)
+def test_a_hunt_in_which_no_test_ran_is_an_error_and_finds_not_nothing(output: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 (it has no words)
+        finding_in(output)
 
 
 ROWS = {
