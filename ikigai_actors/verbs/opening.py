@@ -13,12 +13,17 @@ if TYPE_CHECKING:
     from ikigai_actors.providers.base import Provider
     from ikigai_actors.records.budgets.budget import Budget
     from ikigai_actors.tools.base import Toolset
+    from ikigai_actors.tools.hooks.function import Hook
 
 _OURS = {"database", "join", "name", "on_renewal", "on_wait", "parts"}
 """The options that an app does not decide."""
 
 OF_A_WORKSPACE = ("fence", "network", "read", "write", "on_fork", "keep_turns")
 """The options about the reach of bash, and about files of forks."""
+
+
+USER_HOOKS = "hooks.json"
+"""The file with the user's own hooks, beside the default database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +75,11 @@ class Options:
             interactive: whether a person decides on calls that need approval, if the app does not say.
         """
         if self.app is not None:
-            return {"approvals": self.approvals(interactive), **self.of_app(self.app)}
+            made = {"approvals": self.approvals(interactive), **self.of_app(self.app)}
+            return {**made, **self.hooks_of_user(made.get("hooks", ()))}
         default, providers = self.chosen()
         return {
+            **self.hooks_of_user(),
             "provider": default,
             "providers": providers,
             "config": self.config,
@@ -90,6 +97,16 @@ class Options:
                 option = "set" if name == "settings" else name.replace("_", "-")
                 raise BadInput(f"Leave out --{option}: with --app the app decides.")
         return app_arguments(app)
+
+    def hooks_of_user(self, others: "Iterable[Hook]" = ()) -> dict[str, Any]:
+        """Return the hooks of the user's own file, after others, as arguments. Raises `BadInput`."""
+        from ikigai_actors.store.location import home
+
+        if not (file := home() / USER_HOOKS).is_file():
+            return {}
+        from ikigai_actors.tools.hooks.command_hooks import command_hooks
+
+        return {"hooks": [*others, *command_hooks(file, directory=self.workspace, prefix="user-")]}
 
     def limits(self) -> "Budget | None":
         """The budget of all agents together. Raises `BadInput`."""

@@ -12,6 +12,7 @@ from ikigai_actors.records.messages.hook_commands import are_pinned_commands, pi
 from ikigai_actors.records.transfer.rights import lifting, restricted
 from ikigai_actors.shell.cli.notices import skill_notices
 from ikigai_actors.tools import Workspace
+from ikigai_actors.verbs.opening import Options
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.fences import needs
 from tests.kit.sessions import Session
@@ -107,3 +108,31 @@ def test_commands_that_come_with_a_file_do_not_count_and_those_above_hold() -> N
     assert restricted({"hook_commands": [{**entry, "off": True}]}, {"hook_commands": [entry]}) == {
         "hook_commands": [entry]
     }
+
+
+def test_a_command_line_asks_the_hooks_of_the_user_s_own_file_and_opens_nothing_while_that_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("IKIGAI_HOME", str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
+    app = f"hooked_{tmp_path.name}"
+    audit = 'hook("before_call", tools="pay", name="audit")(lambda call: HookVerdict.ask("is it right?"))'
+    source = f"from ikigai_actors.hooks import HookVerdict, hook\n\ndef app():\n    return {{'hooks': [{audit}]}}\n"
+    (tmp_path / f"{app}.py").write_text(source, encoding="utf-8")
+    options = Options(":memory:", None, None, workspace=str(tmp_path), fence="none")
+    assert "hooks" not in options.arguments(False)
+    file = tmp_path / "hooks.json"
+    entry = {"matcher": "pay", "hooks": [{"type": "command", "command": "pwd >&2; exit 2"}]}
+    file.write_text(json.dumps({"hooks": {"PreToolUse": [entry]}}), encoding="utf-8")
+    with ActorSystem.open(":memory:", ScriptedProvider(paying), tools=[pay], **hooks_in(options)) as system:
+        assert say(system) == f"Hook user-PreToolUse-1.1 denies this call: {tmp_path}"
+        assert "user-PreToolUse-1.1   before_call   pay" in Session(system, capsys)("/hooks")[0]
+    named = [each.name for each in Options(":memory:", None, None, app=f"{app}:app").arguments(False)["hooks"]]
+    assert named == ["audit", "user-PreToolUse-1.1"]
+    file.write_text("{not JSON", encoding="utf-8")
+    with pytest.raises(BadInput, match=r"The hooks in .*hooks\.json cannot be read: .* line 1"):
+        options.arguments(False)
+
+
+def hooks_in(options: Options) -> dict[str, Any]:
+    return {"hooks": options.arguments(False)["hooks"]}

@@ -80,12 +80,15 @@ RunCommand = Callable[[str, str], Awaitable[tuple[int, str, str]]]
 """Runs a command with a text as its standard input; gives its exit code, its output and its standard error."""
 
 
-def command_hooks(file: str | os.PathLike[str], *, directory: str | os.PathLike[str] | None = None) -> list[Hook]:
+def command_hooks(
+    file: str | os.PathLike[str], *, directory: str | os.PathLike[str] | None = None, prefix: str = ""
+) -> list[Hook]:
     """Return the hooks of a settings file, in its order. By naming the file, you approve of its commands.
 
     Args:
         file: a ``settings.json`` of Claude Code, or a file of that form.
         directory: the working directory of the commands; the current directory when None.
+        prefix: the beginning of the names of the hooks, which must differ from those of other files.
 
     Raises:
         BadInput: the file cannot be read, or has another form. Events that are not supported are left out, with a
@@ -96,7 +99,7 @@ def command_hooks(file: str | os.PathLike[str], *, directory: str | os.PathLike[
     if ignored:
         logger.warning("Hooks for %s in %s are ignored: no such event is asked about here", ", ".join(ignored), file)
     run = partial(_run, place)
-    return [hook_of(entry, f"{entry.event}-{entry.number}", place, run) for entry in entries]
+    return [hook_of(entry, f"{prefix}{entry.event}-{entry.number}", place, run) for entry in entries]
 
 
 def entries_in(file: str | os.PathLike[str]) -> tuple[list[HookEntry], list[str]]:
