@@ -1,7 +1,8 @@
 """Commands that run to their end: with a text as their input, and with what they print as the result."""
 
-import tempfile
-from collections.abc import Mapping
+import asyncio
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from ikigai_actors.tools.fence.launch import FencedStart
 
 MOST_OUTPUT = 2**16
-"""The most bytes that such a command may print."""
+"""The most bytes that such a command may print, and the most that it may write to standard error."""
 
 
 async def run_command(
@@ -42,11 +43,14 @@ async def run_command(
     """
     variables = {**environment, "CLAUDE_PROJECT_DIR": str(directory)}
     where = directory if fence is None else None
-    with tempfile.TemporaryFile() as errors:
-        process = await ChildProcess().spawn(
-            [bash, "-c", command], environment=variables, stderr=errors.fileno(),
+    process = ChildProcess()
+    errors = _Errors(process.kill)
+    try:
+        await process.spawn(
+            [bash, "-c", command], environment=variables, stderr=errors.writing,
             directory=where, guard=bash, fence=fence,
         )  # fmt: skip
+        errors.read()
         try:
             assert process.stdin is not None
             process.stdin.write(text.encode(errors="replace"))
@@ -61,6 +65,51 @@ async def run_command(
             if process.exit_code is None:
                 process.kill()
             await process.reap()
-        errors.seek(0)
-        wrote = errors.read(MOST_OUTPUT).decode(errors="replace")
-    return process.exit_code or 0, output.decode(errors="replace"), wrote
+    finally:
+        wrote = errors.close()
+    if len(wrote) > MOST_OUTPUT:
+        raise RuntimeError(f"it wrote more than {MOST_OUTPUT:,} bytes to standard error")
+    return process.exit_code or 0, output.decode(errors="replace"), wrote.decode(errors="replace")
+
+
+class _Errors:
+    """The standard error of a command: a pipe, so that a command which writes without end fills no disk."""
+
+    def __init__(self, on_excess: Callable[[], object]) -> None:
+        """Make the pipe. ``on_excess`` is called when the command has written too much."""
+        self._reading, self.writing = os.pipe()
+        os.set_blocking(self._reading, False)
+        self._on_excess, self._text, self._loop = on_excess, b"", asyncio.get_running_loop()
+
+    def read(self) -> None:
+        """Read from now on what the command writes, which has the other end."""
+        os.close(self.writing)
+        self.writing = -1
+        self._loop.add_reader(self._reading, self._take)
+
+    def close(self) -> bytes:
+        """Close the pipe; return what was written, and no more than a piece of what is too much."""
+        self._loop.remove_reader(self._reading)
+        self._drain()
+        for end in (self._reading, self.writing):
+            if end >= 0:
+                os.close(end)
+        return self._text
+
+    def _take(self) -> None:
+        if self._drain():
+            self._loop.remove_reader(self._reading)
+            if len(self._text) > MOST_OUTPUT:
+                self._on_excess()
+
+    def _drain(self) -> bool:
+        """Read what is there; return whether nothing is read after that."""
+        while len(self._text) <= MOST_OUTPUT:
+            try:
+                piece = os.read(self._reading, MOST_OUTPUT)
+            except BlockingIOError:
+                return False
+            if not piece:
+                break
+            self._text += piece
+        return True

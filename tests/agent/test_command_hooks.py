@@ -80,6 +80,18 @@ def test_a_command_that_does_not_end_denies_and_an_entry_may_let_the_call_pass(t
     assert outcome(settings(tmp_path, DENY, onFailure="continue"), tmp_path)[1] == []
 
 
+@pytest.mark.parametrize(("stream", "why"), [("1", "it printed more than"), ("2", "it wrote more than 65,536 bytes")])
+def test_a_command_that_writes_without_end_denies(tmp_path: Path, stream: str, why: str) -> None:
+    text, paid, _ = outcome(settings(tmp_path, f"yes >&{stream}"), tmp_path)
+    assert why in text
+    assert paid == []
+
+
+def test_what_a_command_leaves_in_the_background_is_not_waited_for(tmp_path: Path) -> None:
+    text, paid, _ = outcome(settings(tmp_path, "sleep 50 > /dev/null & echo no >&2; exit 2"), tmp_path)
+    assert (text, paid) == ("Hook PreToolUse-1.1 denies this call: no", [])
+
+
 def test_a_command_after_a_call_adds_what_it_says(tmp_path: Path) -> None:
     file = settings(tmp_path, "grep -q 'paid 8' && echo 'keep the receipt' >&2; exit 2", event="PostToolUse")
     text, paid, model = outcome(file, tmp_path)
