@@ -16,13 +16,13 @@ from ikigai_actors.agent.turn.typed import misfits_in
 from ikigai_actors.errors import IkigaiError
 from ikigai_actors.frozen import replace
 from ikigai_actors.records.log.history import View
-from ikigai_actors.records.log.log import Log
+from ikigai_actors.records.log.log import Log, NotHeld
 from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.records.log.merge_source import MergeSource
 from ikigai_actors.records.log.merges import head_moved
 from ikigai_actors.records.messages.forms import ASKER
 from ikigai_actors.records.messages.kept import reply_named_in
-from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import outcome_of
 
 
@@ -141,13 +141,13 @@ class AgentLog:
         )
 
     def inherited(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the settings with which the agent was forked; its own ones, where its history begins later."""
+        """Return the settings with which the agent was born; its own ones, where its history begins later."""
         log = self.current
         if log is None or not log.fork:
             return {}
         try:
-            return log.view(log.fork).settings
-        except ValueError:
+            return log.view(_end_of_birth(log)).settings
+        except (ValueError, NotHeld):
             return settings
 
     def grow(self, messages: Sequence[Message]) -> None:
@@ -178,3 +178,13 @@ class AgentLog:
 def _shown(log: Log, view: View) -> Iterator[Message]:
     """The log's own messages that no summary replaces, the latest first: the model gets a notice of others again."""
     return takewhile(lambda message: message.id > view.floor, log.newest_first())
+
+
+def _end_of_birth(log: Log) -> int:
+    """The position after which the settings are those with which an agent was born."""
+    born_at = 0
+    for message in log.between(log.fork, log.fork + 3):
+        born_at = born_at or message.created_at
+        if message.kind == Kind.CONFIGURE and message.created_at == born_at:
+            return message.id
+    return log.fork

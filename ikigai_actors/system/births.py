@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from ikigai_actors.agent.turn import events as on
+from ikigai_actors.agent.turn.hooked import dropped_hooks
 from ikigai_actors.arguments import check_count, check_flag, check_mapping, check_optional, check_type, shown
 from ikigai_actors.errors import BadInput, NotABoundary
 from ikigai_actors.records.agents.identity import new_agent_uuid
@@ -139,6 +140,8 @@ def _settings(
         now = directory._log_cache.settings_at(uuid, end_of(uuid))
     except NotABoundary:  # it is within a step
         now = directory._log_cache.find_in(uuid, lambda log: log.view(log.head).settings)
+    if lost := dropped_hooks(now, settings):
+        raise BadInput(f"A child can only add hooks: {', '.join(lost)} must be asked, since {uuid} has that.")
     since = {name: now.get(name) for name in {**then, **now} if now.get(name) != then.get(name)}
     return {**since, **settings}
 

@@ -18,6 +18,7 @@ from ikigai_actors.agent.builtin_calls.wait import WaitCall
 from ikigai_actors.agent.turn.calls import Call, Progress, progress
 from ikigai_actors.agent.turn.events import Continue
 from ikigai_actors.agent.turn.fork import Childbed
+from ikigai_actors.agent.turn.hooked import dropped_hooks
 from ikigai_actors.agent.turn.kinds import budget_of_kind, messages_of_kind, restart_of_kind
 from ikigai_actors.agent.turn.merging import begin_merge
 from ikigai_actors.agent.turn.state import State, Step
@@ -356,6 +357,15 @@ class ProgramConfigure(_OwnMessage):
     name = "configure"
     description = "Change settings."
     kind = Kind.CONFIGURE
+
+    def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
+        self.check(call.input)
+        if lost := dropped_hooks(state.view.settings, json.loads(call.input["data"])):
+            raise BadInput(
+                f"A program can only add hooks to its own agent: {', '.join(lost)} must be asked. Somebody else takes "
+                "it away, by configure."
+            )
+        return super().begin(state, call, event, now, tools)
 
 
 class ProgramMerge(BuiltinCall):
