@@ -13,7 +13,7 @@ from a2a.client.client import ClientCallContext
 from a2a.types import a2a_pb2 as sdk
 from a2a.utils.errors import InvalidParamsError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
 
-from ikigai_actors import Budget, FunctionProvider, Reply, Request
+from ikigai_actors import Budget, FunctionProvider, ProviderError, Reply, Request
 from ikigai_actors.api import Principal, api
 from ikigai_actors.records.fsck.check import check
 from tests.doors.test_api import Stage, served, staged
@@ -390,6 +390,21 @@ def test_a_context_that_a_budget_refuses_is_a_rejected_task(new_sqlite: Callable
             assert task.status.state == sdk.TASK_STATE_REJECTED
             assert "agents" in task.status.message.parts[0].text
             assert (await client.get_task(sdk.GetTaskRequest(id=task.id))).status.state == sdk.TASK_STATE_REJECTED
+
+        a2a.run(work)
+
+
+def test_a_turn_that_fails_is_a_failed_task_that_says_why(new_sqlite: Callable[[], str]) -> None:
+    def fails(request: Request) -> str:
+        raise ProviderError("the kettle is empty")
+
+    with a2a_staged(new_sqlite(), FunctionProvider(fails)) as a2a:
+
+        async def work(client: Client) -> None:
+            task = await sent(client, "tea", "1")
+            assert task.status.state == sdk.TASK_STATE_FAILED
+            assert "the kettle is empty" in task.status.message.parts[0].text
+            assert not task.artifacts
 
         a2a.run(work)
 

@@ -1,5 +1,6 @@
 """Push notifications of A2A: the official client names a receiver for a task, and the host tells it of the task."""
 
+import asyncio
 import json
 import subprocess
 import threading
@@ -15,7 +16,7 @@ from a2a.types import a2a_pb2 as sdk
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
 from google.protobuf.json_format import ParseDict
 
-from ikigai_actors import FunctionProvider, Signal
+from ikigai_actors import FunctionProvider, Request, Signal
 from ikigai_actors.api import AttachedSystem, Principal
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.log.pruning import prune_logs
@@ -141,16 +142,27 @@ def test_the_end_of_a_task_reaches_the_receiver_of_its_first_message_with_token_
 def test_a_receiver_hears_of_its_own_task_alone_and_each_task_ends_its_subscription(
     durable: str, receiver: TaskReceiver
 ) -> None:
-    with a2a_staged(durable) as a2a:
+    entered, released = threading.Event(), threading.Event()
+
+    def answers(request: Request) -> str:
+        said = str(request.messages[-1]["content"][-1]["text"])
+        if said == "tea":
+            entered.set()
+            assert released.wait(PATIENCE)
+        return f"heard {said}"
+
+    with a2a_staged(durable, FunctionProvider(answers)) as a2a:
 
         async def work(client: Client) -> None:
-            first = await sent(client, "tea", "1")
+            first = await sent(client, "tea", "1", at_once=True)
+            assert await asyncio.to_thread(entered.wait, PATIENCE)
             second = await sent_with(client, "milk", "2", config_of(receiver), context=first.context_id)
+            released.set()
             await sent(client, "cake", "3", context=first.context_id)
+            await sent(client, "coffee", "4")
             eventually(lambda: len(receiver.heard) == 1, "the second task is pushed")
-            assert receiver.heard[0].id == second.id
-            other = await sent(client, "coffee", "4")
-            assert other.status.state == sdk.TASK_STATE_COMPLETED
+            [task] = receiver.heard
+            assert (task.id, task.artifacts[0].parts[0].text) == (second.id, "heard milk")
 
         a2a.run(work)
         settled(a2a)

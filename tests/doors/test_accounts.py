@@ -23,7 +23,7 @@ from starlette.routing import Mount
 
 from ikigai_actors import ActorSystem, BadInput, McpServer, ScriptedProvider
 from ikigai_actors.api import AttachedSystem, api
-from ikigai_actors.records.accounts import FLOW_MS, AccountRow, KeepAccount, account_of
+from ikigai_actors.records.accounts import FLOW_MS, AccountRow, KeepAccount, RemoveAccount, account_of
 from ikigai_actors.records.outbox.addresses import AllowedAddresses
 from ikigai_actors.records.questions.links import LINK_MS, operator_key, signed_link
 from ikigai_actors.shell.cli.main import cli
@@ -199,7 +199,8 @@ def test_a_host_that_was_killed_asks_on_and_another_one_goes_on_with_the_account
         assert asyncio.run(other.get(back)).status_code == 200
         with host_of(durable, server) as host:
             eventually(lambda: host.root.history()[-1].content == "anna may notes", "the end of the turn")
-        assert asyncio.run(other.get(back)).status_code == 400  # once
+        again = asyncio.run(other.get(back))  # a second time: the flow is gone, and nothing is redeemed
+        assert (again.status_code, "was used before" in again.text) == (400, True)
     assert server.issuing.redeemed == 1
     assert hidden(durable)
 
@@ -232,6 +233,16 @@ def test_an_error_has_nothing_of_what_the_authorization_server_says(durable: str
         refused = asyncio.run(browser.get(back))
         assert (refused.status_code, "400 invalid_grant" in refused.text) == (400, True)
         assert CANARY not in refused.text
+        for status, text in REFUSED_FOR_NOW:
+            server.answers_tokens, server.token_status = "", 400
+            back = asyncio.run(browser.way_back(house.link(house.waiting().id)))
+            server.answers_tokens, server.token_status = text, status
+            refused = asyncio.run(browser.get(back))
+            assert refused.status_code == 400
+            assert CANARY not in refused.text
+            assert house.account() is None
+        server.answers_tokens = ""
+        house.connect()
 
 
 def test_a_row_opens_in_its_own_place_alone(durable: str, server: AccountMcp) -> None:
@@ -380,6 +391,25 @@ def test_an_account_answers_each_question_that_asks_for_it_and_no_other(durable:
         server.issuing.person = "bob"
         house.connect()
         assert others.get(timeout=DEADLINE).text == "bob may notes"
+
+
+def test_an_account_with_fewer_rights_leaves_the_question_for_more_open(durable: str, server: AccountMcp) -> None:
+    connected(durable, server)
+    server.needs = "more"
+    with host_of(durable, server) as host, house_of(durable, server) as house:
+        more = host.root.fork(name="more")
+        wants_more = more.prompt("go")
+        assert (house.waiting().call.connect or {})["scope"] == "notes more"
+        house.system._writer.perform(RemoveAccount(server.url, "user=anna"))
+        server.needs = ""
+        reply = host.root.prompt("again")
+        eventually(lambda: len(house.system.questions.pending()) == 2, "both questions")
+        [asked] = [each.id for each in house.system.questions.pending() if each.agent == host.root.uuid]
+        assert asyncio.run(house.browser().connect(house.link(asked))).status_code == 200
+        assert reply.get(timeout=DEADLINE).text == "anna may notes"
+        assert house.waiting().agent == more.uuid
+        house.connect()
+        assert wants_more.get(timeout=DEADLINE).text == "anna may notes more"
 
 
 @pytest.mark.parametrize("point", [ASKED, DONE, CALLED])

@@ -4,18 +4,22 @@ import asyncio
 import json
 import signal
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import httpx
 import httpx2
 import pytest
-from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
+from a2a.client import A2ACardResolver, A2AClientError, Client, ClientConfig, ClientFactory
+from a2a.client.client import ClientCallContext
 from a2a.types import a2a_pb2 as sdk
+from a2a.utils.proto_utils import validate_proto_required_fields
+from google.protobuf.json_format import ParseDict
 
 from ikigai_actors import ActorSystem, OfflineProvider
 from ikigai_actors.shell.cli.main import run
+from tests.kit.blocking_provider import Speaker
 from tests.kit.zygote import PYTHON
 
 pytestmark = pytest.mark.slow("starts real programs")
@@ -99,3 +103,53 @@ def test_the_official_client_of_a2a_has_one_task_of_a_message_over_kills(
         assert tasks[1].status.state == sdk.TASK_STATE_COMPLETED
         [context] = kid.children()
         assert [each.content for each in context.history() if each.kind == "user"] == ["tea"]
+
+
+def test_who_subscribes_to_a_task_again_after_a_kill_of_the_api_has_its_whole_reply(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database, speaker = tmp_path / "team.db", Speaker()
+    with ActorSystem.open(str(database), speaker) as host:
+        host.root.fork(name="kid").configure(card={"name": "Kid", "description": "Makes tea."})
+        headers = {**token(database, capsys, "--under", "kid"), "A2A-Version": "1.0"}
+        message = sdk.Message(message_id="1", role=sdk.ROLE_USER, parts=[sdk.Part(text="tea")])
+        how = ClientCallContext(timeout=60)
+
+        @asynccontextmanager
+        async def client_of(url: str) -> AsyncIterator[Client]:
+            async with httpx.AsyncClient(headers=headers, timeout=60) as http:
+                described = (await http.get(f"{url}/a2a/kid/.well-known/agent-card.json")).json()
+                card = ParseDict(described, sdk.AgentCard())  # refuses a field that is not of the protocol
+                validate_proto_required_fields(card)
+                config = ClientConfig(httpx_client=http, supported_protocol_bindings=["HTTP+JSON"])
+                yield ClientFactory(config).create(card)
+
+        async def begin(url: str, program: "subprocess.Popen[str]") -> str:
+            async with client_of(url) as client:
+                events = client.send_message(sdk.SendMessageRequest(message=message), context=how)
+                task = (await anext(events)).task.id
+                await asyncio.to_thread(speaker.say, "green ")
+                piece = await anext(events)
+                while not piece.HasField("artifact_update"):
+                    piece = await anext(events)
+                assert piece.artifact_update.artifact.parts[0].text == "green "
+                program.kill()
+                with pytest.raises(A2AClientError):
+                    _ = [event async for event in events]
+                return task
+
+        async def go_on(url: str, task: str) -> list[sdk.StreamResponse]:
+            async with client_of(url) as client:
+                events = client.subscribe(sdk.SubscribeToTaskRequest(id=task), context=how)
+                first = await anext(events)
+                assert (first.task.id, first.task.status.state) == (task, sdk.TASK_STATE_WORKING)
+                await asyncio.to_thread(speaker.say, "tea", None)
+                return [event async for event in events]
+
+        with serving(database) as (url, program):
+            task = asyncio.run(begin(url, program))
+        with serving(database) as (url, _):
+            events = asyncio.run(go_on(url, task))
+        assert events[-1].status_update.status.state == sdk.TASK_STATE_COMPLETED
+        [*_, whole] = [event.artifact_update for event in events if event.HasField("artifact_update")]
+        assert (whole.append, whole.artifact.parts[0].text) == (False, "green tea")

@@ -1,6 +1,7 @@
 """The architecture, held: which room may know which, and which library belongs to which room."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -204,7 +205,7 @@ def test_the_core_imports_without_the_libraries_of_shell_and_kit() -> None:
     """Nor does another library bring them along."""
     late = (f"{PACKAGE}.tools.mcp", f"{PACKAGE}.providers.connections")  # imported with the first connection alone
     names = [module for module in RUNTIME if room(module) in CORE and not module.startswith(late)]
-    unwanted = {"click", "textual", "rich", "hypothesis", "pytest"}
+    unwanted = {"click", "textual", "rich", "hypothesis", "pytest", "uvicorn", "mcp", "cryptography"}
     code = f"import importlib, sys\nfor name in {names}: importlib.import_module(name)\n"
     code += f"print(*{unwanted} & {{*sys.modules}})"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
@@ -225,6 +226,15 @@ def test_supervisors_know_nothing_of_models_databases_or_threads(path: Path) -> 
 def test_a_statement_is_named_in_the_store_and_the_records_alone() -> None:
     named = ((module, statements(FILES[module])) for module in RUNTIME if room(module) not in SQL)
     assert [(module, statements) for module, statements in named if statements] == []
+
+
+def test_only_the_records_of_accounts_read_and_write_credentials() -> None:
+    text = (ROOT / PACKAGE / "store" / "queries.sql").read_text(encoding="utf-8")
+    blocks = (block.partition("\n") for block in text.split("\n-- name: ")[1:])
+    own = {name for name, _, statement in blocks if re.search(r"\b(accounts|account_flows)\b", statement)}
+    assert len(own) >= 10
+    users = {module for module in RUNTIME if own & {*statements(FILES[module])}}
+    assert users == {f"{PACKAGE}.records.accounts"}
 
 
 @pytest.mark.parametrize(
