@@ -85,6 +85,7 @@ from ikigai_actors.agent.turn.questions import with_questions
 from ikigai_actors.agent.turn.recorded_words import words_due
 from ikigai_actors.agent.turn.state import (
     BESIDE_STEPS,
+    TO_BE_RESUMED,
     UNKNOWN,
     Answer,
     AskApproval,
@@ -379,7 +380,7 @@ class AgentActor(PooledActor):
                 self._go_on_after(message)
             case on.StatusChanged() | on.ServiceDue() | on.HooksLacking() | on.WindowFull() | on.PartWritten():
                 self._decide(message)
-            case on.Batched() | on.ReplyKept() | on.ChildRead():
+            case on.Batched() | on.ReplyKept() | on.ChildRead() | on.ProgramMissing():
                 self._decide(message)
             case on.ReplyReceived() | on.ReplyFailed() | on.Exited() | on.SummaryReplied() | on.SummaryFailed():
                 self._answered(message)
@@ -392,6 +393,9 @@ class AgentActor(PooledActor):
                 self._decide(message)
             case on.GetOutcome() if self.backlog.resumes:
                 self.backlog.add(message)
+            case on.Resume() if self.state.phase in TO_BE_RESUMED:
+                if (event := self._replays(message)) is not None:
+                    self._decide(event)
             case _ if message.needs is on.Needs.LOG and machine.accepts(self.state, message):
                 self._decide(message)
             case _ if message.needs is not on.Needs.LOG and self.backlog.is_full:
@@ -582,8 +586,8 @@ class AgentActor(PooledActor):
         if state.status is Status.TERMINATING and not state.turn:
             return on.Leave()
         while (command := self.backlog.next(state, self._log.loading, bool(self.actor_inbox.ordinary))) is not None:
-            if isinstance(command, on.Resume) and (again := self._replays(command)) is not command:
-                return again
+            if isinstance(command, on.Resume):
+                return self._replays(command)
             caller = getattr(command, "caller", None)
             if state.status is Status.STOPPED or not isinstance(caller, Future) or caller.refusal is None:
                 return command
@@ -600,10 +604,13 @@ class AgentActor(PooledActor):
         """The event that goes on with a turn; of a program, its function comes to where it waits before that.
 
         Nothing that was cut off is settled before: else what a changed function does not ask for any more would be.
+        Without the program, nothing is settled at all.
         """
-        state, toolbox = self.state, self.runtime.toolbox
+        state, toolbox, log = self.state, self.runtime.toolbox, self._log.current
+        if state.phase in TO_BE_RESUMED and log is not None:
+            resume = replace(resume, program=self._effects.missing_program(state, log))
         cut_off = any(call.progress is not Progress.DONE and call not in waits(state.calls) for call in state.calls)
-        if state.phase is not Phase.INTERRUPTED or not cut_off or not toolbox.is_program(state.view.settings):
+        if state.phase not in TO_BE_RESUMED or not cut_off or not toolbox.is_program(state.view.settings):
             return resume
         replayed, turn = self._replayed, state.turn
         if replayed is not None and replayed.turn == turn and replayed.error is not None:

@@ -280,7 +280,7 @@ class Backlog:
     def _next_command(self, state: State) -> on.Deferrable | None:
         """The first command, if the machine accepts it; else the first one that may pass it."""
         stopped = state.status is Status.STOPPED
-        no_prompts = stopped or state.phase in NOT_ASKED
+        no_prompts = stopped or state.phase in (*NOT_ASKED, Phase.WAITING_FOR_PROGRAM)
         elsewhere = len(self._remote) + len(self._words)
         if stopped and not self._interrupted and self._kept == len(self._commands) == len(self._mails) - elsewhere:
             return None  # kept prompts are all there is

@@ -69,6 +69,7 @@ from ikigai_actors.records.budgets.amounts import Held
 from ikigai_actors.records.log.log import Log, NotHeld
 from ikigai_actors.records.log.log_unit import Birth
 from ikigai_actors.records.mail.asked import AskedTurn
+from ikigai_actors.records.messages.acts import program_of
 from ikigai_actors.records.messages.kept import KeptRequest
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.outputs import expected_in
@@ -379,6 +380,9 @@ class Effects:
     def _ask_model(self, state: State, log: Log) -> None:
         """Send the history up to the state's head to the model that the settings name."""
         request = state.request
+        if program := self.missing_program(state, log):
+            self._inbox.put_urgent(on.ProgramMissing(request, program))
+            return
         if self._ask_before(state, log):
             return
         try:
@@ -549,6 +553,20 @@ class Effects:
 
         self._joined = None
         self._send(chosen, question, blobs, lambda delta: None, on_reply, runs)
+
+    def missing_program(self, state: State, log: Log) -> str:
+        """Return the name of the program that is an agent's model and that this process does not have; else empty.
+
+        A name counts as that of a program if the latest reply in the log was made by one.
+        """
+        model = state.view.settings.get("model")
+        if not model or self._runtime.providers.knows(model):
+            return ""
+        with contextlib.suppress(NotHeld):
+            replies = (message for message in log.newest_first() if message.kind == Kind.ASSISTANT)
+            if (latest := next(replies, None)) is not None and program_of(latest) == model:
+                return str(model)
+        return ""
 
     def _choose(self, state: State, log: Log, end: int, summary: bool = False) -> "_Chosen":
         """The model that is to answer a history up to a position, or to summarise it, and what it is sent beside it.

@@ -245,7 +245,9 @@ class SystemStatistics(TurnStatistics):
     queued: int = 0
     """The number of requests to models that wait for the limits of their provider."""
     put_off: int = 0
-    """The number of requests to models that wait until their service accepts them again."""
+    """The number of requests to models that wait until their service accepts them again, or until a process with the
+    program opens the database.
+    """
     awake: int = 0
     """The number of agents that have an actor in memory."""
     journal_lag: float = 0.0

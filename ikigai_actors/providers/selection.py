@@ -111,6 +111,17 @@ class Providers:
         named = settings.get("model")
         return self.choose(settings.get("compact_model") or named if summary else named)
 
+    def knows(self, setting: str) -> bool:
+        """Return whether the providers of a ``model`` setting are registered. One that breaks counts as registered."""
+        if setting.partition(":")[0] in self._registered:
+            return True
+        try:
+            return bool(self.choose(setting))
+        except ProviderUnknown:
+            return False
+        except (Exception, SystemExit):  # other people's code: its request says what is wrong
+            return True
+
     def only_stands_in(self, settings: Mapping[str, Any], summary: bool = False) -> bool:
         """Return whether the offline provider would answer for these settings without having been chosen.
 

@@ -135,9 +135,7 @@ def _of_host(statistics: SystemStatistics) -> list[Metric]:
         _one("ikigai_turns_total", COUNTER, "Turns that ended on this host.", statistics.turns),
         _one("ikigai_requests_total", COUNTER, "Requests to models by this host.", statistics.steps),
         _one("ikigai_requests_queued", GAUGE, "Requests that wait for the limits of a provider.", statistics.queued),
-        _one(
-            "ikigai_requests_put_off", GAUGE, "Requests that wait until their service takes them.", statistics.put_off
-        ),
+        _one("ikigai_requests_put_off", GAUGE, "Requests that wait for their service or program.", statistics.put_off),
     ]
 
 

@@ -45,7 +45,7 @@ from ikigai_actors.agent.subscriptions import AS_EVENT, Mailed, StoreTrouble, To
 from ikigai_actors.agent.toolbox import Toolbox, finds
 from ikigai_actors.agent.turn.calls import Approver
 from ikigai_actors.agent.turn.found_tools import found_in
-from ikigai_actors.agent.turn.state import Phase, waits_for, waits_for_person
+from ikigai_actors.agent.turn.state import Phase, waits_for, waits_for_person, waits_for_program
 from ikigai_actors.arguments import check_optional, check_timeout, check_type
 from ikigai_actors.errors import (
     BadInput,
@@ -753,11 +753,14 @@ class ActorSystem(System):
         return {**super()._signs(), **self._processes.signs()}
 
     def _waits_for(self, uuid: str) -> str:
-        """The wait of an agent of this host, as a state: for other agents, or for its service; empty without one."""
+        """The wait of an agent of this host, as a state: for others, its service or its program; empty without one."""
         if others := waits_for([self._called(each) for each in self._wait_registry.awaited_by(uuid)]):
             return others
-        actor = self._processes.get(uuid)
-        wait = actor.state.service_wait if actor is not None else None
+        if (actor := self._processes.get(uuid)) is None:
+            return ""
+        if actor.state.phase is Phase.WAITING_FOR_PROGRAM:
+            return waits_for_program(actor.state.program)
+        wait = actor.state.service_wait
         return "" if wait is None else wait.state
 
     def _called(self, uuid: str) -> str:

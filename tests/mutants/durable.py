@@ -9,6 +9,7 @@ _TURNS, _CHANGES = "tests/agent/test_turns.py", "tests/records/test_changes.py"
 _KEYS, _ONCE = "tests/system/test_keys.py", "tests/records/test_once.py"
 _ASKED, _PROGRAMS = "tests/records/test_asked.py", "tests/programs/test_programs.py"
 _PROGRAM_CHANGES, _PARKING = "tests/programs/test_changes.py", "tests/programs/test_parking.py"
+_MISSING = "tests/programs/test_missing_programs.py"
 _CUT_OFF, _BOOT = "tests/system/test_cut_off.py", "tests/agent/test_boot.py"
 
 DURABLE_MUTANTS = (
@@ -214,10 +215,23 @@ DURABLE_MUTANTS = (
     Mutant(
         "calls that were cut off are settled before the function has replayed",
         "agent/actor.py",
-        "        if state.phase is not Phase.INTERRUPTED or not cut_off or not toolbox.is_program("
-        "state.view.settings):",
+        "        if state.phase not in TO_BE_RESUMED or not cut_off or not toolbox.is_program(state.view.settings):",
         "        if True:",
         test=_PROGRAMS,
+    ),
+    Mutant(
+        "a process that lacks a program runs its turns",
+        "agent/actor.py",
+        "            resume = replace(resume, program=self._effects.missing_program(state, log))",
+        "            pass",
+        test=_MISSING,
+    ),
+    Mutant(
+        "a person's resumption of a program settles what was cut off at once",
+        "agent/actor.py",
+        "            case on.Resume() if self.state.phase in TO_BE_RESUMED:",
+        "            case on.Resume() if False:",
+        test=_MISSING,
     ),
     Mutant(
         "an INT of a program leaves what it has asked for",

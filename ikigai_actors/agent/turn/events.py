@@ -320,6 +320,8 @@ class Resume:
     caller: Caller
     by: Resumption = field(default=Resumption.PERSON, metadata=AT_HOME)
     """The cause for which the turn goes on."""
+    program: str = field(default="", metadata=AT_HOME)
+    """The name of the program that is the agent's model, if this process lacks it; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -497,6 +499,15 @@ class ReplyFailed:
     """As `Compact.plan`, for a request that was refused because of its length. The actor looks it up in the log."""
     elision: Elision | None = None
     """As `WindowFull.elision`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramMissing:
+    """Says that the model of the agent is a program that this process does not have, so no request was sent."""
+
+    request: int
+    program: str
+    """The name of the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -738,6 +749,7 @@ Completion = (
     | WindowFull
     | ReplyReceived
     | ReplyFailed
+    | ProgramMissing
     | SummaryReplied
     | SummaryFailed
     | PartWritten

@@ -24,7 +24,8 @@ message is committed, and then the request leaves anew. When a service is not av
 models is asked in the same way, for the rest of the turn. Where none is, or the service is soon there again, the agent
 is ``waiting for the service`` (`ikigai_actors.agent.turn.service_waits`): a `retry` message says until when, what was
 held for the request is free meanwhile, and the request leaves at that time; or before, with `Resume` or a change of the
-settings. Any other error ends the turn, and `State.failed` remembers
+settings. Where the agent's model is a program that this process lacks, the agent is ``waiting for program``: its turn
+stays as the log has it, for a process that has the program. Any other error ends the turn, and `State.failed` remembers
 it: `Resume` opens that turn again, as it stands in the log, and the next request leaves when that is committed.
 
 Of a reply that its service keeps, a `note` is committed when its first event comes (`ikigai_actors.agent.turn.kept`).
@@ -84,6 +85,7 @@ from ikigai_actors.agent.turn.state import (
     BESIDE_STEPS,
     BETWEEN_TURNS,
     NOT_ASKED,
+    TO_BE_RESUMED,
     UNKNOWN,
     WORKING,
     Answer,
@@ -105,6 +107,7 @@ from ikigai_actors.agent.turn.steps import (
     advance,
     answers_of_cut_off,
     ask_again,
+    await_program,
     await_service,
     between_steps,
     close_and_write,
@@ -172,6 +175,8 @@ def accepts(state: State, command: on.Deferrable) -> bool:
             return not command.mail
         case on.Resume() if state.phase in BESIDE_STEPS:
             return False  # what is to be gone on with shows after it
+        case on.Merge() if state.phase is Phase.WAITING_FOR_PROGRAM:
+            return False
         case on.Merge() if command.how == SUMMARY and state.status is not Status.RUNNING:
             return False  # a model is asked
         case on.Fork() if SKILLS in command.data and state.phase is Phase.UNLOADED:
@@ -184,7 +189,7 @@ def accepts(state: State, command: on.Deferrable) -> bool:
         case Needs.TURN_OVER:
             return state.phase in BETWEEN_TURNS
         case Needs.AT_REST:
-            waits = state.phase in NOT_ASKED and state.status is not Status.STOPPED
+            waits = state.phase in (*NOT_ASKED, Phase.WAITING_FOR_PROGRAM) and state.status is not Status.STOPPED
             return waits or state.phase in BETWEEN_TURNS
         case Needs.CALLS_OVER if state.phase in NOT_ASKED:
             return state.status is Status.RUNNING
@@ -195,7 +200,7 @@ def accepts(state: State, command: on.Deferrable) -> bool:
         case Needs.STEP_OVER if state.phase is Phase.UNLOADED:
             return state.head != UNKNOWN  # a child refers to the log, which need not be read for that
         case Needs.STEP_OVER:
-            between = (*BETWEEN_TURNS, *NOT_ASKED, Phase.COMPACTING)
+            between = (*BETWEEN_TURNS, *NOT_ASKED, Phase.COMPACTING, Phase.WAITING_FOR_PROGRAM)
             if state.phase is Phase.MERGING:
                 return all(call.progress is Progress.DONE for call in state.calls)
             calls_rest = state.phase is Phase.RUNNING_TOOLS and at_rest(state.calls)
@@ -342,6 +347,8 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
             return compaction.squeeze_refused(state, event, now, can_recall=RECALL in tools)
         case on.ReplyFailed() if _expects(state, event.request):
             return _failed(state, event, now)
+        case on.ProgramMissing() if _expects(state, event.request):
+            return await_program(state, event.program)
         case on.Exited() if _expects(state, event.request) and state.output is not None:
             return exit_typed(state, event.result, now)
         case on.Exited() if _expects(state, event.request):
@@ -371,6 +378,7 @@ def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTrai
             | on.HooksLacking()
             | on.ReplyReceived()
             | on.ReplyFailed()
+            | on.ProgramMissing()
             | on.Exited()
             | on.SummaryReplied()
             | on.SummaryFailed()
@@ -667,10 +675,12 @@ def _resume(state: State, event: on.Resume, now: int, tools: Mapping[str, ToolTr
     if state.phase is Phase.WAITING_FOR_SERVICE:
         asked = request_anew(state)
         return replace(asked, effects=(Answer(event.caller, True), *asked.effects), caller=event.caller)
-    if state.phase is not Phase.INTERRUPTED:
+    if state.phase not in TO_BE_RESUMED:
         return Step(state, effects=(Answer(event.caller, False),))
     if event.by is on.Resumption.HOST and _is_given_up(state):
         return _interrupt(state, on.Interrupt(event.caller), now)
+    if event.program:
+        return replace(await_program(state, event.program), effects=(Answer(event.caller, True),))
     calls, lost = settle_cut_off(state.calls, tools)
     questions = (AskApproval(state.request, call.id) for call in asking(calls))
     waiting = (BeginWait(state.request, call.id) for call in waits(calls))

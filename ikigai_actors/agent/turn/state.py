@@ -43,6 +43,10 @@ class Phase(StrEnum):
     """Shown to people, but never a state: calls of the last reply wait for a decision, and none runs."""
     WAITING_FOR_SERVICE = "waiting for the service"
     """The service of its model refuses requests for the moment; the request is sent again at a time that is known."""
+    WAITING_FOR_PROGRAM = "waiting for program"
+    """The model of the agent is a program that this process does not have. Nothing of the turn is touched. The name of
+    the program follows in the state that people see.
+    """
     WAITING_FOR_BATCH = "waiting for its batch"
     """Shown to people, but never a state: the request in flight waits for a batch of its service."""
     WAITING_FOR_BUDGET = "waiting for budget"
@@ -61,6 +65,7 @@ BESIDE_STEPS = (Phase.COMPACTING, Phase.MERGING)
 WORKING = (
     Phase.WAITING_FOR_MODEL,
     Phase.WAITING_FOR_SERVICE,
+    Phase.WAITING_FOR_PROGRAM,
     Phase.WAITING_FOR_BATCH,
     Phase.RUNNING_TOOLS,
     Phase.WAITING_FOR_BUDGET,
@@ -102,6 +107,16 @@ def waits_for_person(asks: Sequence[str]) -> str:
     return f"{Phase.WAITING_FOR_APPROVAL} by {', '.join(named)}" if named else Phase.WAITING_FOR_APPROVAL.value
 
 
+def waits_for_program(name: str) -> str:
+    """Return the state of an agent whose program this process does not have."""
+    return f"{Phase.WAITING_FOR_PROGRAM} {name}"
+
+
+def lacks_program(state: str) -> bool:
+    """Return whether a state, as people see it, means that a turn waits for a program."""
+    return state.startswith(Phase.WAITING_FOR_PROGRAM)
+
+
 def asks_person(state: str) -> bool:
     """Return whether a state, as people see it, means that a turn waits for a person's decision."""
     return state.startswith(Phase.WAITING_FOR_APPROVAL)
@@ -109,11 +124,14 @@ def asks_person(state: str) -> bool:
 
 def is_working(state: str) -> bool:
     """Return whether a state, as people see it, means that a turn is in progress."""
-    return state in (*WORKING, IN_A_TURN) or state.startswith(WAITS_FOR)
+    return state in (*WORKING, IN_A_TURN) or state.startswith(WAITS_FOR) or lacks_program(state)
 
 
 NOT_ASKED = (Phase.WAITING_FOR_BUDGET, Phase.WAITING_FOR_SERVICE)
 """The phases of a turn whose request was not sent yet, or must be sent again."""
+
+TO_BE_RESUMED = (Phase.INTERRUPTED, Phase.WAITING_FOR_PROGRAM)
+"""The phases of an open turn that may have calls which were cut off, so it is resumed before anything else of it."""
 
 BETWEEN_TURNS = (Phase.IDLE, Phase.INTERRUPTED)
 """The phases in which no turn is in progress, so a command that begins a turn can run."""
@@ -240,6 +258,8 @@ class State:
     """
     service_waits: int = 0
     """How many times the request in progress has waited for its service."""
+    program: str = ""
+    """The name of the program that this process lacks, in phase `Phase.WAITING_FOR_PROGRAM`."""
     batched: int = 0
     """The number of the request that waits for a batch."""
     kept: KeptRequest | None = None
@@ -324,11 +344,19 @@ class State:
         return Phase.INTERRUPTED if self.turn else Phase.IDLE
 
     @property
+    def is_put_off(self) -> bool:
+        """Return whether the turn waits for its service, or for its program."""
+        return self.service_wait is not None or self.phase is Phase.WAITING_FOR_PROGRAM
+
+    @property
     def goes_on(self) -> bool:
-        """Return whether work is in progress that needs no person: it waits for no approval, grant or CONT."""
+        """Return whether work is in progress that ends here by itself.
+
+        It waits for no approval, grant or CONT, and for no program of another process.
+        """
         if self.shown is Phase.RUNNING_TOOLS and self.status is Status.STOPPED:
             return bool(running(self.calls))
-        return self.shown in WORKING and self.shown is not Phase.WAITING_FOR_BUDGET
+        return self.shown in WORKING and self.shown not in (Phase.WAITING_FOR_BUDGET, Phase.WAITING_FOR_PROGRAM)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ikigai_actors.agent.turn.calls import Call
+from ikigai_actors.agent.turn.calls import Call, Progress
 from ikigai_actors.agent.turn.events import Caller
 from ikigai_actors.agent.turn.service_waits import ServiceWait, seconds_to_wait
 from ikigai_actors.agent.turn.state import (
@@ -51,11 +51,13 @@ def write_messages(state: State, now: int, *drafts: PendingMessage, caller: Call
     """Append drafts to the log, and give the caller the position of the first.
 
     The messages may change a request that waits for a budget, so its need is computed again. A request that waits for
-    its service is sent if the settings have changed, because the model may be another one.
+    its service or for a program is sent if the settings have changed, because the model may be another one.
     """
     messages = messages_of(state.uuid, state.head, now, drafts)
     answer = Answer(caller, messages[0].id)
-    other = state.phase is Phase.WAITING_FOR_SERVICE and any(kind is Kind.CONFIGURE for kind, *_ in drafts)
+    lacks = state.phase is Phase.WAITING_FOR_PROGRAM and all(call.progress is Progress.DONE for call in state.calls)
+    waits = state.phase is Phase.WAITING_FOR_SERVICE or lacks
+    other = waits and any(kind is Kind.CONFIGURE for kind, *_ in drafts)
     if state.phase is not Phase.WAITING_FOR_BUDGET and not other:
         return Step(advance(state, messages), LogUnit(state.uuid, messages), (answer,), caller)
     step = request_anew(state, *messages)
@@ -93,6 +95,14 @@ def await_service(state: State, service: str, seconds: float, now: int, *drafts:
     after = advance(state, messages, phase=phase, **fields)
     unit = LogUnit(state.uuid, messages) if messages or isinstance(state.hold, Held) else None
     return Step(after, unit, (AwaitService(request, wait.until),))
+
+
+def await_program(state: State, name: str) -> Step:
+    """Leave the turn as it is for a process that has its program. The reserved cost of a request is freed."""
+    unit = LogUnit(state.uuid, ()) if isinstance(state.hold, Held) else None
+    hold = None if unit is not None else state.hold
+    waits = replace(state, phase=Phase.WAITING_FOR_PROGRAM, program=name, request=state.request + 1, hold=hold)
+    return Step(waits, unit)
 
 
 def ask_again(state: State, now: int) -> Step:
@@ -143,7 +153,8 @@ def answers_of_cut_off(state: State) -> tuple[Answer, ...]:
 
 
 def _superseded(state: State) -> TurnInterrupted:
-    waited = {Phase.WAITING_FOR_BUDGET: "a budget", Phase.WAITING_FOR_SERVICE: "its service"}.get(state.phase)
+    known = {Phase.WAITING_FOR_BUDGET: "a budget", Phase.WAITING_FOR_SERVICE: "its service"}
+    waited = {**known, Phase.WAITING_FOR_PROGRAM: f"program {state.program}"}.get(state.phase)
     how = f"taken back while it waited for {waited}" if waited else "cut off, and not resumed"
     return TurnInterrupted(f"The turn of agent {state.called} was {how}.", state.uuid)
 

@@ -24,7 +24,12 @@ def digest_of_act(kind: str, arguments: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def program_of(reply: Message) -> str:
+    """Return the name of the program that has made a reply, as the model of its agent; empty if none has."""
+    made = _MAKER.fullmatch(str(reply.data.get("made_by")))
+    return made["name"] if made is not None and reply.data.get("model") == f"{made['name']}:" else ""
+
+
 def is_of_program(reply: Message) -> bool:
     """Return whether a program has made a reply, as the model of its agent."""
-    made = _MAKER.fullmatch(str(reply.data.get("made_by")))
-    return made is not None and reply.data.get("model") == f"{made['name']}:"
+    return bool(program_of(reply))

@@ -763,7 +763,7 @@ class ProcessTable(Processes):
             pending=sum(actor.backlog.volatile for actor in actors),
             kept=sum(actor.backlog.durable for actor in actors),
             queued=self._parts.gates.waiting,
-            put_off=sum(actor.state.service_wait is not None for actor in actors),
+            put_off=sum(actor.state.is_put_off for actor in actors),
             abandoned=self._parts.executor.abandoned,
         )
 

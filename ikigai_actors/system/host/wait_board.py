@@ -1,8 +1,8 @@
 """The board of a host: what its agents wait for, once that has lasted; and what other hosts have written there.
 
-They wait for other agents, or for the service of their model. Other processes learn from it what the agents are doing.
-Hosts that share the agents find circles of waits in it that go over several of them. (Those within one host,
-`ikigai_actors.actors.wait_registry` finds at once.)
+They wait for other agents, or for the service or the program that is their model. Other processes learn from it what
+the agents are doing. Hosts that share the agents find circles of waits in it that go over several of them. (Those
+within one host, `ikigai_actors.actors.wait_registry` finds at once.)
 
 A thread of its own begins with the first wait, and sleeps while there is none. A wait that is there at two looks, some
 seconds apart, is written; so most waits cost nothing. A circle counts when each of its waits was found again by a look
@@ -66,7 +66,7 @@ class WaitBoard(Service, Instrument):
         self._runs, self._state = runs, state
         self._due = False
         self._seen = frozenset[WaitKey]()
-        self._at_services = dict[str, None]()  # who waits for a service, by uuid
+        self._at_services = dict[str, None]()  # who waits for a service or a program, by uuid
         self._seen_at_services = frozenset[str]()
         self._looks = 0
         self._written = HostWaits()
@@ -110,7 +110,7 @@ class WaitBoard(Service, Instrument):
             self._registry.refuse(circle)
 
     def state_changes(self, agent: Tally, state: str, turn: int) -> None:
-        waits = state == Phase.WAITING_FOR_SERVICE
+        waits = state in (Phase.WAITING_FOR_SERVICE, Phase.WAITING_FOR_PROGRAM)
         if waits is (agent.uuid in self._at_services):
             return
         if waits:

@@ -7,7 +7,7 @@ buyer asks about bash: approve or deny it.
 from collections.abc import Iterable
 
 from ikigai_actors.agent.turn.calls import Call, asking, recover
-from ikigai_actors.agent.turn.state import HOSTLESS, WAITS_FOR, Phase, asks_person
+from ikigai_actors.agent.turn.state import HOSTLESS, WAITS_FOR, Phase, asks_person, lacks_program
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.budgets.holds import pauses_of
@@ -48,6 +48,8 @@ def why_late_in(name: str, state: str, lender: str, asked: Iterable[Call]) -> st
             return f"{name} was cut off in its turn: resume() goes on with it."
         case Status.STOPPED:
             return f"{name} is stopped: the signal CONT lets it go on."
+        case _ if lacks_program(state):
+            return f"{name} is {state}: start a process that has the program."
         case _ if state.startswith(WAITS_FOR):
             return f"{name} {state}."
     return f"{name} is {state}."

@@ -6,7 +6,7 @@ Pure: texts say which of their parts mean what, as spans; `ikigai_actors.shell.c
 from enum import StrEnum
 from typing import NamedTuple
 
-from ikigai_actors.agent.turn.state import HOSTLESS, Phase, asks_person
+from ikigai_actors.agent.turn.state import HOSTLESS, Phase, asks_person, lacks_program
 from ikigai_actors.records.agents.registry import AgentRecord
 from ikigai_actors.records.messages.messages import CONVERSATION, Kind, Message
 from ikigai_actors.verbs.text.harmless import harmless
@@ -15,7 +15,7 @@ FAULTS = {"crashed", "gave up", "damaged"}
 """The causes of death that are failures."""
 
 _FOR_A_PERSON = {Phase.WAITING_FOR_BUDGET, Phase.INTERRUPTED, HOSTLESS, "stopped"}
-"""The states that a person ends: by an answer, a grant, /resume, or CONT."""
+"""States that a person ends, by a grant, /resume, or CONT. Two more kinds are texts with names in them."""
 
 
 class Meaning(StrEnum):
@@ -58,7 +58,8 @@ def meaning_of_agent(record: AgentRecord, state: str) -> Meaning | None:
     """The colour of an agent's state."""
     if not record.living:
         return meaning_of_death(record.exit_cause)
-    return Meaning.PERSON if state in _FOR_A_PERSON or asks_person(state) else None
+    is_for_person = state in _FOR_A_PERSON or asks_person(state) or lacks_program(state)
+    return Meaning.PERSON if is_for_person else None
 
 
 def meaning_of_death(cause: str | None) -> Meaning:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ikigai_actors.agent.turn.state import HOSTLESS, IN_A_TURN, WAITS_FOR, Phase, asks_person
+from ikigai_actors.agent.turn.state import HOSTLESS, IN_A_TURN, WAITS_FOR, Phase, asks_person, lacks_program
 from supervisors.signals import Status
 
 SIGNS = {
@@ -67,7 +67,7 @@ def activity(state: str, answering: bool = False) -> Activity:
         return Activity("tool", f"running {state.removeprefix(RUNS)}")
     if state.startswith(SUMMARISING):
         return Activity("thinking", state)
-    return Activity("waiting" if state.startswith(WAITS_FOR) else "idle", state)
+    return Activity("waiting" if state.startswith(WAITS_FOR) or lacks_program(state) else "idle", state)
 
 
 def duration(seconds: float) -> str:

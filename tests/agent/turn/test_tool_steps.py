@@ -351,3 +351,21 @@ def test_resuming_lets_results_stand_and_asks_the_model() -> None:
     done = resumed(call("1:write", Progress.DONE))
     assert done.unit == LogUnit("memo", (), resumed_at=4)
     assert step(done.state, CONTINUE, NOW, TOOLS).effects == (RequestModel(4),)
+
+
+def test_without_its_program_a_turn_is_resumed_untouched_and_waits_whoever_asks() -> None:
+    cut = tooling(call("1:write", Progress.RUNNING), call("2:read"), phase=Phase.INTERRUPTED)
+    done = step(cut, on.Resume("caller", on.Resumption.HOST, program="lead"), NOW, TOOLS)
+    assert (done.unit, done.effects) == (None, (Answer("caller", True),))
+    assert (done.state.phase, done.state.calls) == (Phase.WAITING_FOR_PROGRAM, cut.calls)
+    assert not done.state.goes_on
+    waits = done.state
+    assert [accepts(waits, command) for command in (on.Prompt("x", "caller"), on.Compact("", "caller"))] == [False] * 2
+    assert not accepts(waits, on.Merge("kid", "result", (), "caller"))
+    assert accepts(waits, on.Fork("kids", None, None, {}, "transient", "caller"))
+    known = step(waits, on.Resume("caller"), NOW, TOOLS)
+    assert (known.state.phase, only(known).content) == (Phase.RUNNING_TOOLS, PERHAPS_RUN)
+    ended = step(waits, on.Interrupt("caller"), NOW, TOOLS)
+    assert (ended.state.phase, ended.state.turn) == (Phase.IDLE, 0)
+    late = step(waits, on.ProgramMissing(waits.request, "lead"), NOW, TOOLS)
+    assert late.state == waits
