@@ -228,7 +228,9 @@ class Accounts:
             await self._writes(FreeRenewal(row.server, row.subject, row.version))
             raise RenewalUnclear(str(error)) from None
         scope, expires_at, sealed = self._sealed(kept, after, scope=after.scope or row.scope)
-        await self._writes(EndRenewal(row.server, row.subject, row.version, sealed, expires_at, scope))
+        if not await self._writes(EndRenewal(row.server, row.subject, row.version, sealed, expires_at, scope)):
+            await self._revoke(kept, after)  # the account was removed meanwhile, or connected anew
+            return await self.token(row.server, row.subject)
         return after.access
 
     async def remove(self, server: str, subject: str) -> tuple[bool, str]:
@@ -237,19 +239,23 @@ class Accounts:
         if row is None:
             return False, ""
         kept = self._opened(row)
-        tokens, issuer = Tokens(*kept["tokens"]), _issuer_of(kept["issuer"])
+        return True, await self._revoke(kept, Tokens(*kept["tokens"]))
+
+    async def _revoke(self, kept: Mapping[str, Any], tokens: Tokens) -> str:
+        """Revoke tokens; return why they could not be."""
+        issuer = _issuer_of(kept["issuer"])
         if not issuer.revocation:
-            return True, "the authorization server takes no revocations"
-        client = self._with_secret(OAuthClient(**kept["client"]))
+            return "the authorization server takes no revocations"
         hints = [(tokens.refresh, "refresh_token"), (tokens.access, "access_token")]
-        for token, hint in (pair for pair in hints if pair[0]):
-            try:
+        try:
+            client = self._with_secret(OAuthClient(**kept["client"]))
+            for token, hint in (pair for pair in hints if pair[0]):
                 answer = await self._posted(issuer.revocation, revocation_request(client, token=token, hint=hint))
-            except BadInput as error:
-                return True, str(error)
-            if answer.status != 200:
-                return True, _refusal("did not revoke it", answer)
-        return True, ""
+                if answer.status != 200:
+                    return _refusal("did not revoke it", answer)
+        except BadInput as error:
+            return str(error)
+        return ""
 
     def rekey(self) -> int:
         """Seal every account by the first key; return how many were sealed by another. Blocks.

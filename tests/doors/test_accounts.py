@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -383,7 +384,8 @@ def test_an_account_answers_each_question_that_asks_for_it_and_no_other(durable:
         others = other.prompt("go")
         eventually(lambda: len(house.system.questions.pending()) == 4, "the questions")
         asked = {each.agent: each.id for each in house.system.questions.pending()}
-        answer = asyncio.run(house.browser().connect(house.link(asked[kids[0].uuid])))
+        link = run_cli(durable, "account", "link", asked[kids[0].uuid], "--url", URL).strip()
+        answer = asyncio.run(house.browser().connect(link))
         assert answer.status_code == 200, answer.text
         assert [reply.get(timeout=DEADLINE).text for reply in replies] == ["anna may notes"] * 3
         assert [each.agent for each in house.system.questions.pending()] == [other.uuid]
@@ -465,6 +467,21 @@ def owner_of(house: House) -> int:
 
 def write_sql(house: House, statement: str) -> None:
     house.system._store.write(lambda tx: sql(tx, statement))
+
+
+def test_an_account_that_is_removed_in_its_renewal_is_revoked_with_what_came(durable: str, server: AccountMcp) -> None:
+    server.issuing.lives = 30
+    connected(durable, server)
+    with house_of(durable, server) as house, ThreadPoolExecutor(1) as pool:
+        halt = server.halt = Halt(DONE)
+        token = pool.submit(lambda: asyncio.run(accounts_of(house).token(server.url, "user=anna")))
+        assert halt.reached.wait(DEADLINE)
+        assert asyncio.run(accounts_of(house).remove(server.url, "user=anna"))[0]
+        halt.released.set()
+        assert token.result(DEADLINE) is None
+        assert house.account() is None
+    assert server.issuing.refresh == {}
+    assert len(server.issuing.revoked) >= 2  # the tokens of the renewal, which nobody has
 
 
 def test_a_right_that_is_lacking_is_asked_for_beside_those_that_are_there(durable: str, server: AccountMcp) -> None:

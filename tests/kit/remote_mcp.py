@@ -42,7 +42,10 @@ ASKED, DONE, CALLED = "asked", "done", "called"
 
 
 class Halt:
-    """A point at which one request waits, so that a test kills its client there. The client gets no answer."""
+    """A point at which one request waits, so that a test kills its client there, or does something meanwhile.
+
+    Only the client of a request that was carried out gets an answer.
+    """
 
     def __init__(self, point: str) -> None:
         self.point = point
@@ -52,12 +55,17 @@ class Halt:
         self.reached.set()
         await asyncio.to_thread(self.released.wait, DEADLINE)
 
-    async def at_token(self, app: App, scope: Message, receive: Receive) -> None:
-        async def hold(message: Message) -> None: ...
+    async def at_token(self, app: App, scope: Message, receive: Receive, send: Send) -> None:
+        answer = list[Message]()
+
+        async def hold(message: Message) -> None:
+            answer.append(message)
 
         if self.point == DONE:
             await app(scope, receive, hold)
         await self.wait()
+        for message in answer:
+            await send(message)
 
 
 class RemoteMcp:
@@ -122,7 +130,7 @@ class RemoteMcp:
                 return
             if scope.get("path") == "/token" and self.halt is not None and self.halt.point in (ASKED, DONE):
                 halt, self.halt = self.halt, None
-                await halt.at_token(app, scope, receive)
+                await halt.at_token(app, scope, receive, send)
                 return
             if self.describes and scope.get("path", "").startswith("/.well-known/oauth-authorization-server"):
                 await _answer(send, 200, [(b"content-type", b"application/json")], self.describes.encode())

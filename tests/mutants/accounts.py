@@ -73,6 +73,15 @@ ACCOUNT_MUTANTS = (
         tier="standard",
     ),
     Mutant(
+        "an account that is removed in its renewal is used",
+        "system/accounts.py",
+        "            await self._revoke(kept, after)  # the account was removed meanwhile, or connected anew\n"
+        "            return await self.token(row.server, row.subject)\n",
+        "            pass\n",
+        test=_ACCOUNTS,
+        tier="standard",
+    ),
+    Mutant(
         "an account answers the question of its link alone",
         "records/accounts.py",
         "if row.id == asked or (row.kind == CONNECT and _asks_for(tx, row, account))",
