@@ -35,6 +35,9 @@ ROOT = Path(migrations.__file__).parents[2]
 MADE = ROOT / ".pytest_cache" / "d"
 """Where pytest lets directories stay for the next run."""
 
+URL = "IKIGAI_TEST_DATABASE_URL"
+"""The variable of the environment that names a PostgreSQL server whose user may do everything."""
+
 NEEDLESS = ("fsync", "full_page_writes", "autovacuum", "jit")
 """What a server does without that ends with the tests."""
 
@@ -43,9 +46,9 @@ NEEDLESS = ("fsync", "full_page_writes", "autovacuum", "jit")
 def postgres_server() -> Iterator[str]:
     """The URL of a PostgreSQL server whose user may do everything.
 
-    It is the one that ``IKIGAI_TEST_DATABASE_URL`` names, else one that a wheel carries, which ends with the block.
+    It is the one that `URL` names, else one that a wheel carries, which ends with the block.
     """
-    url = os.environ.get("IKIGAI_TEST_DATABASE_URL")
+    url = os.environ.get(URL)
     if url:
         yield url
         return

@@ -8,10 +8,13 @@ A mark says the first tier that runs a test, and why: ``slow("starts a host")`` 
 Ray")`` is thorough; without one it is quick. What runs on PostgreSQL is slow by itself, and so are the folders of
 programs and screens (`SLOW`), which the quick tier does not even import.
 
-A test that takes ``database``, ``store`` or ``durable`` is one for each kind of database. In ``tests/store`` all run;
-in ``tests/records`` those that take ``store``, and so run statements themselves, on the nearest embedded one and on
-PostgreSQL. Of all others a file's first such case runs on PostgreSQL as well as on the nearest embedded store, and the
-rest on that store alone; the thorough tier runs them all everywhere.
+A test that takes ``database``, ``store`` or ``durable`` is one for each kind of database. In ``tests/store`` all run.
+Of the others each runs on the nearest embedded store, and on PostgreSQL as well
+
+- a file's first such case, where the file is of those that run statements (``tests/records``) or is `SERVED`;
+- a folder's first such case.
+
+The thorough tier runs them all everywhere.
 
 Of a test with many cases that show the same thing, ``sample(3, "why")`` leaves three to the tiers below the thorough
 one, spread evenly. Of the examples that Hypothesis makes up for a property, the same ones each time, the thorough tier
@@ -51,10 +54,8 @@ class Case(NamedTuple):
     """The kind of database that it was made for."""
     nearest: bool = True
     """Whether that kind is the nearest one at hand."""
-    statements: bool = False
-    """Whether it takes an open store, and so runs statements itself."""
     first: bool = False
-    """Whether it is the first one of its file that is made for PostgreSQL as one of several databases."""
+    """Whether it shows its folder, or a file that each run shows, on PostgreSQL."""
 
 
 SLOW = ("cluster", "fuzz", "shell/app", "shell/cli", "shell/web", "soak", "torture")
@@ -64,6 +65,12 @@ _SLOW = tuple(f"{TESTS / folder}{os.sep}" for folder in SLOW)
 
 STORE, SQL = "store", "records"
 """The folder in which each kind of database is tried, and the one in which each kind of SQL is."""
+
+SERVED = {
+    f"tests/system/test_{name}.py"
+    for name in ("attached", "budgets", "event_feed", "keys", "remote_commands", "reply_streams", "timers")
+}
+"""Files above `SQL` of which each run shows a case on PostgreSQL: processes hear of one another by the server there."""
 
 NEAREST = {"database_url": "memory", "durable_url": "sqlite"}
 """The fixtures that are made for several databases, and the kind that is nearest at hand for each."""
@@ -80,8 +87,7 @@ def tier(case: Case) -> Tier:
     """The first tier in which a test runs."""
     if case.database is None:
         return case.marked
-    on_server = case.database == "postgres" and (case.first or (case.folder == SQL and case.statements))
-    if not (case.nearest or on_server or case.folder == STORE):
+    if not (case.nearest or case.first or case.folder == STORE):
         return Tier.THOROUGH
     return max(case.marked, Tier.STANDARD if case.database == "postgres" else Tier.QUICK)
 
@@ -143,7 +149,7 @@ def _try_fewer(items: Iterable[pytest.Item]) -> None:
 
 
 def _cases(items: Iterable[pytest.Item]) -> Iterable[Case]:
-    firsts: dict[str, str] = {}
+    firsts: set[str] = set()
     for item in items:
         parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
         fixture = next((name for name in NEAREST if name in parameters), None)
@@ -151,14 +157,13 @@ def _cases(items: Iterable[pytest.Item]) -> Iterable[Case]:
         if kind is None and ("postgres_url" in getattr(item, "fixturenames", ()) or "postgres" in parameters.values()):
             kind = "postgres"
         file = item.location[0]
-        yield Case(
-            item.nodeid.removeprefix("tests/").split("/", 1)[0],
-            marked(item),
-            kind,
-            nearest=fixture is None or kind == NEAREST[fixture],
-            statements="store" in getattr(item, "fixturenames", ()),
-            first=bool(fixture) and kind == "postgres" and firsts.setdefault(file, item.nodeid) == item.nodeid,
-        )
+        folder = item.nodeid.removeprefix("tests/").split("/", 1)[0]
+        first = False
+        if fixture and kind == "postgres" and marked(item) < Tier.THOROUGH:
+            shown = {folder, file} if folder == SQL or file in SERVED else {folder}
+            first = not shown <= firsts
+            firsts |= shown
+        yield Case(folder, marked(item), kind, nearest=fixture is None or kind == NEAREST[fixture], first=first)
 
 
 def marked(item: pytest.Item) -> Tier:

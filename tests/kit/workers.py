@@ -18,6 +18,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
 from multiprocessing.connection import Connection, wait
@@ -155,7 +156,12 @@ class Run:
         gc.freeze()
         gc.enable()
         queue = self._queue()
+        servers = ExitStack()
         try:
+            if any("postgres_url" in getattr(item, "fixturenames", ()) for item in self.session.items):
+                from tests.kit.databases import URL, postgres_server  # imported here: few runs of tests have databases
+
+                os.environ[URL] = servers.enter_context(postgres_server())  # one for all processes
             for _ in range(workers):
                 self._fork(_taken(queue))
             self._listen(queue)
@@ -165,6 +171,7 @@ class Run:
                 os.kill(worker.process, signal.SIGINT)
                 os.waitpid(worker.process, 0)
             os.close(queue)
+            servers.close()
         if cache := self.session.config.cache:
             config = self.session.config
             known = still_there(cache.get(MEASURED, {}), config.stash[_COLLECTED], config.args, config.rootpath)
