@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.project.test_layers import nodes
+
 PACKAGE = Path(__file__).parents[2] / "ikigai_actors"
 INSIDE = ("actors", "agent", "providers", "records", "store", "system", "tools")
 OWN = ("self", "cls")
@@ -61,11 +63,6 @@ PLACES: Mapping[str, int] = {"fork": 11, "send": 4, "kill": 4, "budget": 3}
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
 def public_names() -> frozenset[tuple[str, str]]:
     """The module and the name of each line of a stub."""
     lines = [line.split() for stub in PACKAGE.rglob("*.pyi") for line in stub.read_text("utf-8").splitlines()]
@@ -77,12 +74,12 @@ def defined_in(path: Path) -> frozenset[str]:
     """The private attributes that the classes of a file define: one instance may use those of another."""
     return frozenset(
         node.name if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else node.attr
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         or (isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) in OWN)
     ) | frozenset(
         name.id
-        for room in ast.walk(parsed(path))
+        for room in nodes(path)
         if isinstance(room, ast.ClassDef)
         for node in room.body
         if isinstance(node, ast.Assign)
@@ -123,7 +120,7 @@ def ties(room: str) -> Ties:
     names: set[tuple[str, str]] = set()
     private = stores = transactions = 0
     files = (PACKAGE / room).rglob("*.py")
-    for path, node in ((file, node) for file in files for node in ast.walk(parsed(file))):
+    for path, node in ((file, node) for file in files for node in nodes(file)):
         match node:
             case ast.ImportFrom(module=str(module)) if f"{module}.".split(".")[1] in INSIDE:
                 names |= {(module, alias.name) for alias in node.names}
@@ -141,7 +138,7 @@ def places(act: str) -> list[str]:
         f"{path.relative_to(PACKAGE)}:{node.lineno}"
         for room in (*WAIST, "verbs", "reach")
         for path in sorted((PACKAGE / room).rglob("*.py"))
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         if isinstance(node, ast.Call) and asks_for(node, CALLED[act])
     ]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.databases import ROOT
-from tests.project.test_layers import parsed
+from tests.project.test_layers import nodes
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
@@ -123,7 +123,7 @@ def test_a_word_is_reported_with_its_line_and_the_word_to_use() -> None:
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
     """The docstrings of a module, and its strings of several words, each with its line."""
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
             yield node.lineno, node.value
 
