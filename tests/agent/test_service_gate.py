@@ -39,6 +39,7 @@ class Slow:
     async def close(self) -> None: ...
 
 
+@pytest.mark.thorough("many agents")
 def test_agents_before_a_slow_service_wait_and_all_are_answered() -> None:
     slow = Slow(30.0)
     with simulated() as world:

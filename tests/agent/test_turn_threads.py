@@ -108,6 +108,7 @@ def test_a_crash_at_any_commit_loses_nothing_that_was_committed_and_the_turn_goe
             assert kinds_seen[1:] == ["user", "assistant"] * (len(kinds_seen) // 2), (point, kinds_seen)
 
 
+@pytest.mark.thorough("a fault at each commit; every run has a crash at each")
 @pytest.mark.sample(2, "a fault each")
 @pytest.mark.slow("a run for each fault")
 @pytest.mark.parametrize("fault", ["busy", "full", "lost", "unheard", "unanswered"])

@@ -221,6 +221,7 @@ def children_of_root(url: str, count: int) -> list[str]:
     return uuids
 
 
+@pytest.mark.thorough("many agents")
 @cheaper("many", 30, 1_000, "a thousand agents")
 def test_many_agents_wait_at_once_and_hold_no_thread(new_sqlite: Callable[[], str], many: int) -> None:
     """On SQLite alone: it is the threads that are counted."""

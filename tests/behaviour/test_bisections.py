@@ -234,6 +234,7 @@ def end_of_turn(agent: AgentRef, turn: int) -> int:
     ][turn - 1]
 
 
+@pytest.mark.thorough("a host ends at each commit")
 @pytest.mark.sample(1, "a judge each")
 @pytest.mark.parametrize("probe", ["In which currency?", None])
 @each_commit(23)

@@ -37,6 +37,7 @@ def test_without_a_workspace_that_forks_trials_have_no_files_of_their_own() -> N
                 search(system.root, lambda trial: 1, plan=BestOf(1), options=["x"], files=chosen)
 
 
+@pytest.mark.thorough("trials in layers of files; every run has the positions of files")
 @pytest.mark.slow("mounts directories and starts shells")
 def test_trials_change_files_of_their_own_and_the_best_can_be_merged(tmp_path: Path) -> None:
     needs("required")

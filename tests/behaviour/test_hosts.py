@@ -76,6 +76,7 @@ def elsewhere(system: ActorSystem) -> None:
     system.move(experiment, other, timeout=DEADLINE)
 
 
+@pytest.mark.thorough("two more plays of hosts")
 @pytest.mark.sample(1, "two hosts for each")
 @BOTH
 @pytest.mark.parametrize("at", [3, 5])
@@ -89,6 +90,7 @@ def test_trials_go_on_at_the_other_host_when_that_of_the_driver_drains(verb: Ver
         assert trials == on_one_host(verb)
 
 
+@pytest.mark.thorough("two more plays of hosts")
 @pytest.mark.sample(1, "two hosts for each")
 @BOTH
 @pytest.mark.parametrize("apart", [False, True])

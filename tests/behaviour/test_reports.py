@@ -185,6 +185,7 @@ def test_a_column_in_which_nothing_stands_is_left_out_and_the_best_row_stands_ou
     assert "<b>" not in text
 
 
+@pytest.mark.thorough("many trials")
 def test_lists_of_agents_say_what_each_trial_is_and_leave_out_most_of_many(new_sqlite: NewDatabase) -> None:
     database = new_sqlite()
     with ActorSystem.open(database, ScriptedProvider(clerk)) as system:

@@ -67,6 +67,7 @@ def test_a_host_that_is_killed_ends_its_parent(launch: Launch, start: Started) -
     assert killed.status == -signal.SIGKILL
 
 
+@pytest.mark.thorough("a host as a process")
 def test_a_host_that_hangs_ends_its_parent(launch: Launch, start: Started) -> None:
     hangs = start(launch)
     eventually(lambda: [host.pid for host in living(launch)] == [hangs.pid], "the host")
@@ -85,6 +86,7 @@ def test_a_host_that_is_told_to_end_does_not_come_back(launch: Launch, start: St
     assert not living(launch)
 
 
+@pytest.mark.thorough("hosts as processes")
 @pytest.mark.sample(1, "a mistake each")
 @pytest.mark.parametrize(
     ("app", "directory", "words"),

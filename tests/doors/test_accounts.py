@@ -184,6 +184,7 @@ def connected(database: str, server: AccountMcp) -> None:
         assert reply.get(timeout=DEADLINE).text == "anna may notes"
 
 
+@pytest.mark.thorough("hosts as processes; every run has the account in one process")
 def test_a_host_that_was_killed_asks_on_and_another_one_goes_on_with_the_account(
     durable: str, server: AccountMcp
 ) -> None:

@@ -112,6 +112,7 @@ def made_up(chance: random.Random) -> Run:
     return {"messages": [], "events": [*events, {"type": "RUN_FINISHED", **FIELDS["RUN_FINISHED"]}]}
 
 
+@pytest.mark.thorough("the official client")
 def test_the_port_refuses_and_shows_what_the_official_client_does(package: Path) -> None:
     runs = [made_up(random.Random(seed)) for seed in range(1500)]
     refused = 0
@@ -137,6 +138,7 @@ async def talked(package: Path, browser: Browser, steps: Sequence[Mapping[str, A
     return [dict(message) for message in answer["messages"]]
 
 
+@pytest.mark.thorough("the official client")
 def test_an_agent_of_the_official_client_prompts_and_decides(package: Path, new_sqlite: Callable[[], str]) -> None:
     speaker = Speaker()
 

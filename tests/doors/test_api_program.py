@@ -44,6 +44,7 @@ def token(database: Path, capsys: pytest.CaptureFixture[str], *options: str) -> 
     return {"Authorization": f"Bearer {json.loads(capsys.readouterr().out)['token']}"}
 
 
+@pytest.mark.thorough("kills of a program; every run has a door that is killed, in test_programs.py")
 def test_a_request_that_is_repeated_over_kills_is_done_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     database = tmp_path / "team.db"
     with ActorSystem.open(str(database), OfflineProvider()) as host:
@@ -77,6 +78,7 @@ def test_an_address_for_other_machines_needs_a_proxy(tmp_path: Path, capsys: pyt
     assert run(["--database", str(tmp_path / "none.db"), "api"]) == 1
 
 
+@pytest.mark.thorough("kills of a program; every run has a door that is killed, in test_programs.py")
 def test_the_official_client_of_a2a_has_one_task_of_a_message_over_kills(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

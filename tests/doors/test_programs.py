@@ -149,6 +149,7 @@ async def session(home: Home) -> AsyncIterator[ClientSession]:
             yield opened
 
 
+@pytest.mark.thorough("a second program with the official client; every run has one by HTTP")
 def test_the_official_client_forks_and_the_tree_is_there_for_the_next_one(home: Home) -> None:
     async def first() -> str:
         async with session(home) as client:
@@ -165,6 +166,7 @@ def test_the_official_client_forks_and_the_tree_is_there_for_the_next_one(home: 
     assert asyncio.run(second(asyncio.run(first()))).startswith("You said “Our shop sells tea.”")
 
 
+@pytest.mark.thorough("a second kill; every run has a call whose door is killed")
 def test_a_door_whose_host_is_killed_starts_another_one_and_turns_go_on(home: Home) -> None:
     with door(home) as client:
         done = client.call("fork", prompt="tea", name="a", key="k1")
@@ -250,6 +252,7 @@ class Silent:
             self.text += update.content.text
 
 
+@pytest.mark.thorough("the official editor's client, three programs")
 def test_the_official_editor_prompts_a_session_and_the_next_one_loads_it(home: Home) -> None:
     async def edit(session: str | None, text: str) -> tuple[str, str]:
         editor: Any = Silent()  # of the methods of a client it has one
@@ -287,6 +290,7 @@ def app():
 '''
 
 
+@pytest.mark.thorough("a second kill; every run has a call whose door is killed")
 def test_a_question_outlives_the_editor_that_was_killed_over_it(home: Home, tmp_path: Path) -> None:
     (tmp_path / "launching.py").write_text(APP, encoding="utf-8")
     words = ("--app", "launching:app", "acp")

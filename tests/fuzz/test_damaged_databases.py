@@ -95,6 +95,7 @@ def test_fsck_reports_or_passes_and_opening_works_or_is_refused(
         left.unlink()
 
 
+@pytest.mark.thorough("a second kind of damage")
 @fuzzed(8)
 @given(st.binary(min_size=1, max_size=8), st.integers(0, 10**9))
 def test_a_file_with_broken_bytes_is_refused_or_read(sound: Path, tmp_path: Path, data: bytes, place: int) -> None:

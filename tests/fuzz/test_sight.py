@@ -92,6 +92,7 @@ LINES = (
 )  # fmt: skip
 
 
+@pytest.mark.thorough("a page for each example")
 @fuzzed(5)
 @given(texts)
 def test_what_others_have_written_never_looks_like_a_prompt_in_line_mode(text: str) -> None:

@@ -88,6 +88,7 @@ asyncio.run(run())
 """
 
 
+@pytest.mark.thorough("a process that is killed")
 @pytest.mark.slow("kills a program")
 def test_another_process_goes_on_with_the_session_of_one_that_was_killed(
     durable: str, opened: Callable[[], AttachedSystem]

@@ -179,6 +179,7 @@ def test_a_process_keeps_most_of_its_descriptors_for_itself() -> None:
     assert room == ConnectionLimits(32, 32)
 
 
+@pytest.mark.thorough("a program and hundreds of sockets")
 def test_a_page_is_served_to_who_has_the_token_while_silent_sockets_crowd_the_door(tmp_path: Path) -> None:
     async def scene(browser: aiohttp.ClientSession, link: str, base: str) -> None:
         port = int(base.rpartition(":")[2])

@@ -38,7 +38,7 @@ ACCOUNT_MUTANTS = (
         "DELETE FROM account_flows WHERE state = :state RETURNING question, until, sealed",
         "SELECT question, until, sealed FROM account_flows WHERE state = :state",
         test=_ACCOUNTS,
-        tier="standard",
+        tier="thorough",
     ),
     Mutant(
         "a flow goes on in another browser",

@@ -29,6 +29,7 @@ BATCH_MUTANTS = (
         "WHERE h.id = seats.host AND h.ended_at IS NOT NULL)\nRETURNING host",
         "WHERE h.id = seats.host AND h.ended_at < 0)\nRETURNING host",
         test=_HOSTS,
+        tier="thorough",
     ),
     Mutant(
         "a batch costs what a direct request does",

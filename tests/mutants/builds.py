@@ -131,7 +131,7 @@ BUILD_MUTANTS = (
         "        if least > newest():",
         "        if least < 0:",
         test="tests/system/test_versions_on_hosts.py",
-        tier="standard",
+        tier="thorough",
     ),
     Mutant(
         "nobody knows whose child an adopted agent was",

@@ -80,6 +80,7 @@ def open_turn(durable: str) -> str:
     return durable
 
 
+@pytest.mark.sample(2, "ways to change a program")
 @pytest.mark.parametrize("function", CHANGED)
 def test_a_turn_that_no_longer_fits_is_listed_with_why_and_nothing_is_done(open_turn: str, function: Any) -> None:
     [turn] = check_programs_of(open_turn, [called_lead(function)])

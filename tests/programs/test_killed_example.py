@@ -58,6 +58,7 @@ def judge(database: str, where: Path) -> None:
         assert check(store) == []
 
 
+@pytest.mark.thorough("a second program that is killed; every run has one in test_programs.py")
 @pytest.mark.slow("starts a program for each kill")
 @pytest.mark.timeout(600)
 @cheaper("kills", 2, 50, "starts 50 programs")

@@ -92,6 +92,7 @@ MOST = 65
 """Commits, of which the run without kills has fewer."""
 
 
+@pytest.mark.thorough("a second program that is killed; every run has one in test_programs.py")
 @pytest.mark.slow("starts three programs for each kill")
 @each_commit(22)
 def test_the_verbs_of_a_program_that_is_killed_at_a_commit_are_done_once(

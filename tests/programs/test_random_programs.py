@@ -16,6 +16,7 @@ PLAN = (
 )  # fmt: skip
 
 
+@pytest.mark.thorough("made-up programs; every run has those that are killed at any moment")
 @pytest.mark.slow("a simulation for each program")
 @cheaper("programs", 3, 150, "many programs of which each run tries a few")
 def test_a_program_that_is_killed_stopped_and_interrupted_answers_the_same_and_does_nothing_twice(
@@ -29,6 +30,7 @@ def test_a_program_that_is_killed_stopped_and_interrupted_answers_the_same_and_d
         judged(plan, plain, drawn_blows(chance, whole.choices, 3), schedule=seed)
 
 
+@pytest.mark.thorough("made-up programs; every run has those that are killed at any moment")
 @pytest.mark.slow("a simulation for each wait")
 @pytest.mark.parametrize("wait", ["wait", "first", "nap"])
 def test_a_program_is_parked_while_it_waits_and_never_where_its_system_says_so(wait: str) -> None:
@@ -50,6 +52,7 @@ def test_a_program_that_is_killed_at_any_moment_answers_the_same(apart: int) -> 
 FORKS = (Act("fork", "kid-0"), Act("once", "x"), Act("fork", "kid-1"), Act("now"), Act("fork", "kid-2"), Act("ask"))
 
 
+@pytest.mark.thorough("made-up programs; every run has those that are killed at any moment")
 @pytest.mark.slow("a simulation for each signal")
 @cheaper("apart", 9, 1, "STOP at each choice of the agenda")
 def test_a_program_that_is_stopped_at_any_moment_forks_each_child_once_and_answers_the_same(apart: int) -> None:

@@ -255,6 +255,7 @@ def test_every_value_of_a_wrong_type_is_bad_input_to_every_parameter_of_all_that
         assert stored(these.running) == before
 
 
+@pytest.mark.thorough("a second system; every run has the first")
 def test_an_attached_system_refuses_wrong_arguments_alike(tmp_path: Path) -> None:
     database = str(tmp_path / "a.db")
     with ActorSystem.open(database, OfflineProvider()) as system, AttachedSystem.open(database) as attached:

@@ -56,11 +56,13 @@ def test_no_results_are_an_empty_file_of_them_and_another_file_is_refused(tmp_pa
         read(path)
 
 
+@pytest.mark.thorough("a benchmark; every run has the small ones")
 def test_a_turn_of_a_hundred_model_calls_and_a_long_conversation_ends_in_less_than_3_mb(tmp_path: Path) -> None:
     long.ours(tmp_path, long.prompt(long.MODEL_CALLS), long.MODEL_CALLS)
     assert long._size(tmp_path) < 3_000_000
 
 
+@pytest.mark.thorough("a benchmark; every run has the small ones")
 def test_mails_are_inserted_and_filled_in_as_the_store_has_them() -> None:
     with ExitStack() as stack:
         [place] = open_places(stack, "SQLite")

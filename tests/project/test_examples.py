@@ -106,6 +106,7 @@ def test_a_log_of_a_thousand_messages_is_bisected_by_a_judge_that_errs(capsys: p
     assert "['A customer from Texas asks for tea.', 'Noted.']" in said
 
 
+@pytest.mark.thorough("a second example of its kind")
 def test_a_puzzle_is_solved_by_a_tree_search(capsys: pytest.CaptureFixture[str]) -> None:
     run_here("twenty_four")
     said = capsys.readouterr().out.splitlines()
@@ -188,6 +189,7 @@ def example(name: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return completed([*PYTHON, f"examples/{name}.py", *arguments], cwd=ROOT)
 
 
+@pytest.mark.thorough("a second example of its kind")
 def test_a_worker_comes_back_until_it_crashes_too_often(tmp_path: Path) -> None:
     first = example("worker", str(tmp_path / "words.db"), "tea and milk", "please crash")
     assert (first.returncode, first.stdout, first.stderr) == (0, "text 1: 3 word(s)\ntext 2: 2 word(s)\n", "")
@@ -205,6 +207,7 @@ def test_tools_of_ones_own_sell_what_there_is_once(tmp_path: Path) -> None:
     assert again.stdout == "sell gave: There are 8 kilos of Assam, not 9.\n"
 
 
+@pytest.mark.sample(1, "the same check of the same line")
 @pytest.mark.parametrize("name", ["worker", "stock", "supervised"])
 def test_an_example_without_a_database_says_how_it_is_run(name: str) -> None:
     done = example(name)

@@ -297,6 +297,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     assert not hasattr(ikigai_actors, "Manager")
 
 
+@pytest.mark.thorough("a fresh interpreter; every run has one in test_layers.py")
 def test_importing_the_system_imports_neither_the_model_client_nor_a_database_server_client() -> None:
     code = (
         "import sys; from ikigai_actors import ActorSystem, McpServer; McpServer('uvx mcp-server-time'); "

@@ -34,6 +34,7 @@ def test_a_wheel_depends_on_neither_the_time_zone_nor_the_order_of_hashes(wheel:
     assert again.read_bytes() == wheel.read_bytes()
 
 
+@pytest.mark.thorough("a wheel is built")
 def test_the_wheel_carries_both_packages_their_types_the_schema_and_the_queries(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     for path in (

@@ -26,6 +26,7 @@ def name(page: Path) -> str:
     return "index" if page == INDEX else page.stem
 
 
+@pytest.mark.sample(8, "pages with code")
 @pytest.mark.parametrize("page", [page for page in PAGES if ">>> " in page.read_text("utf-8")], ids=name)
 def test_the_code_of_a_page_runs_as_printed(page: Path) -> None:
     failed, tried = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
@@ -69,7 +70,7 @@ def test_the_program_of_the_readme_that_is_killed_in_its_first_prompt_says_each_
         ]
 
 
-@pytest.mark.sample(3, "programs at a terminal for each")
+@pytest.mark.sample(1, "programs at a terminal for each")
 @pytest.mark.parametrize("transcript", transcripts(), ids=str)
 def test_a_transcript_is_what_comes(transcript: Transcript, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     places = {DEFAULT: str(tmp_path / "home" / "ikigai.db"), "offline:slow": "offline:0.05"}  # a person needs more time

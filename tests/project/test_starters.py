@@ -179,6 +179,7 @@ def test_what_the_file_says_keeps_three_hosts_answering(
         assert "tea" in asked(url)
 
 
+@pytest.mark.thorough("a directory of a starter is installed")
 @pytest.mark.slow("starts a host")
 def test_the_files_name_an_app_that_a_directory_with_it_alone_gives(new_postgres: NewDatabase, tmp_path: Path) -> None:
     starter = Kubernetes(new_postgres(), tmp_path)

@@ -533,6 +533,7 @@ def test_cancelling_a_stream_ends_it_at_once_and_harms_no_other(server: Messages
     assert asyncio.run(run()).text in {"one", "two"}
 
 
+@pytest.mark.thorough("many streams")
 def test_more_streams_than_a_pool_holds_are_open_at_once(server: MessagesServer) -> None:
     streams = 120  # aiohttp's own limit is 100
     server.script += [Says.text("hello", ending=Ending.PAUSE)] * streams

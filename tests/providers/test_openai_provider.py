@@ -789,6 +789,7 @@ def test_a_system_takes_the_value_that_the_service_writes(server: OpenAIServer, 
     assert format_in(first)["properties"]["result"] == {"type": "integer"}
 
 
+@pytest.mark.thorough("a fresh interpreter; every run has one in tests/project/test_layers.py")
 def test_a_request_does_not_import_the_client_of_another_service() -> None:
     code = """
 import asyncio, sys

@@ -65,6 +65,7 @@ def test_each_turn_of_an_agent_reads_what_the_one_before_wrote(server: MessagesS
     assert sum(each.written for each in server.served) == prefix(whole, len(whole["messages"])), "each token once"
 
 
+@pytest.mark.thorough("a second way to share what was written")
 def test_forks_by_command_read_the_history_that_was_written_once(server: MessagesServer) -> None:
     with parent(server) as root:
         before = len(server.served)
@@ -108,6 +109,7 @@ def test_a_step_of_more_calls_than_the_cache_looks_back_is_no_miss(server: Messa
     assert later.read == earlier.read + earlier.written
 
 
+@pytest.mark.thorough("a third way to share what was written")
 def test_who_summarises_reads_the_history_that_was_written_before(server: MessagesServer) -> None:
     """Between turns, within one, and under a summary: what is read anew is the prompt that asks for the text."""
 

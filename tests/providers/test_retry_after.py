@@ -115,6 +115,7 @@ def test_nobody_waits_a_day_where_another_model_is_there(service: tuple[Messages
     assert len(server.requests) == 1
 
 
+@pytest.mark.sample(2, "services")
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_turn_asks_again_what_was_refused_for_the_moment_and_pays_nothing_for_that(
     service: tuple[MessagesServer, Provider], strict: bool
@@ -178,6 +179,7 @@ def test_an_overload_in_the_middle_of_a_stream_is_waited_for_and_asked_again(
     assert len(server.requests) == 2
 
 
+@pytest.mark.sample(3, "services")
 @pytest.mark.parametrize(("status", "advice", "asked"), [(529, "false", 1), (400, "true", 2)])
 def test_a_service_decides_by_its_header_whether_it_is_asked_again(
     service: tuple[MessagesServer, Provider], status: int, advice: str, asked: int

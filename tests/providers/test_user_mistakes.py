@@ -215,6 +215,7 @@ def test_an_exit_whose_result_was_changed_crashes_the_agent() -> None:
         assert "Expected the result of Exit as text" in outcome(faulty(system))
 
 
+@pytest.mark.sample(4, "exceptions")
 @pytest.mark.parametrize("make", ENDINGS)
 def test_whatever_a_remote_provider_raises_ends_the_turn_and_is_logged(
     make: Callable[[], BaseException], caplog: pytest.LogCaptureFixture
@@ -506,6 +507,7 @@ def at(border: str, act: Callable[..., Any]) -> Any:
             return OddTool(act, border.startswith("async"))
 
 
+@pytest.mark.thorough("made-up mistakes; every run has each kind by itself")
 @pytest.mark.slow("takes a second")
 @given(
     st.sampled_from(BORDERS),

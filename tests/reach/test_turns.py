@@ -56,6 +56,7 @@ def test_prompts_that_follow_each_other_have_their_own_ends(durable: str) -> Non
         assert later.look_at(TurnHandle(host.root.uuid, "t", opening))["text"] == "first"
 
 
+@pytest.mark.thorough("a long history")
 def test_the_end_of_a_long_turn_is_found_after_many_later_ones(new_sqlite: Callable[[], str]) -> None:
     @tool
     def step() -> str:

@@ -109,6 +109,7 @@ def test_a_branch_dies_as_if_each_death_had_been_decided(seed: int, number: int)
     dies_both_ways(grow(seed, number), grow(seed, number))
 
 
+@pytest.mark.thorough("made-up trees on PostgreSQL; every run has them on SQLite")
 def test_it_does_on_postgresql_too(new_postgres: NewDatabase) -> None:
     urls = [new_postgres(), new_postgres()]
     for url in urls:

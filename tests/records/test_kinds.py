@@ -81,6 +81,7 @@ def test_a_list_of_kinds_is_found_as_a_constant_or_where_it_is_that_of_a_trait(s
     assert len(list(lists_of_kinds(source))) == 1
 
 
+@pytest.mark.thorough("a walk through every module; the types of kinds hold the rest")
 @pytest.mark.slow("takes half a second")
 def test_no_other_module_lists_kinds_by_trait() -> None:
     table = Path(messages.__file__)

@@ -134,6 +134,7 @@ def test_what_is_pruned_is_what_no_walk_from_the_living_reaches(tree: Tree, fate
     assert pruned == fate.keys() - needed
 
 
+@pytest.mark.thorough("a host ends at each commit")
 @pytest.mark.sample(1, "a crash at each commit")
 @pytest.mark.parametrize("committed", [False, True])
 @each_commit(2)

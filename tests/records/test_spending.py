@@ -18,6 +18,7 @@ def provider(*tokens: int) -> ScriptedProvider:
     return ScriptedProvider([Reply("seen", usage=Usage(each, 1), model="tea-1") for each in tokens])
 
 
+@pytest.mark.thorough("a program; every run has the other screens")
 @pytest.mark.slow("takes a second")
 def test_the_last_line_tells_what_was_spent_before_this_start_too(new_sqlite: NewDatabase, tmp_path: Path) -> None:
     database = new_sqlite()

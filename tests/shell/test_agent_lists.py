@@ -67,6 +67,7 @@ def test_a_word_finds_who_is_not_in_the_list_and_says_so_when_it_finds_nobody(cr
     assert lines(crowd, adjective, most=1)[-1] == f"and more with '{adjective}': give more letters, or --limit N"
 
 
+@pytest.mark.thorough("many agents; every run has the list that is cut")
 def test_as_json_all_come_oldest_first_some_at_a_time_and_with_a_limit_no_more(crowd: Store) -> None:
     client, everybody = Client(crowd), crowd.read(registry.every)
     rows = json.loads("".join(reader.json_pieces(client)))

@@ -39,6 +39,7 @@ def test_a_person_is_told_what_a_model_costs_and_where_that_is_written(home: Pat
     )
 
 
+@pytest.mark.thorough("the whole list of prices")
 def test_an_update_is_written_where_prices_are_read_or_to_a_file_of_ones_own(home: Path, tmp_path: Path) -> None:
     pytest.importorskip("genai_prices")
     output = ikigai("--update", "--to", str(tmp_path / "of-ours.toml"))

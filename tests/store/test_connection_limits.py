@@ -71,6 +71,7 @@ def test_too_few_connections_are_told_of_with_how_many_are_needed_and_none_is_ke
     eventually(lambda: not connections(postgres_admin, role), "the end of the connections")
 
 
+@pytest.mark.thorough("a second server that gives too few connections")
 def test_a_host_is_let_in_only_where_all_connections_of_the_others_fit_too(
     new_postgres: NewDatabase, postgres_admin: Admin, role: str
 ) -> None:
@@ -155,6 +156,7 @@ def impatient(url: str | os.PathLike[str] | None) -> PostgresStore:
     return PostgresStore(str(url), patience=0.5)
 
 
+@pytest.mark.thorough("a second server that gives too few connections")
 def test_a_pool_that_is_too_small_is_named_when_a_host_opens_and_one_that_is_large_enough_serves(url: str) -> None:
     with closing(SmallPool(url, HOST_CONNECTIONS - 1)) as pool:
         with pytest.raises(StoreUnavailable, match=f"a host needs {HOST_CONNECTIONS} connections, and its pooler"):

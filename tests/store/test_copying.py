@@ -97,6 +97,7 @@ def test_a_copy_has_the_same_rows_and_is_sound(source: Store, target: Store) -> 
     assert check(target) == []
 
 
+@pytest.mark.thorough("a copy beside a host")
 @pytest.mark.sample(2, "from each database to each")
 def test_the_copy_of_a_database_in_use_belongs_to_nobody(durable: str, empty: str) -> None:
     copy = open_store(empty)
@@ -109,6 +110,7 @@ def test_the_copy_of_a_database_in_use_belongs_to_nobody(durable: str, empty: st
     copy.close()
 
 
+@pytest.mark.thorough("thousands of rows")
 def test_more_rows_than_are_read_at_a_time_are_all_copied(new_sqlite: NewDatabase, target: Store) -> None:
     database = new_sqlite()
     furnish(database)
@@ -126,6 +128,7 @@ def test_more_rows_than_are_read_at_a_time_are_all_copied(new_sqlite: NewDatabas
     store.close()
 
 
+@pytest.mark.thorough("a second target that is refused")
 def test_a_target_that_is_not_empty_is_refused_and_left_alone(source: Store, blank: Store) -> None:
     copy_database(source, blank)
     before = contents(blank)
@@ -136,6 +139,7 @@ def test_a_target_that_is_not_empty_is_refused_and_left_alone(source: Store, bla
     assert contents(blank) == before
 
 
+@pytest.mark.thorough("a second source that is refused")
 @pytest.mark.sample(2, "from each database to each")
 @pytest.mark.parametrize(
     ("addition", "message"),
@@ -197,6 +201,7 @@ def test_a_copy_that_breaks_off_leaves_the_target_empty(source: Store, blank: St
     copy_database(source, blank)
 
 
+@pytest.mark.thorough("a second target that is refused")
 @pytest.mark.sample(2, "from each database to each")
 @pytest.mark.parametrize("bend", [lambda rows: rows[:-1], lambda rows: [*rows[:-1], (*rows[-1][:-1], 7)]])
 def test_a_target_that_gives_back_other_rows_gets_nothing(
@@ -221,6 +226,7 @@ def test_tallies_are_equal_for_the_same_rows_alone(some: list[Row], random: Rand
         assert tally(some) != tally([*some[1:], (*some[0][:1], "other")])
 
 
+@pytest.mark.thorough("a program")
 @pytest.mark.sample(2, "from each database to each")
 @pytest.mark.slow("takes a second")
 def test_the_command_copies_beside_a_running_shell_and_says_so(durable: str, empty: str) -> None:

@@ -27,6 +27,7 @@ def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
     return texts
 
 
+@pytest.mark.thorough("a server of other settings")
 def test_a_host_says_once_that_its_server_may_lose_commits_and_a_client_says_nothing(
     new_postgres: NewDatabase, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -88,6 +88,7 @@ def test_what_another_has_written_names_nobody_and_does_not_count(change: str) -
     assert all(re.fullmatch(r"ikigai_[0-9a-f]{32}", name) for name in names)
 
 
+@pytest.mark.sample(2, "units")
 @pytest.mark.parametrize(
     ("unit", "expected"),
     [

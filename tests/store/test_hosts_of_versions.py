@@ -87,6 +87,7 @@ def test_a_step_that_a_living_host_does_not_know_is_refused_and_names_it(
 STATEMENTS = split(ADDS.script)
 
 
+@pytest.mark.thorough("a host ends at each statement of a step")
 @pytest.mark.parametrize("death", range(len(STATEMENTS) + 1))
 def test_a_newer_host_that_dies_at_a_statement_of_a_step_leaves_the_older_tables(
     url: str, take: Hosts, death: int
@@ -105,12 +106,14 @@ def test_a_newer_host_that_dies_at_a_statement_of_a_step_leaves_the_older_tables
         assert "teas" in tables(store)
 
 
+@pytest.mark.thorough("a second play of two versions")
 def test_who_shares_with_nobody_is_not_migrated_over_and_is_named(url: str, take: Hosts) -> None:
     take(url, lease=LONG)
     with pytest.raises(SchemaInUse, match=r"host .*, pid \d+, since"):
         take(url, lease=LONG, migrations=[ADDS, TAKES_AWAY])
 
 
+@pytest.mark.thorough("a second play of two versions")
 def test_an_older_host_whose_lease_has_run_out_is_ended_before_what_it_uses_goes(url: str, take: Hosts) -> None:
     old = take(url, lease=LONG, name="old")
     with closing(open_store(url)) as store:

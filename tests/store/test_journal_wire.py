@@ -44,6 +44,7 @@ PLACES = {
 """Where a wire is cut: within the trip that locks, and within the one that commits."""
 
 
+@pytest.mark.sample(4, "places at which the wire is cut")
 @pytest.mark.parametrize(
     "wired", [(heard, at) for at in PLACES.values() for heard in (True, False)], indirect=True,
     ids=[f"{place} {heard}" for place in PLACES for heard in ("heard", "not heard")],

@@ -128,6 +128,7 @@ def test_a_host_that_stands_still_within_a_commit_is_taken_over(new_postgres: Ne
             writing.result(DEADLINE)
 
 
+@pytest.mark.sample(2, "hosts that stand still")
 @pytest.mark.parametrize(
     ("name", "ended"), [("ikigai gone", True), ("ikigai", True), ("a client", True), ("ikigai living", False)]
 )
@@ -178,6 +179,7 @@ def test_a_lease_that_ran_out_may_be_renewed_while_nobody_has_taken_over(
     store.close()
 
 
+@pytest.mark.thorough("a second takeover")
 def test_a_host_that_was_taken_over_writes_nothing_at_all(new_postgres: NewDatabase, take: Hosts) -> None:
     url = new_postgres()
     late = take(url, lease=SHORT)

@@ -177,6 +177,7 @@ def wire(new_postgres: NewDatabase) -> Iterator[Wire]:
     wire.close()
 
 
+@pytest.mark.thorough("a second network that swallows")
 def test_no_call_of_a_program_hangs_when_the_network_swallows_everything(wire: Wire) -> None:
     system = ActorSystem.open(wire.url, OfflineProvider(), lease=SHORT)
     events: list[StoreTrouble] = []
@@ -242,6 +243,7 @@ def test_a_shell_tells_of_the_trouble_and_ends(wire: Wire, capsys: pytest.Captur
     system.close()
 
 
+@pytest.mark.thorough("a program that waits for its lease")
 @pytest.mark.parametrize("command", [[], ["serve"]], ids=["shell", "serve"])
 def test_a_process_that_waits_for_its_person_ends_with_a_line_when_its_host_does(
     new_postgres: NewDatabase, command: list[str]

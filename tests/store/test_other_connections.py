@@ -168,6 +168,7 @@ class OtherConnections(RuleBasedStateMachine):
             assert state(self.hosted.file) == committed
 
 
+@pytest.mark.thorough("programs of other connections by chance; every run has one of each")
 @programs(8, 300)
 def test_whatever_others_do_with_a_hosts_file_no_unit_is_refused_and_nothing_is_lost(examples: int) -> None:
     run_programs(OtherConnections, examples, 12)

@@ -113,6 +113,7 @@ def test_an_agent_whose_log_has_a_hole_is_buried_when_it_is_first_read_and_the_r
             system.agent(sick.uuid).prompt("x")
 
 
+@pytest.mark.thorough("a second log with a hole")
 def test_agent_0_with_a_hole_is_an_error_and_lives(durable: str) -> None:
     with ActorSystem.open(durable, provider=ScriptedProvider(echo)) as system:
         system.root.prompt("x").get(timeout=DEADLINE)

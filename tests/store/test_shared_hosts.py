@@ -89,6 +89,7 @@ def test_who_was_killed_and_comes_back_by_its_name_is_followed_at_once(new_postg
         first.claim()
 
 
+@pytest.mark.thorough("a second host that joins")
 def test_who_joins_waits_until_a_host_that_shares_with_nobody_gives_the_database_up(
     new_postgres: NewDatabase, take: Hosts, threads: ThreadPoolExecutor
 ) -> None:
@@ -131,6 +132,7 @@ def test_hosts_that_share_take_their_part_of_what_nobody_has(new_postgres: NewDa
         assert counts(store) == {hosts[0].id: 512, hosts[2].id: 512}
 
 
+@pytest.mark.thorough("a second lease that runs out")
 def test_who_hangs_is_ended_after_its_lease_and_then_writes_nothing(new_postgres: NewDatabase, take: Hosts) -> None:
     url = new_postgres()
     first = take(url, lease=SHORT, name="a")  # it never renews, and its connections stay
@@ -176,6 +178,7 @@ def test_a_host_that_is_killed_before_it_has_a_shard_is_ended(new_postgres: NewD
         assert not is_ended(store, first.id)
 
 
+@pytest.mark.thorough("a host drains; every run has one in tests/system/test_sharing.py")
 def test_one_of_two_hosts_may_drain_and_gets_no_shard_any_more(new_postgres: NewDatabase, take: Hosts) -> None:
     url = new_postgres()
     first, second = (take(url, lease=LONG, name=name) for name in ("a", "b"))

@@ -99,6 +99,7 @@ def test_what_only_adds_harms_no_earlier_program(new_postgres: NewDatabase) -> N
     assert harms(*after(new_postgres(), [Migration(newest() + 1, GOOD, newest())])) == []
 
 
+@pytest.mark.sample(2, "harmful steps")
 @pytest.mark.parametrize("script", BAD)
 def test_what_harms_an_earlier_program_is_seen(new_postgres: NewDatabase, script: str) -> None:
     if "ADD COLUMN" in script:  # a server adds it to an empty table alone

@@ -106,6 +106,7 @@ def test_a_read_ends_though_the_network_delivers_nothing_more_and_the_next_one_g
         assert store.read(tree_version) == 0
 
 
+@pytest.mark.thorough("a large database")
 def test_an_open_waits_for_the_server_as_often_whatever_the_database_holds(counted: Trips) -> None:
     """At 200 ms to the server each wait is felt."""
     for most in (36, 34):  # the first one makes agent 0; threads that begin read beside it

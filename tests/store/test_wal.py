@@ -105,6 +105,7 @@ def reading(file: Path) -> Iterator[sqlite3.Connection]:
         reader.execute("ROLLBACK")
 
 
+@pytest.mark.thorough("a copy at every moment")
 @pytest.mark.slow("takes half a second")
 def test_at_every_moment_of_a_hosts_life_the_file_alone_is_refused_or_whole_and_with_its_log_it_opens(
     life: Life,

@@ -46,6 +46,7 @@ def test_the_requests_of_both_hosts_are_one_batch(world: Simulation, provider: S
     assert [order.size for order in provider.orders] == [8]
 
 
+@pytest.mark.thorough("hosts that die; every run has the batch of two hosts")
 @pytest.mark.slow("an hour of two simulated hosts")
 @pytest.mark.sample(2, "a death at any moment is played alike")
 @pytest.mark.parametrize("after", [30, 60, 125])
@@ -63,6 +64,7 @@ def test_a_host_that_dies_leaves_its_seat_and_its_requests_to_the_other(
     assert check(alive._store) == []
 
 
+@pytest.mark.thorough("a second play of two hosts")
 def test_a_request_that_waits_goes_with_its_agent_to_another_host(world: Simulation, provider: ScriptedBatches) -> None:
     uuids = asked(world, 8)
     here, there = world.hosts

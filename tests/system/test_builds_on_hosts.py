@@ -36,6 +36,7 @@ def opened() -> Iterator[ExitStack]:
         yield stack
 
 
+@pytest.mark.thorough("two hosts; every run has the builds of one")
 @pytest.mark.slow("drains a real host")
 def test_two_builds_share_a_team_are_told_apart_and_no_approval_goes_from_one_to_the_other(
     new_postgres: NewDatabase, opened: ExitStack

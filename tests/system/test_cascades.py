@@ -126,6 +126,7 @@ def test_no_descendant_escapes_a_cascade_while_all_of_them_fork(
         assert fsck.check(system._store) == []
 
 
+@pytest.mark.thorough("a takeover in a cascade; every run has a cascade while all fork")
 def test_no_descendant_escapes_a_cascade_of_a_host_that_took_over_while_the_one_before_still_forks(
     new_postgres: NewDatabase,
 ) -> None:

@@ -236,6 +236,7 @@ def play(seed: int) -> tuple[str, list[str]]:
         return str(world.trace), ends
 
 
+@pytest.mark.thorough("the same circle in a simulation")
 @pytest.mark.slow("takes half a second")
 def test_a_circle_in_a_simulation_ends_the_same_way_each_time() -> None:
     runs = [play(seed) for seed in range(2)]

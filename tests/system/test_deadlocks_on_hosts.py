@@ -70,6 +70,7 @@ def test_a_circle_over_hosts_ends_the_same_way_each_time() -> None:
     assert play("fork", 2) == play("fork", 2)
 
 
+@pytest.mark.thorough("a second play of two hosts")
 def test_who_is_the_last_to_wait_closes_the_circle_and_its_prompt_is_taken_back() -> None:
     with simulated(hosts=2) as world:
 
@@ -108,6 +109,7 @@ def test_a_wait_that_lasts_is_told_to_other_hosts_and_processes_and_a_short_one_
         assert {row.waits for row in read_list(Client(world.hosts[1].process.looked_at)).facts.hosts} == {""}
 
 
+@pytest.mark.thorough("a second play of two hosts")
 def test_waits_over_hosts_that_end_by_themselves_are_no_circle() -> None:
     """Mail, and answers that come late: each is a wait that lasts, and there is always one that ends."""
 

@@ -175,6 +175,7 @@ def test_no_delivery_passes_one_that_was_held_before_it(host: ActorSystem, secre
     assert [mail.body for mail in sorted(kid.mails(), key=lambda mail: mail.id)] == ["0", "1"]
 
 
+@pytest.mark.thorough("many deliveries")
 def test_every_dead_delivery_is_repeated_however_many_there_are(host: ActorSystem, secret: str) -> None:
     host.endpoints.add("shop", host.root.fork(name="kid"), "github", [secret], way="mail", template="{n}")
     for n in range(120):  # more than are read at once

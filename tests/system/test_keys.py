@@ -144,6 +144,7 @@ def test_of_many_that_prompt_at_once_one_does_and_all_have_its_answer(durable: s
         assert (said(kid), len(kid.children())) == (["tea"], 1)
 
 
+@pytest.mark.thorough("ten processes")
 @pytest.mark.slow("starts ten programs")
 def test_of_ten_processes_that_prompt_at_once_one_does_and_all_have_its_answer(durable: str) -> None:
     gate = Gate("heard tea")

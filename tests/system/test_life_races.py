@@ -47,6 +47,7 @@ def test_of_two_crossed_adoptions_one_is_refused(arena: Arena) -> None:  # noqa:
     assert climb({record.uuid: record.supervisor_uuid for record in arena.store.read(every)})[0] == []
 
 
+@pytest.mark.thorough("a second race")
 @pytest.mark.parametrize("spread", [False, True])
 def test_a_kill_beside_a_kill_of_the_supervisor(arena: Arena, spread: bool) -> None:  # noqa: F811
     trees = [(f"top {number}", f"middle {number}", f"leaf {number}") for number in range(ROUNDS)]

@@ -119,6 +119,7 @@ def test_agent_0_has_nobody_to_be_told_and_an_adopted_agent_tells_its_new_superv
         assert (len(notices(aunt)), notices(root)) == (1, [])
 
 
+@pytest.mark.thorough("a second look from elsewhere")
 def test_others_see_how_fast_a_reply_comes_and_for_how_long_nothing_has() -> None:
     """On other hosts, and in processes that only read; also when the host is stopped in the midst of a reply."""
     quick, slow = Stream(("seven words of one piece of text" * 4,) * 15, delay=1), Stream(("a word",), delay=30)

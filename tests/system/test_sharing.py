@@ -137,6 +137,7 @@ def test_a_host_whose_agents_have_all_to_do_gives_some_of_them_away(fleet: Fleet
     assert {answer.get(timeout=DEADLINE).text for answer in answers} == {"done", "b answers"}
 
 
+@pytest.mark.thorough("two hosts; every run has one that drains")
 def test_of_two_hosts_that_ask_for_the_same_under_a_key_one_does_it_and_both_have_its_answer(
     fleet: Fleet, apart: tuple[AgentRef, AgentRef]
 ) -> None:
@@ -298,6 +299,7 @@ def test_agent_0_and_hosts_that_are_not_there_are_refused(fleet: Fleet, apart: t
     assert fleet["a"].root.prompt("hello").get(timeout=DEADLINE).text == "b answers"
 
 
+@pytest.mark.thorough("two hosts; every run has one that drains")
 def test_an_agent_is_moved_by_its_own_host_whoever_asks(fleet: Fleet, apart: tuple[AgentRef, AgentRef]) -> None:
     near, far = apart
     below = far.fork(name="below", timeout=DEADLINE)

@@ -167,6 +167,7 @@ def test_what_comes_as_an_agent_falls_asleep_wakes_it(asleep: str) -> None:
         assert finished.is_set()
 
 
+@pytest.mark.thorough("many agents")
 def test_many_that_nobody_has_used_fall_asleep_and_lose_their_marks_later() -> None:
     with simulated() as world:
         world.checks = False  # there are many

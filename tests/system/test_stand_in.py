@@ -98,6 +98,7 @@ def test_no_experiment_asks_the_stand_in_unless_it_wrote_the_record(mixed: str) 
         assert regress(recorded(system.agent("real")), change={"model": "offline"}, baseline=False).samples == 4
 
 
+@pytest.mark.thorough("a second host without a key")
 def test_an_experiment_beside_a_host_without_a_provider_has_no_verdict_and_goes_on_later(mixed: str) -> None:
     with (
         ActorSystem.open(mixed),
@@ -141,6 +142,7 @@ def test_no_experiment_begins_when_the_model_that_an_agent_names_has_no_key(name
         assert evaluate(system.agent("both"), ["And milk?"], lambda run: True).rate == 1.0  # the next model answers
 
 
+@pytest.mark.thorough("a second host without a key")
 @pytest.mark.sample(2, "an experiment each")
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_trial_whose_host_has_no_key_for_its_model_has_no_verdict_and_is_asked_later(named: str, verb: str) -> None:

@@ -245,6 +245,7 @@ def test_death_is_told_and_what_cannot_be_a_word_is_refused(database: str) -> No
                 system.root.steer(wrong)
 
 
+@pytest.mark.thorough("a mailbox that is full")
 def test_a_mailbox_of_words_that_is_full_refuses_and_only_some_enter_at_once(database: str) -> None:
     model = Dialogue()
     with ActorSystem.open(database, provider=model) as system:

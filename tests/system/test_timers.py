@@ -134,6 +134,7 @@ def test_a_clock_that_is_set_fires_early_or_late_and_never_twice(ahead: bool) ->
         assert [mail.body for mail in root.read_mail()] == ([] if ahead else ["look"])
 
 
+@pytest.mark.thorough("two hosts; every run has the crash of one")
 @pytest.mark.slow("several simulated hosts")
 def test_a_timer_fires_once_on_whichever_host_has_the_agent_by_then() -> None:
     with simulated(hosts=3) as world:

@@ -300,6 +300,7 @@ def test_a_prompt_that_waits_for_cont_keeps_its_type() -> None:
 WRONG = gives({"sound": "yes"}, "w")
 
 
+@pytest.mark.thorough("a host ends at each commit")
 @pytest.mark.sample(1, "a place each")
 @pytest.mark.slow("takes three seconds")
 @pytest.mark.parametrize("script", [[WRONG, WRONG, gives(GOOD)], ["words", "words", gives(GOOD)], [WRONG, exits(GOOD)]])

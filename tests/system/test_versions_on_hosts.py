@@ -30,6 +30,7 @@ def opened() -> Iterator[ExitStack]:
         yield stack
 
 
+@pytest.mark.thorough("two hosts; every run has those of tests/store/test_hosts_of_versions.py")
 @pytest.mark.slow("drains a real host")
 def test_who_does_not_know_the_tables_any_more_leaves_and_the_newer_host_answers(
     new_postgres: NewDatabase, opened: ExitStack

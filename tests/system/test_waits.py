@@ -174,6 +174,7 @@ def test_an_agent_with_a_prompt_that_was_accepted_is_not_idle(database: str) -> 
             assert child.record.turn == 0
 
 
+@pytest.mark.thorough("a race by chance")
 def test_mail_that_an_agent_sends_just_before_it_is_idle_is_never_missed(database: str) -> None:
     def answer(request: Request) -> str | Reply:
         return "sent" if results(request) else calling(("send", {"to": "boss", "body": "the result"}))

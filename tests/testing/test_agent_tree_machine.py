@@ -41,6 +41,7 @@ class Forgetful(AgentTreeMachine):
         return {"in_memory": 2}
 
 
+@pytest.mark.thorough("the same programs with a smaller memory")
 @pytest.mark.slow("takes a second")
 @programs(few=1, many=30)
 def test_made_up_programs_keep_every_invariant_though_logs_do_not_stay_in_memory(examples: int) -> None:

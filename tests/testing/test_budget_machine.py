@@ -25,6 +25,7 @@ def test_made_up_programs_keep_every_law_of_budgets(examples: int) -> None:
     run_programs(BudgetMachine, examples, steps=20)
 
 
+@pytest.mark.thorough("programs of several hosts; every run has those of one")
 @pytest.mark.slow("takes two seconds")
 @programs(few=1, many=30)
 def test_made_up_programs_of_several_hosts_keep_every_law_of_budgets(examples: int) -> None:

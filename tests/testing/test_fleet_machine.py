@@ -40,6 +40,7 @@ def test_made_up_programs_of_several_hosts_keep_every_invariant(examples: int) -
     run_programs(FleetMachine, examples, steps=12)
 
 
+@pytest.mark.thorough("a second play of hosts")
 def test_agents_are_asked_on_hosts_that_do_not_run_them_and_all_is_answered(machine: FleetMachine) -> None:
     machine.fork(who=0, prompt="go", reply="ok")
     machine.fork(who=8, prompt=None, reply="ok")
@@ -53,6 +54,7 @@ def test_agents_are_asked_on_hosts_that_do_not_run_them_and_all_is_answered(mach
     assert all(future.get(timeout=0).text == "ok" for _, future in machine.facts.prompts.values())
 
 
+@pytest.mark.thorough("every end of a host")
 def test_hosts_that_end_in_every_way_leave_nothing_behind(machine: FleetMachine) -> None:
     machine.fork(who=0, prompt="go", reply="ok")
     machine.stop_for(host=0, leases=1.1)
@@ -83,7 +85,7 @@ AIMED: dict[str, dict[str, Any]] = {
 """Rules that aim at one situation each."""
 
 
-@pytest.mark.sample(2, "three hosts for each rule")
+@pytest.mark.sample(1, "three hosts for each rule")
 @pytest.mark.parametrize("name", AIMED)
 def test_what_an_aimed_rule_brings_about_does_no_harm(machine: FleetMachine, name: str) -> None:
     for host in (0, 1):
@@ -123,6 +125,7 @@ def test_an_agent_that_nobody_runs_at_rest_is_found(machine: FleetMachine) -> No
         machine.facts.check_rest(machine.living())
 
 
+@pytest.mark.thorough("a second fault that is found")
 def test_a_message_that_who_looks_on_is_told_of_twice_or_never_is_found(machine: FleetMachine) -> None:
     host = machine.host(1)
     machine.look_on(host=1, begins=True)
@@ -140,6 +143,7 @@ def test_a_message_that_who_looks_on_is_told_of_twice_or_never_is_found(machine:
     machine.comes_to_rest()
 
 
+@pytest.mark.thorough("a second fault that is found")
 def test_who_prompts_an_agent_and_does_not_hear_the_answer_is_found(machine: FleetMachine) -> None:
     machine.prompt(who=0, text="go", answers=["ok"])
     machine.comes_to_rest()

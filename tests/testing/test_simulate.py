@@ -61,6 +61,7 @@ def test_a_lost_update_is_found_and_its_line_replays_it() -> None:
     simulate(counts, replay="")
 
 
+@pytest.mark.thorough("a second failure that is found")
 @cheaper("examples", 8, 60, "more schedules")
 def test_after_a_crash_what_must_hold_is_looked_at_all_the_same(examples: int) -> None:
     looked: list[bool] = []

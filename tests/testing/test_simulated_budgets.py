@@ -213,6 +213,7 @@ def test_requests_of_a_minute_count_for_two_minutes_at_most_after_a_clock_is_set
         assert system.root.budget.spent["requests_per_minute"] <= 2
 
 
+@pytest.mark.thorough("a second play of hosts")
 def test_a_host_whose_clock_is_far_behind_that_of_the_server_lets_requests_go_on_in_time() -> None:
     with simulated(hosts=2) as world:
         system = world.open(ScriptedProvider(thirty), budget={"requests_per_minute": 1})

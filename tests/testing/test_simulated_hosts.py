@@ -67,6 +67,7 @@ def test_the_agents_of_a_host_that_was_killed_go_on_elsewhere_and_it_comes_back(
     assert parts(world).keys() == {"a", "b", "c"}
 
 
+@pytest.mark.thorough("a second play of hosts")
 def test_hosts_of_an_older_program_go_on_beside_a_newer_one_until_it_takes_away_what_they_use(
     world: Simulation,
 ) -> None:
@@ -174,6 +175,7 @@ def test_a_host_drains_to_the_end_though_the_database_cannot_be_read_as_agents_a
     assert parts(world)["b"] == 0
 
 
+@pytest.mark.thorough("a second play of hosts")
 def test_a_host_that_joins_gets_a_team_and_nothing_goes_back_and_forth() -> None:
     """Although agents at work have time to end it before they go, and what each host has is told a little later."""
     gifts = []
@@ -251,6 +253,7 @@ def test_a_prompt_by_mail_keeps_its_type_though_its_agent_has_come_back_to_the_h
     simulate(team, examples=2, hosts=2)
 
 
+@pytest.mark.thorough("a second play of hosts")
 @cheaper("examples", 1, 5, "more schedules")
 def test_subscribers_of_each_host_hear_every_message_death_and_name_once_wherever_the_agents_live(
     examples: int,
@@ -286,6 +289,7 @@ def test_subscribers_of_each_host_hear_every_message_death_and_name_once_whereve
     simulate(team, examples=examples, hosts=3)
 
 
+@pytest.mark.thorough("a second play of hosts")
 @cheaper("examples", 2, 5, "more schedules")
 def test_another_host_sees_a_reply_as_it_comes_and_that_it_is_cut_off_with_its_host(examples: int) -> None:
     reply = tuple(f"{number} " for number in range(30))
@@ -322,6 +326,7 @@ def test_another_host_sees_a_reply_as_it_comes_and_that_it_is_cut_off_with_its_h
     assert ends == {"cut", "reply"}
 
 
+@pytest.mark.thorough("hosts by chance; every run has each fault once")
 @pytest.mark.sample(2, "a fault each")
 @pytest.mark.parametrize("fault", ["freezes", "partitions", "unrung"])
 @cheaper("enough", 1, 7, "a fault at more of the choices")
@@ -376,6 +381,7 @@ def test_who_ends_a_host_that_has_renewed_or_was_there_is_found(world: Simulatio
         world.sleep(1)
 
 
+@pytest.mark.thorough("a second play of hosts")
 def test_a_server_that_restarts_ends_nobody_who_is_back_within_a_lease(world: Simulation) -> None:
     world.sleep(20)
     for host in world.hosts:

@@ -83,7 +83,7 @@ def prepared(world: Simulation, verb: Verb) -> AgentRef:
     return root
 
 
-@pytest.mark.sample(4, "an event each")
+@pytest.mark.sample(2, "an event each")
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.thorough("each commit; every run has a fifth"))])
 @pytest.mark.parametrize("name", VERBS)
 @pytest.mark.parametrize("committed", [False, True])

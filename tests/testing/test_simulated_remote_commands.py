@@ -120,7 +120,7 @@ BEFORE_AND_AFTER = [
 """Each command, with hosts that end before each commit, or after; the thorough tier has both of each."""
 
 
-@pytest.mark.sample(2, "a run for each commit")
+@pytest.mark.sample(1, "a run for each commit")
 @pytest.mark.parametrize(("kind", "committed"), BEFORE_AND_AFTER)
 def test_a_request_is_carried_out_once_at_whichever_commit_the_host_ends(kind: str, committed: bool) -> None:
     _, plain, answer = carried_out(kind, None)
@@ -150,6 +150,7 @@ def outcome(command: Callable[[], object]) -> object:
         return type(error)
 
 
+@pytest.mark.thorough("every command")
 @settings(max_examples=30, deadline=None)
 @given(asked=st.lists(st.sampled_from(sorted(COMMANDS)), max_size=8), number=st.integers(0, 60))
 def test_commands_from_elsewhere_leave_what_local_ones_leave(asked: Sequence[str], number: int) -> None:

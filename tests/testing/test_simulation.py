@@ -35,6 +35,7 @@ from tests.kit.echo import echo, kinds
 from tests.kit.programs import cheaper, each_commit
 
 
+@pytest.mark.thorough("many seeds")
 def test_a_seed_gives_another_order_than_the_plain_one() -> None:
     def order(schedule: Schedule | int) -> list[str]:
         with simulated(schedule) as world:

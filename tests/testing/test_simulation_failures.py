@@ -93,6 +93,7 @@ def test_the_smallest_example_of_the_guide_runs() -> None:
     assert (failed, tried) == (0, 4)
 
 
+@pytest.mark.thorough("a run of pytest")
 def test_a_failing_schedule_can_be_kept_as_an_example() -> None:
     with pytest.raises(AssertionError) as caught:
         simulate(counts, examples=100)

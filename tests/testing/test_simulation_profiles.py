@@ -31,6 +31,7 @@ def chosen(folder: Path, *options: str, profile: str = "") -> str:
     return run.stdout + run.stderr
 
 
+@pytest.mark.thorough("a run of pytest")
 @pytest.mark.sample(1, "an interpreter for each")
 @pytest.mark.parametrize(
     ("options", "profile", "expected"),

@@ -236,6 +236,7 @@ def test_a_file_with_a_second_name_gets_a_new_file_and_the_other_name_keeps_the_
     assert use("write", file_path="shared.txt", content="mine") == Result("wrote 4 bytes to shared.txt")
 
 
+@pytest.mark.thorough("a fresh process")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may lay down its rights")
 def test_where_no_file_can_be_made_one_is_written_in_place_unless_it_has_a_second_name() -> None:
     script = """
@@ -359,6 +360,7 @@ def test_no_write_leaves_the_directory_while_it_is_exchanged_for_a_link(use: Use
     assert sorted(place.name for place in work.parent.iterdir()) == ["secret.txt", "work"]
 
 
+@pytest.mark.thorough("a race by chance; every run has that of a read")
 @LINUX
 @pytest.mark.slow("a race with another process")
 def test_no_search_leaves_the_directory_while_it_is_exchanged_for_a_link(use: Use, work: Path) -> None:
@@ -370,6 +372,7 @@ def test_no_search_leaves_the_directory_while_it_is_exchanged_for_a_link(use: Us
     assert str(work / "below" / "work") not in "".join(globs)
 
 
+@pytest.mark.sample(1, "a fresh process")
 @LINUX
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM])
 def test_where_a_filter_refuses_openat2_files_are_opened_by_hand(work: Path, number: int) -> None:

@@ -120,6 +120,7 @@ async def check(shells: Shells, histories: Sequence[Sequence[str]]) -> list[str]
     return wrong
 
 
+@pytest.mark.thorough("made-up commands; every run has made-up histories")
 @pytest.mark.slow("starts shells")
 def test_no_earlier_command_changes_what_one_apart_does(tmp_path: Path) -> None:
     assert in_shells(tmp_path, lambda shells: check(shells, [[command] for command in POLLUTING])) == []
@@ -132,6 +133,7 @@ def test_no_history_of_commands_changes_what_one_apart_does(tmp_path: Path) -> N
     assert in_shells(tmp_path, lambda shells: check(shells, histories)) == []
 
 
+@pytest.mark.sample(1, "fences")
 @pytest.mark.slow("starts shells")
 @pytest.mark.parametrize("mode", ["required", "landlock"])
 def test_behind_a_fence_neither(tmp_path: Path, mode: str) -> None:

@@ -139,18 +139,21 @@ test "$(tr -d '\0' < /proc/1/environ | grep -c s3cr3t)" = 0
 """And what needs namespaces, or works by them alone."""
 
 
+@pytest.mark.thorough("the attempts themselves")
 def test_without_a_fence_each_attempt_gets_out(tmp_path: Path) -> None:
     with scene(tmp_path) as of:
         inside = set(ATTEMPTS) - escaped(of, None)
         assert inside <= BY_SETTINGS | (set() if os.geteuid() == 0 else OF_ROOT), "an attempt that shows nothing"
 
 
+@pytest.mark.sample(1, "tiers")
 @pytest.mark.parametrize("mode", OPEN)
 def test_no_attempt_gets_out_that_the_tier_does_not_declare(tmp_path: Path, mode: str) -> None:
     with scene(tmp_path) as of, enclosed(of, Fence(mode=mode, network="none")) as made:
         assert escaped(of, made) == OPEN[mode]
 
 
+@pytest.mark.thorough("attempts by the network; every run has all attempts of a tier")
 @pytest.mark.sample(1, "a tier each")
 @pytest.mark.parametrize("mode", OPEN)
 def test_with_the_network_open_nothing_else_is(tmp_path: Path, mode: str) -> None:
@@ -158,6 +161,7 @@ def test_with_the_network_open_nothing_else_is(tmp_path: Path, mode: str) -> Non
         assert escaped(of, made) == OPEN[mode] | BY_NETWORK
 
 
+@pytest.mark.thorough("attempts by the network; every run has all attempts of a tier")
 def test_a_list_of_ports_opens_these_by_tcp_and_nothing_else(tmp_path: Path) -> None:
     with scene(tmp_path) as of:
         port = int(of.targets["tcp"])
@@ -167,6 +171,7 @@ def test_a_list_of_ports_opens_these_by_tcp_and_nothing_else(tmp_path: Path) -> 
             assert escaped(of, made) == set()
 
 
+@pytest.mark.thorough("attempts by the network; every run has all attempts of a tier")
 def test_a_proxy_is_all_that_is_reached(tmp_path: Path) -> None:
     with scene(tmp_path) as of:
         port = int(of.targets["tcp"])
@@ -203,6 +208,7 @@ def test_all_that_is_sent_to_a_proxy_comes_and_all_that_it_answers(tmp_path: Pat
         answering.join()
 
 
+@pytest.mark.thorough("every trade in a fence")
 @pytest.mark.sample(1, "a tier each; attempts to get out are made in both")
 @pytest.mark.parametrize("mode", OPEN)
 def test_what_people_do_in_a_workspace_works(tmp_path: Path, mode: str) -> None:
@@ -219,6 +225,7 @@ def test_what_people_do_in_a_workspace_works(tmp_path: Path, mode: str) -> None:
         assert (failed, ran.stderr, ran.returncode) == ([], "", 0)
 
 
+@pytest.mark.thorough("the fence of a server")
 @pytest.mark.sample(1, "a tier each; attempts to get out are made in both")
 @pytest.mark.parametrize("mode", OPEN)
 def test_no_attempt_gets_out_of_the_fence_of_a_server(tmp_path: Path, mode: str) -> None:

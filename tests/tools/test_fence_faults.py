@@ -133,7 +133,7 @@ def of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         yield made
 
 
-@pytest.mark.sample(3, "two fences for each")
+@pytest.mark.sample(1, "two fences for each")
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_planted_fault_is_found(of: Scene, fault: Fault) -> None:
     how = None if fault.landlock is None else Candidate(Tier.NAMESPACES, True, fault.landlock, True)
@@ -144,6 +144,7 @@ def test_a_planted_fault_is_found(of: Scene, fault: Fault) -> None:
         assert escaped(of, made, *fault.out) == fault.out
 
 
+@pytest.mark.sample(1, "lists")
 @pytest.mark.parametrize(
     ("read", "out"),
     [("/etc", "reads_the_passwords"), ("outside", "reads_a_secret"), ("person", "reads_a_key_in_the_home")],

@@ -84,6 +84,7 @@ printf './x\\0001:mine\\n' >> {victim}
 """A ripgrep that reads and writes what it can."""
 
 
+@pytest.mark.sample(1, "attempts")
 @pytest.mark.parametrize(("mode", "forked"), [("required", False), ("required", True), ("landlock", False)])
 def test_a_ripgrep_that_was_taken_over_gets_out_of_nothing(of: Scene, mode: str, forked: bool, tmp_path: Path) -> None:
     scripts = tmp_path / "scripts"

@@ -97,6 +97,7 @@ def test_a_person_hears_once_of_a_protected_name_that_an_agent_has_made(work: Pa
     assert [notice in str(event) for event in heard] == [True]
 
 
+@pytest.mark.thorough("a second shell that ends")
 @pytest.mark.sample(1, "a tier each; a shell ends with its jobs in both")
 @pytest.mark.parametrize("fence", TIERS)
 def test_a_command_that_takes_too_long_is_ended_with_its_daemons(work: Path, fence: str) -> None:
@@ -107,6 +108,7 @@ def test_a_command_that_takes_too_long_is_ended_with_its_daemons(work: Path, fen
     assert alive(marker) == []
 
 
+@pytest.mark.thorough("a second shell that ends")
 @pytest.mark.parametrize("fence", TIERS)
 def test_a_shell_that_ends_gives_its_jobs_time_to_end(work: Path, fence: str) -> None:
     job = "(trap 'echo tidied > tidied; exit' TERM; touch ready; while :; do sleep 0.01; done) &"
@@ -206,6 +208,7 @@ WHOLE = 32
 """The progress when all have come far: each has a directory, two processes of its fence, and its command."""
 
 
+@pytest.mark.thorough("a second host that is killed")
 @pytest.mark.sample(1, "eight shells for each of fifty moments of a kill")
 @pytest.mark.parametrize("fence", TIERS)
 @pytest.mark.parametrize("moment", range(MOMENTS))

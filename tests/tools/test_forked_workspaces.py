@@ -90,6 +90,7 @@ def test_parent_and_child_do_not_see_what_the_other_changes_and_the_directory_st
         assert files(work) == before
 
 
+@pytest.mark.thorough("a second play of layers")
 @pytest.mark.parametrize("on_fork", ["overlay", "worktree"])
 def test_what_only_a_pattern_allows_sees_the_files_and_jobs_of_its_agent_and_no_function(
     work: Path, on_fork: str
@@ -247,6 +248,7 @@ def test_a_conflict_changes_nothing_and_names_the_files(work: Path) -> None:
         assert bash(root, "cat a new") == "a\nkid\nx"
 
 
+@pytest.mark.thorough("a second merge")
 def test_what_an_agent_has_changed_goes_into_the_directory_unless_somebody_changed_it_there(work: Path) -> None:
     with opened(work) as system:
         root = system.root
@@ -325,6 +327,7 @@ def test_files_are_there_after_a_restart_also_where_children_share_from_now_on(w
         assert bash(kid, "cat a") == "a\nkid"
 
 
+@pytest.mark.thorough("a machine of other rights")
 def test_a_machine_that_cannot_mount_says_so_and_an_agent_with_files_of_its_own_touches_no_others(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -346,6 +349,7 @@ def test_a_machine_that_cannot_mount_says_so_and_an_agent_with_files_of_its_own_
             assert "and this is elsewhere-1" in do(system.agent("kid"), call)[0]
 
 
+@pytest.mark.thorough("attempts in layers; every run has those of a tier in test_fence_escapes.py")
 def test_no_attempt_gets_out_of_a_fence_in_which_the_workspace_is_seen_through_layers(tmp_path: Path) -> None:
     trees = tmp_path / "outside" / "state" / "trees"
     with scene(tmp_path) as of, enclosed(of, Fence(mode="required", network="none")) as made:
@@ -389,6 +393,7 @@ def mounted(place: Path) -> list[str]:
     return mounts
 
 
+@pytest.mark.thorough("a host that is killed; every run has one in test_fenced_shells.py")
 def test_a_killed_host_leaves_no_mount_and_no_process_and_the_files_are_there(work: Path) -> None:
     host = popen((*PYTHON, "-c", HOST, str(work)), cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True)
     assert host.stdout is not None
@@ -424,6 +429,7 @@ with ActorSystem.open(work.parent / "d.db", ScriptedProvider(scripted), tools=to
 """
 
 
+@pytest.mark.thorough("a kill at any moment")
 @pytest.mark.sample(1, "two hosts for each moment of a kill")
 @pytest.mark.parametrize("moment", range(24))
 def test_what_was_acknowledged_of_files_survives_a_kill_at_any_moment(work: Path, moment: int) -> None:

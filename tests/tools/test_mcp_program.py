@@ -84,6 +84,7 @@ def test_a_server_that_ends_is_named_to_subscribers(meeting: Meeting) -> None:
         assert result.is_error
 
 
+@pytest.mark.thorough("a program with a server; every run has the same calls in one process")
 def test_the_program_calls_the_tools_of_a_server_and_tells_when_it_ends(meeting: Meeting) -> None:
     command = f"{sys.executable} -m tests.kit.mcp_sdk_server"
     with Program.at_terminal("--database", ":memory:", "--mcp", command) as program:

@@ -63,6 +63,7 @@ PLAIN = st.none() | st.booleans() | st.text() | st.integers()
 VALUES = st.recursive(PLAIN, lambda below: st.lists(below) | st.dictionaries(NAMES, below), max_leaves=12)
 
 
+@pytest.mark.thorough("made-up answers; every run has those of the protocol")
 @given(VALUES)
 def test_no_answer_that_is_an_object_is_refused(value: Any) -> None:
     answer = value if isinstance(value, dict) else {"content": value}

@@ -69,6 +69,7 @@ def test_what_stays_is_named_in_one_warning(
     assert not (tmp_path / "a" / "c").exists()
 
 
+@pytest.mark.thorough("a very deep tree")
 def test_a_walk_goes_as_deep_as_paths_do_and_says_where_these_end(tmp_path: Path) -> None:
     from ikigai_actors import BadInput
 

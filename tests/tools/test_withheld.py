@@ -58,6 +58,7 @@ def lines(result: str) -> list[str]:
     return sorted(result.splitlines())
 
 
+@pytest.mark.sample(2, "rules")
 @pytest.mark.parametrize("fence", ["none", "auto"])
 @pytest.mark.parametrize(
     "rule", [("deny", "read", "secrets/**"), ("ask", "*", "secrets/**"), ("deny", "grep", "secrets/**")]
@@ -94,6 +95,7 @@ def test_rules_about_tools_and_rules_that_allow_keep_nothing(work: Path) -> None
         assert lines(use(agent, "grep", pattern="tea", path="src")) == ["src/plan:1:tea"]
 
 
+@pytest.mark.thorough("a second play of layers")
 def test_files_of_its_own_are_kept_from_a_fork_by_the_same_rules(work: Path) -> None:
     needs("required")
     with opened(work, "required", ("deny", "read", "secrets/**"), on_fork="overlay") as agent:

@@ -76,6 +76,7 @@ def test_a_child_works_on_a_branch_of_its_own_and_begins_with_what_its_parent_ha
         assert git(work, "branch", "--show-current") == "main"
 
 
+@pytest.mark.thorough("a second play of git; every run has a fork, a conflict and what an agent may not do")
 def test_a_merge_brings_commits_and_what_is_not_committed_and_a_conflict_changes_nothing(work: Path) -> None:
     with opened(work) as system:
         root = system.root
@@ -109,6 +110,7 @@ def test_a_merge_brings_commits_and_what_is_not_committed_and_a_conflict_changes
         assert (work / "last").read_text() == "last\n"
 
 
+@pytest.mark.thorough("a second play of git; every run has a fork, a conflict and what an agent may not do")
 def test_what_nobody_has_changed_since_the_fork_is_no_conflict(work: Path) -> None:
     with opened(work) as system:
         root = system.root
@@ -152,6 +154,7 @@ def test_what_both_have_changed_and_the_parent_has_not_committed_is_named(work: 
         assert bash(root, "cat a cache; git status --short") == "a\nroot\nk\n M a"
 
 
+@pytest.mark.thorough("a second play of git; every run has a fork, a conflict and what an agent may not do")
 @pytest.mark.parametrize("gone", ["tree/work", ".", pytest.param("tree", marks=pytest.mark.thorough("the same"))])
 def test_a_worktree_that_somebody_has_removed_is_made_again_and_the_next_result_says_so(work: Path, gone: str) -> None:
     again = "[your worktree had been removed, and was made again from what git has of it: the rest is lost]"
@@ -175,6 +178,7 @@ def test_a_worktree_that_somebody_has_removed_is_made_again_and_the_next_result_
         assert bash(system.agent("grandchild"), "cat kept") == "kept"
 
 
+@pytest.mark.thorough("a second play of git; every run has a fork, a conflict and what an agent may not do")
 def test_a_worktree_that_its_repository_has_forgotten_keeps_its_files(work: Path) -> None:
     with opened(work) as system:
         kid = system.root.fork(name="kid")
@@ -189,6 +193,7 @@ def test_a_worktree_that_its_repository_has_forgotten_keeps_its_files(work: Path
         assert system.root.merge_files(kid) == ["mine"]
 
 
+@pytest.mark.thorough("a second play of git; every run has a fork, a conflict and what an agent may not do")
 def test_a_prune_commits_what_was_not_committed_before_it_removes_a_worktree_and_counts(work: Path) -> None:
     database = str(work.parent / "d.db")
     with opened(work) as system:
@@ -217,6 +222,7 @@ def test_a_prune_commits_what_was_not_committed_before_it_removes_a_worktree_and
         ]
 
 
+@pytest.mark.thorough("a second play of git; every run has a fork, a conflict and what an agent may not do")
 def test_a_repository_within_the_repository_is_named_at_the_fork_and_at_the_merge_and_a_prune_leaves_it(
     work: Path,
 ) -> None:
@@ -253,6 +259,7 @@ def test_a_repository_within_the_repository_is_named_at_the_fork_and_at_the_merg
     assert git(work, "show", f"ikigai/{kid.uuid[:8]}:d/sub/w") == "work"
 
 
+@pytest.mark.thorough("a second play of git; every run has a fork, a conflict and what an agent may not do")
 def test_a_submodule_is_named_and_merges_as_git_does_where_its_commits_are_elsewhere(work: Path) -> None:
     origin = work.parent / "origin"
     origin.mkdir()
@@ -296,6 +303,7 @@ def test_what_a_child_has_written_is_there_after_a_restart_and_its_worktree_goes
     assert git(work, "branch", "--list", "ikigai/*") == f"ikigai/{uuid[:8]}"
 
 
+@pytest.mark.thorough("a second play of git; every run has a fork, a conflict and what an agent may not do")
 @pytest.mark.parametrize(
     "moment",
     [1, *(pytest.param(other, marks=pytest.mark.thorough("the same once more")) for other in (0, 2, 3))],
@@ -327,6 +335,7 @@ def test_a_merge_that_was_cut_off_is_finished_before_the_next_call(work: Path, m
     assert "ikigai" not in git(work, "for-each-ref", "refs/ikigai/*/merging")
 
 
+@pytest.mark.thorough("a second play of git; every run has a fork, a conflict and what an agent may not do")
 def test_a_merge_over_what_was_not_committed_that_was_cut_off_is_finished_too(work: Path) -> None:
     with opened(work) as system:
         bash(system.root, "echo u > notes; echo g > gone")

@@ -168,6 +168,7 @@ def written_by_another_clock(now: Found) -> Found:
     return now._replace(agents=now.agents._replace(logs=logs))
 
 
+@pytest.mark.sample(2, "laws")
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [

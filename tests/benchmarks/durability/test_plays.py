@@ -40,6 +40,7 @@ def test_a_runtime_that_keeps_nothing_is_convicted_of_losing_a_killed_run(tmp_pa
     assert verdict.convicted
 
 
+@pytest.mark.thorough("kills of a process for each kind; every run has what convicts a runtime")
 @pytest.mark.slow("two starts of a driver each")
 @pytest.mark.parametrize(
     "moment",

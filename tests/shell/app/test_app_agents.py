@@ -52,6 +52,7 @@ def test_the_tree_shows_everybody_live_and_choosing_one_goes_there() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("a second play of the tree")
 def test_the_tree_beside_the_talk_takes_orders_by_alt_and_leaves_letters_to_the_prompt() -> None:
     async def play(stage: Stage) -> None:
         await stage.press("f3")
@@ -78,6 +79,7 @@ def test_the_tree_beside_the_talk_takes_orders_by_alt_and_leaves_letters_to_the_
         assert all(system.agent(name).record.living for name in ("buyer", "seller"))
 
 
+@pytest.mark.thorough("a second play of the tree")
 def test_the_tree_that_covers_the_talk_takes_letters() -> None:
     async def play(stage: Stage) -> None:
         await stage.press("f3")
@@ -138,6 +140,7 @@ def test_the_agents_are_sorted_filtered_and_opened() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("a second play of the tree")
 def test_keys_act_on_the_row_and_on_those_that_are_marked_and_killing_asks_first() -> None:
     async def play(stage: Stage) -> None:
         system = stage.system

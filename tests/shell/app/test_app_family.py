@@ -91,6 +91,7 @@ def test_text_cursor_and_scroll_position_are_kept_for_each_agent() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("a second play of the family")
 def test_a_switch_in_the_middle_of_an_answer_loses_no_piece() -> None:
     text = "So it began, and it went on"
 
@@ -138,6 +139,7 @@ def test_a_page_that_is_painted_before_it_has_a_place_shows_its_text_and_all_tha
         on_stage(system, play)
 
 
+@pytest.mark.thorough("a second play of the family")
 def test_the_death_of_the_current_agent_goes_to_the_nearest_living_ancestor() -> None:
     async def play(stage: Stage) -> None:
         await stage.expect(r"[─▸] kid ─")

@@ -39,6 +39,7 @@ def marks(stage: Stage) -> list[int]:
     return [int(number) for number in re.findall(r"mark 'm(\d+)'", stage.transcript)]
 
 
+@pytest.mark.thorough("a second play of the pages")
 @pytest.mark.sample(1, "hundreds of lines on a screen")
 @pytest.mark.parametrize("scrolled_up", [False, True])
 @pytest.mark.parametrize("many", [560, 800])
@@ -67,6 +68,7 @@ def test_what_comes_while_nobody_looks_is_read_however_much_it_is(many: int, scr
         on_stage(system, play)
 
 
+@pytest.mark.thorough("a second play of the pages")
 @pytest.mark.sample(1, "the same hole, met in two ways")
 @pytest.mark.parametrize("by", ["coming back", "what it says"])
 def test_a_hole_that_the_store_does_not_fill_is_filled_when_it_is_back(by: str) -> None:

@@ -125,6 +125,7 @@ def test_ctrl_c_copies_what_is_selected_and_interrupts_a_turn() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("a second play of the prompt")
 @pytest.mark.parametrize(("key", "times"), [("ctrl+c", 1), ("escape", 5)])
 def test_a_key_right_behind_enter_interrupts_the_turn_of_that_prompt(key: str, times: int) -> None:
     async def play(stage: Stage) -> None:
@@ -139,6 +140,7 @@ def test_a_key_right_behind_enter_interrupts_the_turn_of_that_prompt(key: str, t
         assert kinds(system.root.history()) == ["user", "interrupted"] * times
 
 
+@pytest.mark.thorough("a second play of the prompt")
 def test_ctrl_c_twice_leaves_and_ctrl_d_only_from_an_empty_prompt() -> None:
     async def twice(stage: Stage) -> None:
         await stage.type("something")

@@ -86,6 +86,7 @@ def test_a_question_takes_the_keyboard_when_nobody_types_and_a_key_answers_it(ke
         assert [str(rule) for rule in system.root.rules()] == (["allow erase"] if key == "a" else [])
 
 
+@pytest.mark.thorough("a second play of questions")
 def test_no_key_that_was_meant_for_the_prompt_answers_a_question() -> None:
     async def play(stage: Stage) -> None:
         await stage.say("erase it")
@@ -124,6 +125,7 @@ def test_no_key_that_was_meant_for_the_prompt_answers_a_question() -> None:
 LONG = "\n".join(f"step {number}." for number in range(40))
 
 
+@pytest.mark.thorough("a second play of questions")
 @pytest.mark.sample(1, "a window of another size")
 @pytest.mark.parametrize("size", [(80, 24), (40, 20)])
 def test_nobody_signs_lines_that_were_not_in_sight(size: tuple[int, int]) -> None:
@@ -147,6 +149,7 @@ def test_nobody_signs_lines_that_were_not_in_sight(size: tuple[int, int]) -> Non
         assert f"{LONG} is gone" in [message.content for message in system.root.history()]
 
 
+@pytest.mark.thorough("a second play of questions")
 def test_questions_are_gone_through_left_for_later_and_answered_with_a_reason() -> None:
     async def play(stage: Stage) -> None:
         await stage.say("erase them")
@@ -232,6 +235,7 @@ def test_all_of_a_call_is_shown_however_narrow_the_box_is(command: str, width: i
     assert "".join(text for text, _ in lines) == command.replace("\n", "")
 
 
+@pytest.mark.thorough("a second play of questions")
 def test_an_edit_is_asked_for_with_the_lines_around_it_and_r_begins_a_rule(tmp_path: Path) -> None:
     (tmp_path / "a b.md").write_text("of\noak\nand pine\n", encoding="utf-8")
     edit = ToolCall("edit", {"file_path": "a b.md", "old_string": "oak", "new_string": "ash"})

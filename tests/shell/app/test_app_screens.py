@@ -30,6 +30,7 @@ def crew(provider: object = None, prices: Path | None = None) -> ActorSystem:
     return system
 
 
+@pytest.mark.thorough("a second play of a screen")
 def test_mail_is_listed_opened_and_deleted() -> None:
     async def play(stage: Stage) -> None:
         await stage.expect("2 new mail")
@@ -79,6 +80,7 @@ def test_the_inbox_shows_questions_whole_and_takes_their_answers() -> None:
         assert result.content == "2"
 
 
+@pytest.mark.thorough("a second play of a screen")
 def test_empty_screens_say_what_comes_there() -> None:
     async def play(stage: Stage) -> None:
         await stage.press("f5")
@@ -105,6 +107,7 @@ def test_a_foot_says_that_new_text_comes_below_what_is_read() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("a second play of a screen")
 def test_documents_are_listed_and_opened_with_their_versions() -> None:
     async def play(stage: Stage) -> None:
         await stage.press("f6")

@@ -152,6 +152,7 @@ def test_a_closed_system_ends_the_application_with_its_error() -> None:
     assert "closed" in str(application.failure)
 
 
+@pytest.mark.thorough("a second play of the talk")
 def test_enter_during_an_answer_steers_alt_enter_queues_and_escape_takes_back_what_is_unread() -> None:
     model = Dialogue()
 
@@ -212,6 +213,7 @@ def waiting(system: ActorSystem) -> int:
     return len(system._actor(system.root.uuid).backlog.words)
 
 
+@pytest.mark.thorough("a second play of the talk")
 def test_what_waits_is_counted_and_up_takes_it_back_into_the_prompt_the_latest_first() -> None:
     gate = Gate()
 
@@ -365,6 +367,7 @@ def test_the_last_lines_of_a_command_are_shown_while_it_runs(tmp_path: Path) -> 
         on_stage(system, play)
 
 
+@pytest.mark.thorough("a second play of the talk")
 def test_a_command_of_the_person_runs_in_the_workspace_and_goes_along_with_the_next_prompt(tmp_path: Path) -> None:
     shop = tmp_path / "shop"
     shop.mkdir()

@@ -23,6 +23,7 @@ def arguments(directory: Path, model: str = "offline") -> tuple[str, ...]:
     return ("--database", str(directory / "team.db"), "--model", model)
 
 
+@pytest.mark.thorough("a long play at a terminal; every run has keys, and a signal")
 def test_type_fork_navigate_resize_interrupt_kill_and_start_again(tmp_path: Path) -> None:
     with FullScreen(*arguments(tmp_path, "offline:0.05")) as program:
         program.expect(r"╭─ (?!starting …)")
@@ -132,6 +133,7 @@ def test_a_signal_ends_it_in_order_and_leaves_the_terminal_clean(
         assert program.is_clean()
 
 
+@pytest.mark.thorough("a second way to end a program; every run has a signal")
 @pytest.mark.parametrize(
     "controlling", [True, pytest.param(False, marks=AGAIN)], ids=["with SIGHUP", "without a signal"]
 )
@@ -201,6 +203,7 @@ def test_when_standard_error_is_no_terminal_there_are_lines(tmp_path: Path) -> N
     assert "What you type goes to the agent" in (tmp_path / "errors").read_text()
 
 
+@pytest.mark.thorough("a fresh interpreter; every run has one in tests/project/test_layers.py")
 def test_textual_is_imported_by_the_application_alone(tmp_path: Path) -> None:
     code = f"""
         import atexit, sys
@@ -218,6 +221,7 @@ def test_textual_is_imported_by_the_application_alone(tmp_path: Path) -> None:
     assert "LOADED set()" in done.stdout, done
 
 
+@pytest.mark.thorough("a second program at a terminal")
 def test_an_editor_gets_the_terminal_and_gives_it_back(tmp_path: Path) -> None:
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\necho "# Edited" > "$1"\n')

@@ -60,6 +60,7 @@ async def offers(stage: Stage, *shown: str) -> None:
     await stage.until(lambda: menu.display and all(label in stage.text for label in shown), str(shown))
 
 
+@pytest.mark.thorough("a second play of the menu")
 @pytest.mark.slow("the application, key by key")
 def test_the_menu_shows_what_may_follow_and_leaves_nothing_behind() -> None:
     async def play(stage: Stage) -> None:

@@ -10,6 +10,7 @@ from ikigai_actors.shell.line.interrupts import Interrupts
 from tests.kit.app_pilot import Stage, on_stage, open_memory
 
 
+@pytest.mark.thorough("every screen at every width")
 def test_every_key_can_be_read_with_what_it_does() -> None:
     async def play(stage: Stage) -> None:
         seen = ""

@@ -38,7 +38,7 @@ def prompts(database: Path) -> list[str]:
         return [content for (content,) in rows]
 
 
-@pytest.mark.sample(3, "a screen for each")
+@pytest.mark.sample(1, "a screen for each")
 @pytest.mark.parametrize(
     ("pasted", "focus"),
     [*((pasted, ()) for pasted in PASTES.values()), ("one\n", ("f3",)), ("one\n", ("click",))],
@@ -87,6 +87,7 @@ def test_the_ends_of_lines_of_a_paste_are_newlines_and_its_control_characters_ar
         on_stage(system, play)
 
 
+@pytest.mark.thorough("a second play of a paste")
 def test_a_paste_at_a_question_is_no_answer_but_goes_to_the_prompt() -> None:
     @tool(policy="ask")
     def launch() -> str:
@@ -150,6 +151,7 @@ def test_a_paste_into_a_search_is_searched_for_once(tmp_path: Path) -> None:
         on_stage(system, play, history=tmp_path / "history")
 
 
+@pytest.mark.thorough("a program at a terminal; every run has pastes without one")
 @pytest.mark.parametrize(
     "focus",
     ["", pytest.param("\x1b[13~", marks=pytest.mark.thorough("a program at a terminal; one is pasted to in each run"))],

@@ -28,6 +28,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     return screens
 
 
+@pytest.mark.sample(6, "screens")
 @pytest.mark.parametrize("name", [f"{name}-{columns}" for name in SCENES for columns, _ in SIZES])
 def test_a_screen_looks_as_it_is_kept(name: str, shown: dict[str, Shown]) -> None:
     assert shown[name].text == (KEPT / f"{name}.txt").read_text(encoding="utf-8")

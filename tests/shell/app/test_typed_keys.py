@@ -28,6 +28,7 @@ def test_what_would_paint_the_terminal_is_spelled_out_as_in_a_paste() -> None:
     assert typed("\u202e\u2028") == ["\\u202e", "\\u2028"]
 
 
+@pytest.mark.thorough("every box; every run has the prompt")
 @pytest.mark.slow("the application, key by key")
 def test_all_boxes_take_what_is_typed(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:

@@ -101,6 +101,7 @@ def test_at_a_terminal_agents_fork_diverge_and_survive_a_hard_kill(database: str
     }
 
 
+@pytest.mark.thorough("a second kill; every run has that of a tree")
 def test_a_prompt_instead_of_a_resume_closes_the_turn_that_was_cut_off(database: str) -> None:
     with Program.by_pipe("--database", database, *SLOW) as shell:
         shell.say(LONG)
@@ -148,6 +149,7 @@ def test_enter_leaves_an_answer_in_the_background_and_nothing_blocks(database: s
         assert shell.ends() == 0
 
 
+@pytest.mark.thorough("a second program at a terminal")
 def test_what_was_typed_comes_back_with_the_arrow_up_in_the_next_session(database: str, tmp_path: Path) -> None:
     with Program.at_terminal("--database", database) as shell:
         shell.expect(PROMPT)

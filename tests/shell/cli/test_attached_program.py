@@ -14,6 +14,7 @@ from tests.kit.program import Program, run
 pytestmark = pytest.mark.slow("programs at terminals")
 
 
+@pytest.mark.thorough("a second attached program; every run has line mode")
 def test_a_whole_screen_shows_the_agents_of_another_shell_which_is_killed_and_taken_over(tmp_path: Path) -> None:
     database = ("--database", str(tmp_path / "team.db"), "--model", "offline")
     with Program.by_pipe(*database) as shell:

@@ -89,6 +89,7 @@ def test_process_tools_load_nothing_that_runs_agents(file: Path, arguments: tupl
     assert needed in loaded
 
 
+@pytest.mark.thorough("a fresh interpreter; every run has that of the process tools")
 @pytest.mark.sample(1, "an interpreter for each")
 @pytest.mark.parametrize(
     "words", [("orphans", "dba"), ("send", "dba", "tea"), ("prompt", "dba", "tea"), ("doc", "list")]

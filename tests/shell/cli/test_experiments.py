@@ -183,6 +183,7 @@ def test_a_judge_that_breaks_ends_a_bisection_and_calls_nothing_bad(
     assert "Nothing is wrong" in capsys.readouterr().out
 
 
+@pytest.mark.thorough("a second way to a status; every run has that of a verdict")
 @pytest.mark.sample(2, "a command each")
 @pytest.mark.parametrize("arguments", [arguments for arguments, *_ in WORDS], ids=[words[0] for words, *_ in WORDS])
 def test_without_a_key_nothing_is_asked_of_the_stand_in_and_the_status_says_so(

@@ -225,6 +225,7 @@ def counted(url: str) -> dict[str, int]:
         return {host.name or "": host.agents for host in read_list(client).facts.hosts}
 
 
+@pytest.mark.thorough("a second host; every run has one killed and one drained")
 def test_an_agent_that_nobody_runs_is_not_moved_later_either(new_postgres: NewDatabase) -> None:
     url = new_postgres()
     with running(url, "a"):
@@ -302,6 +303,7 @@ def test_an_app_says_which_provider_and_tools_there_are(tmp_path: Path, monkeypa
         assert done.stdout == "the app answers\n"
 
 
+@pytest.mark.sample(4, "mistakes of an app")
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -45,7 +45,7 @@ def test_a_server_that_does_not_answer_is_tried_again() -> None:
     assert "it does not answer. Check that it runs" in said
 
 
-@pytest.mark.sample(3, "a host for each")
+@pytest.mark.sample(1, "a host for each")
 @pytest.mark.parametrize("heard", [False, True])
 @pytest.mark.parametrize("at", [b"COMMIT\0", b"INTO hosts", b"UPDATE shards", b"INTO agents"])
 def test_a_host_whose_connection_breaks_while_it_starts_is_started_again(
@@ -91,6 +91,7 @@ def test_what_no_other_try_would_mend_is_another_status(tmp_path: Path, capsys: 
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.thorough("a second host that ends with its status")
 def test_a_host_whose_place_another_one_has_taken_says_so_once(
     new_postgres: NewDatabase, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -174,6 +175,7 @@ class Interrupted(ForwardingStore):
         self._closed.set()
 
 
+@pytest.mark.thorough("a second host that ends with its status")
 def test_a_host_that_is_ended_while_it_opens_says_so(
     new_postgres: NewDatabase, caplog: pytest.LogCaptureFixture
 ) -> None:

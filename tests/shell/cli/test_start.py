@@ -79,6 +79,7 @@ def test_what_is_typed_before_the_screen_is_there_is_as_if_typed_later(tmp_path:
         assert program.is_clean()
 
 
+@pytest.mark.thorough("a start for each key")
 def test_every_key_that_is_pressed_in_the_start_arrives_once_and_in_order(tmp_path: Path) -> None:
     typed, letters = "", cycle(string.ascii_lowercase)
     with start(*arguments(tmp_path), size=(200, 24)) as program:

@@ -56,6 +56,7 @@ def test_a_person_is_asked_and_approves_denies_and_approves_for_good(work: Path)
         program.expect("No call waits for approval")
 
 
+@pytest.mark.thorough("a second program; every run has the person who is asked")
 def test_from_a_pipe_nobody_can_be_asked_and_the_model_is_told_how_it_could_be_allowed(work: Path) -> None:
     done = run(*arguments(work), lines=write("a.txt"))
     assert "needs somebody's approval" in done.stdout

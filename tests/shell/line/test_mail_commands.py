@@ -85,6 +85,7 @@ def test_mail_is_filtered_by_sender_and_deleted(session: Session) -> None:
     assert session("/filter-mail --from person") == ["*   4  person      an agent of that name"]
 
 
+@pytest.mark.sample(6, "wrong lines")
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -168,6 +169,7 @@ def editor(tmp_path: Path, script: str) -> str:
     return f"{sys.executable} {program}"
 
 
+@pytest.mark.thorough("a program with an editor")
 def test_at_a_terminal_a_document_is_written_in_an_editor(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,6 +184,7 @@ def test_at_a_terminal_a_document_is_written_in_an_editor(
         assert system.documents.read("plan.md").body == "a line more\n" * 2
 
 
+@pytest.mark.thorough("a program with an editor")
 def test_what_an_editor_left_unchanged_is_not_written_and_what_came_too_late_is_kept(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

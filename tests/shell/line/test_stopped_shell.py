@@ -82,6 +82,7 @@ def test_a_person_at_the_keyboard_is_told_and_can_go_on(session: Session) -> Non
     assert any("You said “hello”." in line for line in printed)
 
 
+@pytest.mark.thorough("a program that is killed")
 def test_a_prompt_to_a_stopped_agent_outlives_kill_9(tmp_path: Path) -> None:
     place = ("--database", str(tmp_path / "p.db"), "--provider", "offline")
     with Program.at_terminal(*place, "--plain") as shell:

@@ -63,6 +63,7 @@ class Page:
         await self._socket.send_str(json.dumps(["stdin", text]))
 
 
+@pytest.mark.thorough("pages in a browser's stead; every run has the door of the server")
 def test_pages_are_attached_to_the_server_see_one_another_and_end_with_it(tmp_path: Path) -> None:
     async def play(browser: aiohttp.ClientSession, link: str, base: str) -> None:
         async with browser.get(link) as answer:
