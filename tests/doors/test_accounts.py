@@ -32,10 +32,11 @@ from ikigai_actors.system.accounts import Accounts, RenewalUnclear
 from ikigai_actors.system.questions import WaitingQuestion
 from ikigai_actors.testing import ManualClock
 from ikigai_actors.tools.mcp.oauth import callback_url
+from tests.doors.test_api_program import serving
 from tests.kit.account_mcp import CANARY, AccountMcp, Browser, query_of
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import ROOT, eventually, sql
-from tests.kit.remote_mcp import ASKED, CALLED, DONE, Halt
+from tests.kit.remote_mcp import ASKED, CALLED, DONE, Halt, free_port
 from tests.kit.tool_scripts import calling, results
 
 pytestmark = pytest.mark.slow("starts servers on loopback")
@@ -205,6 +206,25 @@ def test_a_host_that_was_killed_asks_on_and_another_one_goes_on_with_the_account
         assert (again.status_code, "was used before" in again.text) == (400, True)
     assert server.issuing.redeemed == 1
     assert hidden(durable)
+
+
+def test_an_api_that_was_killed_has_begun_what_another_one_finishes(durable: str, server: AccountMcp) -> None:
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    words = ("--listen", f"127.0.0.1:{port}", "--url", "https://agents.test", "--key", "env:ACCOUNT_KEY")
+    with host_of(durable, server) as host, house_of(durable, server) as house:
+        reply = host.root.prompt("go")
+        link = house.link(house.waiting().id).replace("/agents/q/", "/q/")
+        with serving(durable, *words):  # killed at the end of the block
+            browser = Browser(address, "https://agents.test")
+            back = asyncio.run(browser.way_back(link))
+        with serving(durable, *words):
+            other = Browser(address, "https://agents.test")
+            other.cookies = browser.cookies
+            assert asyncio.run(other.get(back)).status_code == 200
+        assert reply.get(timeout=DEADLINE).text == "anna may notes"
+    assert hidden(durable)
+    assert CANARY not in "".join(browser.seen + other.seen)
 
 
 def test_nothing_is_redeemed_for_another_issuer_or_in_another_browser(durable: str, server: AccountMcp) -> None:

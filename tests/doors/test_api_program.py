@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow("starts real programs")
 
 
 @contextmanager
-def serving(database: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def serving(database: Path | str, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """The program, and where it listens."""
     words = [*PYTHON, "-m", "ikigai_actors", "--database", str(database), "api", "--listen", "127.0.0.1:0", *options]
     program = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

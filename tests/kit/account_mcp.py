@@ -152,7 +152,10 @@ class Browser:
     """A person's browser: it keeps cookies, and follows links and redirections."""
 
     def __init__(self, app: Any, url: str) -> None:
-        """Reach an application of ASGI at its address, and anything else on loopback."""
+        """Reach an application of ASGI at its address, and anything else on loopback.
+
+        In place of the application its address on loopback may be given, as a proxy has it.
+        """
         self._app, self._url = app, url
         self.cookies: dict[str, str] = {}
         self.seen: list[str] = []
@@ -185,7 +188,10 @@ class Browser:
 
     async def _ask(self, method: str, url: str, fields: dict[str, str] | None = None) -> httpx2.Response:
         own = url.startswith(self._url)
-        transport = httpx2.ASGITransport(app=self._app) if own else httpx2.AsyncHTTPTransport()
+        if own and isinstance(self._app, str):
+            url = url.replace(self._url, self._app)
+        in_memory = own and not isinstance(self._app, str)
+        transport = httpx2.ASGITransport(app=self._app) if in_memory else httpx2.AsyncHTTPTransport()
         cookie = "; ".join(f"{name}={text}" for name, text in self.cookies.items())
         async with httpx2.AsyncClient(transport=transport, timeout=60) as client:
             answer = await client.request(method, url, data=fields, headers={"cookie": cookie} if own else {})
