@@ -292,6 +292,20 @@ RULE_MUTANTS = (
         test="tests/agent/test_hook_events.py",
     ),
     Mutant(
+        "a child from before its hooks were set drops them",
+        "agent/agent_log.py",
+        "            return message.id\n    return log.fork",
+        "            return log.fork\n    return log.fork",
+        test="tests/agent/test_kept_hooks.py",
+    ),
+    Mutant(
+        "a program drops the hooks of its own agent",
+        "agent/builtin_calls/programs.py",
+        "dropped_hooks(state.view.settings, json",
+        "dropped_hooks({}, json",
+        test="tests/agent/test_kept_hooks.py",
+    ),
+    Mutant(
         "a request leaves without the text that a hook adds to it",
         "agent/turn/hooked.py",
         "    if not said.contexts:\n        return Step(advance(state, messages)",
