@@ -1706,10 +1706,16 @@ VALUES (:budget, :unit, :host, 0, :held, 0, :risk, 0)
 ON CONFLICT (budget, unit, host) DO UPDATE SET held = portions.held + excluded.held, risk = portions.risk + excluded.risk
 
 -- name: held_in
--- Whose requests are open, of the living in some shards, that another host has begun.
+-- Whose requests are open, of the living in some shards, that another host has begun; but for those that go on without a
+-- host: in a batch, or as a reply that its service keeps, whose name is the note at the head. They are paid for once.
 SELECT a.uuid FROM agents a
  WHERE a.awake = 1 AND a.held_at > 0 AND a.held_host <> :host
    AND a.shard IN (SELECT s.id FROM shards s WHERE CAST(s.id AS TEXT) = ANY(:shards))
+   AND NOT EXISTS (SELECT 1 FROM batch_members b WHERE b.agent_uuid = a.uuid AND b.position = a.held_at)
+   AND NOT EXISTS (
+       SELECT 1 FROM messages m
+        WHERE m.agent_uuid = a.uuid AND m.id IN (a.held_at, a.held_at + 1) AND m.kind = 'note' AND m.data LIKE '%"response":%'
+          AND NOT EXISTS (SELECT 1 FROM messages l WHERE l.agent_uuid = a.uuid AND l.id = m.id + 1))
 
 -- name: portions_of_ended
 -- Portions of hosts that have ended, in which nothing is held.

@@ -80,4 +80,11 @@ BATCH_MUTANTS = (
         "            pass",
         test=_OPENAI,
     ),
+    Mutant(
+        "a request that goes on in its batch is charged at each takeover",
+        "records/log/append.py",
+        "unit.need is not None and row.held_host != self._fence.host",
+        "False",
+        test="tests/system/test_batches.py",
+    ),
 )

@@ -7,7 +7,7 @@ import pytest
 from ikigai_actors import ActorSystem, OpenAIProvider, Signal
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.testing import Simulation, simulated
-from tests.kit.databases import eventually
+from tests.kit.databases import eventually, python
 from tests.kit.kept_replies import KeptReplies
 from tests.kit.openai_server.server import OpenAIServer, Streams, message_item, response_events
 
@@ -156,3 +156,53 @@ def test_an_interrupt_cancels_the_response_at_the_service() -> None:
             eventually(lambda: system.root.history(all=True)[-1].kind == "note", "the reply is named")
             system.root.signal(Signal.INT)
             eventually(lambda: server.cancelled == ["resp_1"], "it is cancelled")
+
+
+def test_a_reply_that_is_read_again_is_charged_once(provider: KeptReplies) -> None:
+    with simulated() as world:
+        world.open(provider, budget={"tokens": 100_000, "strict": True})
+        world.system.root.fork(name="ann").configure(background=True, max_tokens=1_000)
+        ask(world, 10)
+        for _ in range(2):
+            world.crash()
+            world.reopen(resume=True)
+            world.sleep(2)
+        world.sleep(60)
+        spent = world.system.root.budget
+        assert spent is not None
+        assert (provider.paid, spent.spent["tokens"], spent.held["tokens"]) == (["reply_1"], 110, 0)
+        assert check(world.system._store) == []
+
+
+KILLED = """
+import sys
+from ikigai_actors import ActorSystem, OpenAIProvider
+from tests.kit.databases import eventually
+
+provider = OpenAIProvider("gpt-5.5", base_url=sys.argv[2], api_key="key", api="responses")
+with ActorSystem.open(sys.argv[1], provider) as system:
+    agent = system.root.fork(name="ann")
+    agent.configure(background=True)
+    agent.prompt("hello")
+    eventually(lambda: agent.history(all=True)[-1].kind == "note", "the reply is named")
+    print("named", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_reply_of_responses_outlives_kill_9_of_the_process_that_asked_for_it(durable: str) -> None:
+    events = response_events(message_item("a long answer"))
+    with OpenAIServer() as server:
+        server.answers += [Streams(events, pause=2)]
+        process = python(KILLED, durable, server.url)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "named\n"
+        process.kill()
+        process.communicate()
+        server.release()
+        provider = OpenAIProvider("gpt-5.5", base_url=server.url, api_key="key", api="responses")
+        with ActorSystem.open(durable, provider) as system:
+            eventually(lambda: system.agent("ann").history()[-1].content == "a long answer", "the reply is read")
+            assert check(system._store) == []
+        assert (len(server.requests), list(server.kept)) == (1, ["resp_1"])
+        assert (server.read_after, server.cancelled) == ([("resp_1", 0)], [])

@@ -186,3 +186,27 @@ def test_nothing_is_paid_twice_or_lost_when_the_process_is_killed(
     assert answered(world) == ["reply 1"] * 5
     assert (len(provider.paid), provider.direct) == (5, 0)
     assert check(world.system._store) == []
+
+
+def test_a_request_that_goes_on_in_its_batch_is_charged_once_however_often_its_host_ends() -> None:
+    provider = ScriptedBatches(said)
+    with simulated() as world:
+        world.open(provider, budget={"tokens": 100_000, "strict": True})
+        agent = world.system.root.fork(name="ann")
+        agent.configure(urgency="24h", max_tokens=1_000)
+        agent.prompt("hello")
+        world.sleep(5)
+        for seconds in (10, 70, 20):
+            held = world.system.root.budget
+            assert held is not None
+            assert (held.spent["tokens"], held.held["tokens"] > 1_000) == (0, True)
+            world.crash()
+            world.recover()
+            assert check(world.system._store) == []
+            world.sleep(seconds)
+        world.sleep(3_000)
+        assert world.system.agent("ann").history()[-1].content == "reply 1"
+        spent = world.system.root.budget
+        assert spent is not None
+        assert (spent.spent["tokens"], spent.held["tokens"]) == (1_100, 0)
+        assert check(world.system._store) == []

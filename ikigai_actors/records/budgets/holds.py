@@ -61,7 +61,10 @@ def _spend(tx: Transaction, ledger: BudgetLedger, rows: Iterable[Locked]) -> Non
 
 
 def settle_left_behind(tx: Transaction, host: str, shards: Collection[int]) -> None:
-    """Return the reserved amounts for the open requests of some agents, by uuid."""
+    """Spend the reserved amounts of the open requests that earlier hosts of some shards have left.
+
+    A request that goes on without its host keeps what is reserved, until the next host asks for the same reply.
+    """
     held, portions = tx.ask("held_in", host=host, shards=[str(shard) for shard in shards]), tx.ask("portions_of_ended")
     uuids = [uuid for (uuid,) in held()]
     locked = LockedRows(tx.run("lock_agents", uuids=sorted(uuids), writers=[]) if uuids else ())

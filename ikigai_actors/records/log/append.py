@@ -221,8 +221,8 @@ class Append(Unit):
             return None
         if unit.charge is not None:
             return unit.charge
-        if unit.unpaused:
-            return NO_CHARGE
+        if unit.unpaused or (unit.need is not None and row.held_host != self._fence.host):
+            return NO_CHARGE  # it has not left, or it goes on without its former host: `settle_left_behind`
         return whole_hold(row) if unit.turn is not None or unit.need is not None else None
 
     def look_ahead(self, tx: Transaction, locked: LockedRows, agents: Collection[str]) -> None:
