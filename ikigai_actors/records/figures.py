@@ -106,8 +106,8 @@ def questions_asked(tx: Transaction) -> dict[tuple[str, str], int]:
 def silent_turns(tx: Transaction, least: float) -> dict[str, float]:
     """Return the turns that should make progress and have made none for ``least`` seconds: the seconds, by agent.
 
-    Turns that wait for other agents or for a budget, or are stopped, are left out. Turns that wait for a person are
-    included.
+    Turns that wait for other agents, a budget, a batch, a service or a hook, or are stopped, are left out. Turns that
+    wait for a person are included.
     """
     signs = latest_signs(tx)
     at_work = [uuid for (uuid,) in tx.run("turns_at_work")]
@@ -115,7 +115,7 @@ def silent_turns(tx: Transaction, least: float) -> dict[str, float]:
     waits = {
         uuid
         for uuid, mark in latest_marks(tx, [*silent]).items()
-        if (mark.kind, mark.label) == (Kind.TOOL_CALL, "wait")
+        if (mark.kind, mark.label) == (Kind.TOOL_CALL, "wait") or mark.label == "later"
     }
     return {uuid: seconds for uuid, seconds in silent.items() if uuid not in waits}
 

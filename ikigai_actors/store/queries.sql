@@ -1905,9 +1905,10 @@ SELECT a.uuid, a.turn, COALESCE((SELECT m.created_at FROM messages m WHERE m.age
   FROM agents a WHERE a.awake = 1 AND a.turn > 0 AND a.cut_off = 0
 
 -- name: turns_at_work
--- Those in a turn that nobody has stopped and no budget holds.
+-- Those in a turn that nobody has stopped, and that no budget and no batch holds.
 SELECT a.uuid FROM agents a
  WHERE a.awake = 1 AND a.turn > 0 AND a.status = 'running' AND NOT EXISTS (SELECT 1 FROM pauses w WHERE w.agent_uuid = a.uuid)
+   AND NOT EXISTS (SELECT 1 FROM batch_members b WHERE b.agent_uuid = a.uuid AND b.position = a.held_at AND b.state = 'waiting')
 
 -- name: make_group
 INSERT INTO group_names (name) VALUES (:name) ON CONFLICT DO NOTHING
@@ -2097,7 +2098,8 @@ SELECT uuid, at, low FROM half WHERE low >= high
 SELECT m.id, m.kind, m.created_at,
        CASE WHEN m.kind = 'tool_call' THEN substr(m.content, 1, 40)
             WHEN m.kind = 'assistant' AND substr(m.data, 1, 300) LIKE '%"stop_reason":"tool_use"%' THEN 'calls'
-            WHEN m.kind = 'retry' AND m.data LIKE '%"until":%' THEN 'later' END,
+            WHEN m.kind = 'retry' AND m.data LIKE '%"until":%' THEN 'later'
+            WHEN m.kind = 'hook' AND m.data LIKE '{"lacking":%' THEN 'later' END,
        CASE WHEN m.kind = 'fork' THEN m.data END
   FROM messages m WHERE m.agent_uuid = :uuid AND m.id > :start AND m.id <= :end ORDER BY m.id
 
@@ -2106,7 +2108,8 @@ SELECT m.id, m.kind, m.created_at,
 SELECT m.agent_uuid, m.id, m.kind, m.created_at,
        CASE WHEN m.kind = 'tool_call' THEN substr(m.content, 1, 40)
             WHEN m.kind = 'assistant' AND substr(m.data, 1, 300) LIKE '%"stop_reason":"tool_use"%' THEN 'calls'
-            WHEN m.kind = 'retry' AND m.data LIKE '%"until":%' THEN 'later' END,
+            WHEN m.kind = 'retry' AND m.data LIKE '%"until":%' THEN 'later'
+            WHEN m.kind = 'hook' AND m.data LIKE '{"lacking":%' THEN 'later' END,
        CASE WHEN m.kind = 'fork' THEN m.data END
   FROM agents a JOIN messages m ON m.agent_uuid = a.uuid AND m.id = (SELECT MAX(l.id) FROM messages l WHERE l.agent_uuid = a.uuid)
  WHERE a.uuid = ANY(:uuids)

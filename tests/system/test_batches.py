@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ProviderError, Reply, Request, Signal, Usage
+from ikigai_actors.reach.metrics import read_metrics
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.testing import Simulation, simulated
 from ikigai_actors.testing.scripted_batches import ScriptedBatches
@@ -50,6 +51,16 @@ def ask(world: Simulation, count: int) -> None:
 def answered(world: Simulation) -> list[str]:
     agents = [record for record in world.system.agents() if (record.name or "").startswith("agent-")]
     return [world.system.agent(agent.uuid).history()[-1].content for agent in agents]
+
+
+def test_a_turn_that_waits_for_its_batch_is_not_counted_as_silent() -> None:
+    with simulated() as world:
+        world.open(ScriptedBatches(said, polls=60))
+        ask(world, 1)
+        world.sleep(1_000)
+        assert world.system.agent("agent-0").state == "waiting for its batch"
+        silent = [metric for metric in read_metrics(world.system) if metric.name == "ikigai_turns_silent"]
+        assert [dict(metric.values) for metric in silent] == [{(): 0}]
 
 
 def test_requests_of_many_agents_are_one_batch(world: Simulation, provider: ScriptedBatches) -> None:

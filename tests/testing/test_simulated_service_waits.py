@@ -34,6 +34,7 @@ def test_a_turn_waits_an_hour_and_everybody_sees_until_when() -> None:
         assert kid.state.startswith("waits for scripted until ")
         assert kid.statistics().state == kid.state
         assert metric(kid, "ikigai_requests_put_off") == 1
+        assert metric(kid, "ikigai_turns_silent") == 0
         hosts = system._store.read(open_hosts)
         assert published_state(hosts, kid.uuid) == shown_state(kid.record, hosts) == kid.state
         assert reply.get().text == "here"
