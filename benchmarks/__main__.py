@@ -13,6 +13,7 @@ from types import ModuleType
 
 from benchmarks import (
     actors,
+    batches,
     behaviour,
     budgets,
     cache,
@@ -58,6 +59,7 @@ BENCHMARKS: dict[str, ModuleType] = {
         plans,
         programs,
         hooks,
+        batches,
         lifetime,
         journal,
         hosts,
