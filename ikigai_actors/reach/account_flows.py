@@ -11,14 +11,15 @@ has begun.
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from ikigai_actors.errors import BadInput
 from ikigai_actors.reach.access import Access
-from ikigai_actors.system.accounts import Accounts
-from ikigai_actors.system.options import allowed_addresses
-from ikigai_actors.tools.mcp.oauth import callback_url, client_document
+from ikigai_actors.system.guarded_http import allowed_addresses
+
+if TYPE_CHECKING:
+    from ikigai_actors.system.accounts import Accounts
 
 _COOKIE = "ikigai-flow-"
 
@@ -43,11 +44,15 @@ class AccountFlows:
 
     def document(self) -> dict[str, Any]:
         """The description of this client. Raises `BadInput` where the address of the API is not known."""
+        from ikigai_actors.tools.mcp.oauth import client_document
+
         self._check_url()
         return client_document(self._url)
 
     async def begin(self, question: str, connect: Mapping[str, Any]) -> BegunFlow:
         """Begin a flow for a question. Raises `BadInput`."""
+        from ikigai_actors.tools.mcp.oauth import callback_url
+
         self._check_url()
         url = await self._of_accounts().begin(question, connect, self._url)
         state = parse_qs(urlsplit(url).query)["state"][0]
@@ -68,7 +73,9 @@ class AccountFlows:
         )
         return f"The account of {connected.subject} at {connected.server} is connected, and the agent goes on."
 
-    def _of_accounts(self) -> Accounts:
+    def _of_accounts(self) -> "Accounts":
+        from ikigai_actors.system.accounts import Accounts
+
         if self._accounts is None:
             client = self._access.client
             self._accounts = Accounts(client.read, client.write, client.now_ms, self._keys, self._allowed)

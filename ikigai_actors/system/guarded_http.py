@@ -5,8 +5,9 @@ Redirections are not followed, no cookies are kept, and no proxy of the environm
 """
 
 import errno
+import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ikigai_actors.errors import BadInput
@@ -17,6 +18,17 @@ ANSWER_SECONDS = 15.0
 
 LARGEST_ANSWER_READ = 256 * 1024
 """Bytes of an answer that are read."""
+
+
+ALLOW_PRIVATE = "IKIGAI_ALLOW_PRIVATE"
+"""The variable with networks that may be reached beside public addresses, with commas between."""
+
+
+def allowed_addresses(networks: Iterable[str] | None) -> AllowedAddresses:
+    """The addresses that may be reached; None for the networks of the environment. Raises `BadInput`."""
+    if networks is None:
+        networks = [part for part in os.environ.get(ALLOW_PRIVATE, "").split(",") if part.strip()]
+    return AllowedAddresses.of(networks)
 
 
 class GuardedAnswer(NamedTuple):

@@ -38,6 +38,7 @@ from ikigai_actors.store.hosts.host import unshareable
 from ikigai_actors.store.location import home, locate
 from ikigai_actors.system.agents_tool import ListAgents
 from ikigai_actors.system.configuration import configuration
+from ikigai_actors.system.guarded_http import allowed_addresses
 from ikigai_actors.system.lifecycle import check_policy
 from ikigai_actors.system.platform import SYSTEM_PLATFORM, Platform
 from ikigai_actors.system.secrets import key_references
@@ -52,9 +53,6 @@ logger = logging.getLogger(__name__)
 
 MOST_WORKERS = 1_000
 """The most threads that run agents: they never block, so more than a machine's cores are of no use."""
-
-ALLOW_PRIVATE = "IKIGAI_ALLOW_PRIVATE"
-"""The variable with networks to which events may be sent beside public addresses, with commas between."""
 
 _OF_A_TOOL = ("name", "timeout", "traits", "is_async", "describe", "call", "call_async")
 
@@ -104,13 +102,6 @@ def check_host_name(name: str | None, join: bool) -> str | None:
     if not join:
         return None
     return f"{socket.gethostname()}-{os.getpid()}" if name is None else check_name(name)
-
-
-def allowed_addresses(networks: Iterable[str] | None) -> AllowedAddresses:
-    """The addresses to which events may be sent. Raises `BadInput`."""
-    if networks is None:
-        networks = [part for part in os.environ.get(ALLOW_PRIVATE, "").split(",") if part.strip()]
-    return AllowedAddresses.of(networks)
 
 
 def usual_prices() -> Prices:

@@ -108,7 +108,7 @@ account = VerbGroup(
 def _accounts(place: "Place", keys: tuple[str, ...]) -> "Accounts":
     """The accounts of the database. Raises `BadInput` without a key."""
     from ikigai_actors.system.accounts import Accounts
-    from ikigai_actors.system.options import allowed_addresses
+    from ikigai_actors.system.guarded_http import allowed_addresses
     from ikigai_actors.system.secrets import key_references, referred_key
 
     system = place.system

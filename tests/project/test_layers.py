@@ -224,6 +224,14 @@ def test_the_core_imports_without_the_libraries_of_shell_and_kit() -> None:
     assert loaded.split() == []
 
 
+@pytest.mark.slow("starts a program, which imports the network API")
+def test_the_network_api_serves_without_what_runs_agents_and_calls_models() -> None:
+    unwanted = {f"{PACKAGE}.{name}" for name in ("agent.toolbox", "providers.anthropic", "system.options", "tools.mcp")}
+    code = f"import sys, {PACKAGE}.doors.api.serving\nprint(*{unwanted} & {{*sys.modules}})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert loaded.split() == []
+
+
 def test_a_library_that_may_be_missing_is_imported_late() -> None:
     every = ((module, name) for module in RUNTIME for name in imports(FILES[module], within_functions=False))
     assert [(module, name) for module, name in every if name.split(".")[0] in LATE] == []
