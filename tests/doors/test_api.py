@@ -577,17 +577,22 @@ def test_a_signed_delivery_comes_in_without_a_token_and_is_done_once(stage: Stag
     assert stage.turns("kid") == ["Order 7"]
 
 
-def test_strangers_who_forge_are_slowed(stage: Stage, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("endpoint", "body", "status"), [("shop", b"{}", 401), ("desk", b"{}", 404), ("shop", b"x" * 2**21, 413)]
+)
+def test_senders_that_are_refused_are_slowed(
+    stage: Stage, tmp_path: Path, endpoint: str, body: bytes, status: int
+) -> None:
     place = tmp_path / "secret"
     place.write_text("tea", encoding="utf-8")
     stage.host.endpoints.add("shop", "kid", "hmac", [f"file:{place}"])
     stage.app = Api(stage.system, stage.principal_of, clock=lambda: 0.0)
 
     async def work(client: httpx2.AsyncClient) -> list[int]:
-        forged = delivery(b"{}", "d", secret="milk")
-        return [(await client.post("/in/shop", **forged)).status_code for _ in range(30)]
+        forged = delivery(body, "d", secret="milk")
+        return [(await client.post(f"/in/{endpoint}", **forged)).status_code for _ in range(30)]
 
-    assert stage.run(work) == [401] * 10 + [429] * 20
+    assert stage.run(work) == [status] * 10 + [429] * 20
 
 
 def test_a_server_takes_what_is_held_as_soon_as_it_has_begun(stage: Stage, tmp_path: Path) -> None:

@@ -287,10 +287,10 @@ class Api:
     async def _arrival(self, request: ApiRequest, name: str, out: SendEvent) -> None:
         """Take a delivery to an endpoint. A sender that is refused is slowed, and nothing is written."""
         self._slow_down(request, "Too many deliveries of this address were refused.")
-        raw = await request.body(LARGEST_DELIVERY)
         try:
+            raw = await request.body(LARGEST_DELIVERY)
             received = await self._on_thread(partial(self._system.endpoints.receive, name, request.headers, raw))
-        except (EndpointNotFound, Forged):
+        except (EndpointNotFound, Forged, RequestRefused):
             self._refusals.count(request.address, self._clock())
             raise
         if isinstance(received, str):
