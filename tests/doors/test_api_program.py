@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import httpx2
@@ -18,8 +19,11 @@ from a2a.utils.proto_utils import validate_proto_required_fields
 from google.protobuf.json_format import ParseDict
 
 from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors.api import AttachedSystem
 from ikigai_actors.shell.cli.main import run
+from tests.doors.test_api import delivery
 from tests.kit.blocking_provider import Speaker
+from tests.kit.databases import eventually
 from tests.kit.zygote import PYTHON
 
 pytestmark = pytest.mark.slow("starts real programs")
@@ -33,6 +37,18 @@ def serving(database: Path | str, *options: str) -> Iterator[tuple[str, subproce
     assert program.stdout is not None
     try:
         yield program.stdout.readline().strip(), program
+    finally:
+        program.kill()
+        program.communicate()
+
+
+@contextmanager
+def hosting(database: Path) -> Iterator[subprocess.Popen[str]]:
+    """The program that runs the agents."""
+    words = [*PYTHON, "-m", "ikigai_actors", "--database", str(database), "--provider", "offline", "host"]
+    program = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        yield program
     finally:
         program.kill()
         program.communicate()
@@ -67,6 +83,35 @@ def test_a_request_that_is_repeated_over_kills_is_done_once(tmp_path: Path, caps
                     assert program.wait(30) == 128 + signal.SIGTERM
         assert len(turns) == 1
         assert [message.content for message in host.agent("kid").history() if message.kind == "user"] == ["tea"]
+
+
+def kinds_of(system: AttachedSystem, agent: str) -> list[str]:
+    return [message.kind for message in system.agent(agent).history()]
+
+
+def test_a_delivery_that_comes_again_over_kills_of_api_and_host_is_one_turn(tmp_path: Path) -> None:
+    database, secret = tmp_path / "team.db", tmp_path / "secret"
+    secret.write_text("tea", encoding="utf-8")
+    with ActorSystem.open(str(database), OfflineProvider()) as system:
+        system.endpoints.add("shop", system.root.fork(name="kid"), "hmac", [f"file:{secret}"], template="Order {id}")
+
+    def answered(url: str) -> dict[str, Any]:
+        answer = httpx2.post(f"{url}/in/shop", **delivery(b'{"id": 7}', "d1"), timeout=60)
+        outcome: dict[str, Any] = answer.json()
+        assert answer.status_code == (200 if outcome.pop("repeated") else 202)
+        return outcome
+
+    with hosting(database) as first, AttachedSystem.open(str(database)) as system:
+        with serving(database) as (url, _):
+            outcomes = [answered(url)]  # and the API is killed
+        with serving(database) as (url, _):
+            outcomes.append(answered(url))
+            first.kill()
+            outcomes.append(answered(url))
+            with hosting(database):
+                eventually(lambda: kinds_of(system, "kid") == ["fork", "user", "assistant"], "the turn is over")
+    assert outcomes == [outcomes[0]] * 3
+    assert outcomes[0]["status"] == "taken"
 
 
 def test_an_address_for_other_machines_needs_a_proxy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
