@@ -98,6 +98,7 @@ def test_a_provider_without_limits_is_not_waited_for() -> None:
         assert system.root.fork(model="free").prompt("Well?").get(timeout=1).text == "well"
 
 
+@pytest.mark.thorough("two hosts; every run has the limits of one")
 @pytest.mark.slow("two hosts")
 def test_hosts_share_the_limits_of_a_provider() -> None:
     slow = Slow(5.0)

@@ -83,6 +83,7 @@ def test_samples_of_a_case_count_as_one_and_what_was_not_made_is_undecided() -> 
     assert (half.rate, half.undecided) == (0.0, 2)
 
 
+@pytest.mark.thorough("many replays; every run has a regression that is found")
 def test_a_models_own_noise_is_no_regression_and_a_real_one_is_found() -> None:
     chance = random.Random(3)
 

@@ -661,6 +661,7 @@ with ActorSystem.open("team.db", providers={"worker": FunctionProvider(worker, "
 """
 
 
+@pytest.mark.sample(2, "commits at which a process is killed")
 @pytest.mark.slow("starts a program for each commit")
 @pytest.mark.parametrize("at", [4, 9, 13, 17])
 def test_a_program_that_is_killed_at_a_commit_has_the_same_answer_and_each_effect_once(tmp_path: Path, at: int) -> None:

@@ -106,6 +106,7 @@ SCRIPTS = [
 ]
 
 
+@pytest.mark.thorough("a program for each; every run has the code of some pages")
 @pytest.mark.parametrize("then", ["@then ", ""], ids=["reply by reply", "in one reply"])
 def test_the_fan_out_that_a_reader_can_paste_works(then: str) -> None:
     [script] = {script for _, script in SCRIPTS}

@@ -109,6 +109,7 @@ def entries_of(messages: Sequence[Message], root: str, child: str) -> list[tuple
     ]
 
 
+@pytest.mark.thorough("a tree for each protocol; every run has one of several")
 def test_the_same_tree_has_the_same_logs_whatever_protocol_its_model_speaks() -> None:
     pytest.importorskip("openai", reason="OpenAIProvider needs the extra openai")
     logs = []

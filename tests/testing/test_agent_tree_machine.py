@@ -68,6 +68,7 @@ def test_an_agent_that_asks_a_model_behind_an_int_is_found(machine: AgentTreeMac
         machine.world.settle()
 
 
+@pytest.mark.thorough("a second aimed program; every run has made-up ones")
 def test_a_question_is_answered_once_whoever_crashes_and_expires_where_nobody_answers(
     machine: AgentTreeMachine,
 ) -> None:
@@ -112,6 +113,7 @@ def test_the_crash_of_an_agent_leads_to_a_restart_and_the_prompt_is_answered(mac
     assert [line.text for line in machine.world.trace.lines if "add_restart" in line.text]
 
 
+@pytest.mark.sample(2, "summarisers")
 @pytest.mark.parametrize(
     ("window", "answer", "refusal", "made"),
     [

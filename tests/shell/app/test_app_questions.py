@@ -63,6 +63,7 @@ async def answer(stage: Stage, *keys: str) -> None:
         await stage.until(lambda: box._letter is None, "the end of the wait for what follows")
 
 
+@pytest.mark.thorough("a second play of questions")
 @pytest.mark.sample(1, "a key each")
 @pytest.mark.parametrize(
     ("key", "result"), [("y", "a.txt is gone"), ("n", "denied"), ("a", "a.txt is gone")], ids=["yes", "no", "always"]

@@ -42,6 +42,7 @@ def test_escape_interrupts_the_turn() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("a second play of the talk")
 def test_the_counter_moves_while_an_answer_arrives_and_has_it_once_at_the_end() -> None:
     model = Dialogue()
 
@@ -245,6 +246,7 @@ def test_what_waits_is_counted_and_up_takes_it_back_into_the_prompt_the_latest_f
         assert asked == ["one", "two", "three, and four"]
 
 
+@pytest.mark.thorough("a second play of the talk")
 def test_prompts_that_waited_before_the_program_began_are_shown_and_taken_back(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
         await stage.expect("… later")
@@ -283,6 +285,7 @@ def test_an_answer_or_its_code_is_copied_to_the_clipboard() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("a second play of the talk")
 def test_the_first_screen_says_what_the_program_is_until_something_is_said() -> None:
     async def play(stage: Stage) -> None:
         await stage.expect(r"╭─ ikigai ─[\s\S]*Our shop sells tea\. +say something")

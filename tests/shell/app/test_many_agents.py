@@ -39,6 +39,7 @@ def tree_of(snapshot: Snapshot, wanted: str = "") -> dict[str, TreeRow]:
     return {row.agent.uuid: row for row in rows}
 
 
+@pytest.mark.thorough("a second play of many agents")
 def test_the_screen_has_those_that_were_used_last_and_what_a_text_or_a_mark_adds(
     crowd: tuple[ActorSystem, list[AgentRef]],
 ) -> None:

@@ -240,6 +240,7 @@ def test_a_reader_that_goes_away_ends_the_session_quietly(tmp_path: Path) -> Non
     assert run("--database", str(tmp_path / "new.db"), "agents").returncode == 0
 
 
+@pytest.mark.thorough("a second program whose output fails")
 def test_output_that_cannot_be_written_is_one_line(file: Path) -> None:
     for command in ([], ["agents"], ["fsck"]):
         with Path("/dev/full").open("wb") as full:
@@ -256,6 +257,7 @@ def test_output_that_is_closed_is_one_line(file: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "ikigai: the output cannot be written: Bad file descriptor\n")
 
 
+@pytest.mark.sample(1, "signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_request_to_end_closes_the_database(file: Path, number: signal.Signals) -> None:
     with Program.by_pipe("--database", str(file)) as shell:
@@ -304,6 +306,7 @@ def test_a_server_that_is_named_by_its_address_answers(tmp_path: Path) -> None:
     assert "Expected --provider-url NAME=URL, got 'local'." in done.stderr
 
 
+@pytest.mark.thorough("a second program with a file of providers")
 def test_the_shell_reads_a_file_of_providers_and_tells_what_is_wrong_with_it(tmp_path: Path) -> None:
     file = tmp_path / "ikigai.toml"
     with MessagesServer() as server:

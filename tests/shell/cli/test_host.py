@@ -235,6 +235,7 @@ def test_an_agent_that_nobody_runs_is_not_moved_later_either(new_postgres: NewDa
     assert "will not be done later" in refused.stderr
 
 
+@pytest.mark.thorough("a second host; every run has one killed and one drained")
 def test_a_file_has_one_host_and_no_names(tmp_path: Path) -> None:
     file = str(tmp_path / "team.db")
     with host(file) as first:
@@ -294,6 +295,7 @@ def broken():
 '''
 
 
+@pytest.mark.thorough("a second host; every run has one killed and one drained")
 def test_an_app_says_which_provider_and_tools_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "shop.py").write_text(APP, encoding="utf-8")
     monkeypatch.chdir(tmp_path)

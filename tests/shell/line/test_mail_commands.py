@@ -212,6 +212,7 @@ def test_what_an_editor_left_unchanged_is_not_written_and_what_came_too_late_is_
     assert Path(kept).read_text(encoding="utf-8") == "an hour of work"
 
 
+@pytest.mark.thorough("a second process beside a shell; every run has one that kills")
 @pytest.mark.slow("takes half a second")
 def test_mail_is_sent_from_another_process_beside_a_running_shell(durable: str) -> None:
     with Program.by_pipe("--database", durable) as shell:
