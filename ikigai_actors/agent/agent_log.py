@@ -181,10 +181,14 @@ def _shown(log: Log, view: View) -> Iterator[Message]:
 
 
 def _end_of_birth(log: Log) -> int:
-    """The position after which the settings are those with which an agent was born."""
-    born_at = 0
+    """The position after which the settings are those with which an agent was born.
+
+    A child that goes on from an earlier position has them by a change of its own, and so has one of a kind.
+    """
+    changes, born_at = False, 0
     for message in log.between(log.fork, log.fork + 3):
         born_at = born_at or message.created_at
-        if message.kind == Kind.CONFIGURE and message.created_at == born_at:
+        changes = changes or "at" in message.data or message.kind == Kind.CLEAR
+        if message.kind == Kind.CONFIGURE and changes and message.created_at == born_at:
             return message.id
     return log.fork
