@@ -3,8 +3,9 @@
     circle = closed_by([edge], out)         # the edges of a circle, or None
     in_words(circle, name)                  # "a waits for b waits for a"
 
-An edge says that an agent goes on only when another one has come to a certain point. An agent goes on when all its
-waits are over, so each circle of edges is a deadlock: none of the agents in it ever gets there.
+An edge says that an agent waits until another one has come to a certain point. An agent goes on when all its waits are
+over. A wait that needs each of its agents never ends if one of them never gets there; a wait for some of them never
+ends if too few are left (`never_ending`). A circle of edges that never end is a deadlock.
 
 There are two points. A prompt is answered at the end of a turn; a fork needs a step boundary only. And there are two
 kinds of waiters. Code that waits, in a provider or a tool, keeps its agent from both. A call of ``wait`` by a model
@@ -12,7 +13,7 @@ keeps its agent from the end of the turn, while a fork passes it.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -56,10 +57,20 @@ class WaitEdge(NamedTuple):
     until: Until
     wait: WaitKey
     """The wait of this edge; a wait for several agents has an edge to each."""
+    spare: int = 0
+    """The number of its agents without which the wait ends all the same."""
 
 
 Circle = tuple[WaitEdge, ...]
 """Edges, each of which begins where the one before it ends; the last one ends where the first one begins."""
+
+
+class Deadlock(NamedTuple):
+    """A circle of waits that never end."""
+
+    circle: Circle
+    edges: frozenset[WaitEdge]
+    """The edges because of which they never end, with those of the circle."""
 
 
 def closed_by(edges: Iterable[WaitEdge], out: Callable[[str], Iterable[WaitEdge]]) -> Circle | None:
@@ -82,6 +93,56 @@ def closed_by(edges: Iterable[WaitEdge], out: Callable[[str], Iterable[WaitEdge]
             seen.add((last.awaited, last.until))
             paths.extend((*path, edge) for edge in out(last.awaited) if holds(edge, last))
     return None
+
+
+def never_ending(edges: Iterable[WaitEdge]) -> frozenset[WaitEdge]:
+    """Return the edges of which neither the wait ends nor the awaited agent ever comes to the awaited point.
+
+    An agent of which no wait is among these edges goes on.
+    """
+    of_wait: dict[WaitKey, set[WaitEdge]] = {}
+    of_waiter, to_agent = dict[str, set[WaitEdge]](), dict[str, set[WaitKey]]()
+    for edge in edges:
+        of_wait.setdefault(edge.wait, set()).add(edge)
+        of_waiter.setdefault(edge.waiter, set()).add(edge)
+        to_agent.setdefault(edge.awaited, set()).add(edge.wait)
+    lasting, left = set(of_wait), list(of_wait)
+
+    def is_kept(edge: WaitEdge) -> bool:
+        return any(further.wait in lasting and holds(further, edge) for further in of_waiter.get(edge.awaited, ()))
+
+    while left:
+        key = left.pop()
+        kept = [edge for edge in of_wait[key] if key in lasting and is_kept(edge)]
+        if key in lasting and not (kept and len(kept) > kept[0].spare):
+            lasting.remove(key)
+            left += {further for edge in of_wait[key] for further in to_agent.get(edge.waiter, ())}
+    return frozenset(edge for key in lasting for edge in of_wait[key] if is_kept(edge))
+
+
+def reached(edges: Iterable[WaitEdge], out: Callable[[str], Iterable[WaitEdge]]) -> list[WaitEdge]:
+    """Return these edges, and all to which they lead; ``out`` is as for `closed_by`."""
+    every, left, seen = [*edges], [edge.awaited for edge in edges], set[str]()
+    while left:
+        uuid = left.pop()
+        if uuid not in seen:
+            seen.add(uuid)
+            further = [*out(uuid)]
+            every += further
+            left += [edge.awaited for edge in further]
+    return every
+
+
+def deadlock_of(edges: Collection[WaitEdge], out: Callable[[str], Iterable[WaitEdge]]) -> Deadlock | None:
+    """Return the deadlock that the wait with these edges closes; None if there is none. ``out``: see `closed_by`."""
+    if closed_by(edges, out) is None:  # nearly always
+        return None
+    dead: dict[str, list[WaitEdge]] = {}
+    for edge in sorted(never_ending(reached(edges, out)), key=lambda edge: (edge.wait, edge.awaited)):
+        dead.setdefault(edge.waiter, []).append(edge)
+    first = [edge for of in dead.values() for edge in of if edge in edges]
+    circle = closed_by(first, lambda uuid: dead.get(uuid, ()))
+    return None if circle is None else Deadlock(circle, frozenset(reached(first, lambda uuid: dead.get(uuid, ()))))
 
 
 def still_agents(edges: Iterable[WaitEdge], out: Callable[[str], Iterable[WaitEdge]]) -> set[str]:

@@ -17,7 +17,7 @@ waits confirms that it still waits, from the rows.
 import contextvars
 import itertools
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -28,13 +28,14 @@ from ikigai_actors.actors.wait_graph import (
     WaitedBy,
     WaitEdge,
     WaitKey,
-    closed_by,
+    deadlock_of,
     in_words,
     still_agents,
 )
 from ikigai_actors.errors import WouldDeadlock
 
-_OF_PARKED = WaitKey(0, 0, "parked")
+_PARKED = "parked"
+"""The name in place of the host in the keys of waits of parked agents."""
 
 
 class WaitTarget(Protocol):
@@ -79,18 +80,18 @@ class OpenWait:
     """Returns whether this wait has ended."""
     refuse: Callable[[WouldDeadlock], object]
     """Ends the wait by an error, from any thread."""
-    needs_all: bool = True
-    """Whether the wait needs all of its agents. One that some of them can end closes no circle."""
+    spare: int = 0
+    """The number of its agents without which the wait ends all the same."""
     key: WaitKey = field(default=WaitKey(0, 0, ""), init=False)
     """The key of the wait, set by the registry."""
     has_read_parked: bool = field(default=False, init=False)
     """Whether the waits of parked agents to which it leads were looked at."""
 
     def edges(self) -> Iterator[WaitEdge]:
-        """Return the present edges of the wait, one for each agent without which it does not end."""
-        if self.needs_all and not self.is_over():
+        """Return the present edges of the wait, one for each agent."""
+        if not self.is_over():
             for uuid in self.awaits.awaited():
-                yield WaitEdge(self.waiter, uuid, self.by, self.until, self.key)
+                yield WaitEdge(self.waiter, uuid, self.by, self.until, self.key, self.spare)
 
 
 class WaitRegistry:
@@ -107,8 +108,10 @@ class WaitRegistry:
         self._name, self._host, self._now_ms = name, host, now_ms
         self.on_change: Callable[[], object] = lambda: None
         """Called when there is one wait more, or one less. Never waits."""
-        self.parked_waits: Callable[[Collection[str]], Iterable[tuple[str, str]]] = lambda uuids: ()
-        """The waits of those among agents that are parked, each with an agent that it waits for. May read the store."""
+        self.parked_waits: Callable[[Collection[str]], Iterable[tuple[str, str, int]]] = lambda uuids: ()
+        """The waits of those among agents that are parked, each with an agent that it waits for, and with the number of
+        agents that it can spare. May read the store.
+        """
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._waits: dict[WaitKey, OpenWait] = {}
@@ -145,15 +148,23 @@ class WaitRegistry:
             wait: one that is noted.
             among: uuids of awaited agents: look only for circles through these; None for all.
         """
-        circle = self._circle(wait, among)
-        noted = [edge for edge in circle or () if edge.wait != _OF_PARKED]
-        with self._lock:
-            waits = [self._waits.get(edge.wait) for edge in noted]
-        if circle is None or not all(
-            noticed is not None and noticed.awaits.confirm(edge.awaited)
-            for noticed, edge in zip(waits, noted, strict=True)
-        ):
-            return
+        of_parked, ended = self._waits_of_parked(wait), set[WaitEdge]()
+        while True:
+            with self._lock:
+                edges, out = self._graph(wait, of_parked, ended)
+                deadlock = deadlock_of([edge for edge in edges if among is None or edge.awaited in among], out)
+                noted = [edge for edge in (deadlock.edges if deadlock else ()) if edge.wait.host != _PARKED]
+                waits = [self._waits.get(edge.wait) for edge in noted]
+            if deadlock is None:
+                return
+            over = {
+                edge
+                for noticed, edge in zip(waits, noted, strict=True)
+                if noticed is None or not noticed.awaits.confirm(edge.awaited)
+            }
+            if not over:
+                break
+            ended |= over
         with self._lock:
             if not all(
                 noticed is not None and edge in noticed.edges() for noticed, edge in zip(waits, noted, strict=True)
@@ -162,29 +173,35 @@ class WaitRegistry:
             if not all(edge.wait in self._waits for edge in noted):  # another one was refused for it
                 return
             self._remove(wait)
-        raise self.deadlock(circle)
+        raise self.deadlock(deadlock.circle)
 
-    def _circle(self, wait: OpenWait, among: Collection[str] | None) -> Circle | None:
-        """The circle that a wait closes; None where it closes none.
-
-        Agents that are parked have no wait here. Their rows are read when a wait is checked first: theirs is earlier.
-        """
-        of_parked: dict[str, list[WaitEdge]] = {}
+    def _graph(
+        self, wait: OpenWait, of_parked: Mapping[str, Sequence[WaitEdge]], ended: Collection[WaitEdge]
+    ) -> tuple[list[WaitEdge], Callable[[str], Iterable[WaitEdge]]]:
+        """The edges of a wait, and those of each agent, without those that have ended."""
 
         def out(uuid: str) -> Iterable[WaitEdge]:
-            return itertools.chain(self._out(uuid), of_parked.get(uuid, ()))
+            edges = itertools.chain(self._out(uuid), of_parked.get(uuid, ()))
+            return (edge for edge in edges if edge not in ended)
 
-        while True:
+        return [edge for edge in wait.edges() if edge not in ended], out
+
+    def _waits_of_parked(self, wait: OpenWait) -> Mapping[str, Sequence[WaitEdge]]:
+        """The edges of parked agents to which a wait leads.
+
+        They have no wait here. Their rows are read when the wait is checked first: theirs are earlier.
+        """
+        of_parked: dict[str, list[WaitEdge]] = {}
+        while not wait.has_read_parked:
             with self._lock:
-                edges = [edge for edge in wait.edges() if among is None or edge.awaited in among]
-                circle = closed_by(edges, out)
-                still = set() if wait.has_read_parked else still_agents(edges, out) - of_parked.keys()
-            if circle is not None or not still:
-                wait.has_read_parked = True
-                return circle
+                still = still_agents(*self._graph(wait, of_parked, ())) - of_parked.keys()
+            keys = {uuid: WaitKey(0, len(of_parked) + place, _PARKED) for place, uuid in enumerate(sorted(still))}
             of_parked.update((uuid, []) for uuid in still)
-            for waiter, awaited in self.parked_waits(still):
-                of_parked[waiter].append(WaitEdge(waiter, awaited, WaitedBy.CALL, Until.TURN, _OF_PARKED))
+            for waiter, awaited, spare in self.parked_waits(still) if still else ():
+                edge = WaitEdge(waiter, awaited, WaitedBy.CALL, Until.TURN, keys[waiter], spare)
+                of_parked[waiter].append(edge)
+            wait.has_read_parked = not still
+        return of_parked
 
     def refuse(self, circle: Circle) -> None:
         """End the wait of the first edge of a circle over several hosts, unless it is over. May raise `StoreError`."""

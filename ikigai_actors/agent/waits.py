@@ -219,10 +219,10 @@ class Waits(Service):
 
         agents = {turn.agent for turn in turns}
         waiter = Probe(wait._replace(agents=tuple(agents)), self, done, agents, read=read, late=late, left=left)
-        self._begin_call(waiter, needs_all=need >= len(agents))
+        self._begin_call(waiter, spare=max(0, len(turns) - need))
         return waiter
 
-    def _begin_call(self, waiter: Waiter, *, needs_all: bool = True) -> None:
+    def _begin_call(self, waiter: Waiter, *, spare: int = 0) -> None:
         wait = waiter.wait
         if wait.agents and (wait.deadline is None or wait.deadline > wait.since):
             waiter.of_call = OpenWait(
@@ -232,7 +232,7 @@ class Waits(Service):
                 Until.TURN,
                 is_over=lambda: waiter not in self._open,
                 refuse=lambda error: self._end(waiter, error),
-                needs_all=needs_all,
+                spare=spare,
             )
         waiter.begin()
 

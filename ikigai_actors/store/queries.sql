@@ -2607,10 +2607,11 @@ UPDATE agents SET parked = 0, wake_at = NULL, awake = 1 WHERE uuid = :uuid AND p
 SELECT uuid FROM agents WHERE uuid = ANY(:uuids) AND parked <> 0
 
 -- name: waits_of_parked
--- Of those who need all of what they have asked for. By asked_open.
-SELECT k.asker, k.agent FROM agents a JOIN asked k ON k.asker = a.uuid
+-- With how many ends more are open than are lacking. By asked_open.
+SELECT k.asker, k.agent,
+       (SELECT COUNT(*) FROM asked o WHERE o.asker = a.uuid AND o.ended IS NULL AND o.awaited = 1) - a.parked
+  FROM agents a JOIN asked k ON k.asker = a.uuid
  WHERE a.uuid = ANY(:uuids) AND a.parked > 0 AND k.ended IS NULL AND k.awaited = 1
-   AND a.parked = (SELECT COUNT(*) FROM asked o WHERE o.asker = a.uuid AND o.ended IS NULL AND o.awaited = 1)
  ORDER BY k.asker, k.agent, k.prompt
 
 -- name: every_parked

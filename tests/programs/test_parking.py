@@ -11,6 +11,9 @@ from ikigai_actors import (
     ActorSystem,
     AgentDead,
     AgentRef,
+    FunctionProvider,
+    ProviderError,
+    Request,
     ScriptedProvider,
     Signal,
     SystemClosed,
@@ -384,4 +387,38 @@ def test_an_agent_without_which_a_wait_ends_may_wait_for_whoever_waits(
         mast.open()
         assert reply.get(timeout=DEADLINE).text == answer
         eventually(lambda: other.history()[-1].content == "tea", "the answer to the other one")
+    is_sound(durable)
+
+
+@program
+def chooses_one(task: str) -> str:
+    mast, sail = (current_agent().fork(name=name, model="circle").prompt(task) for name in ("mast", "sail"))
+    return str(first(mast, sail)[1].text)
+
+
+@pytest.mark.parametrize("both", [True, False])
+@pytest.mark.parametrize("park_after", [SOON, None])
+def test_a_program_that_waits_for_one_of_two_is_in_a_circle_if_both_wait_for_it(
+    durable: str, both: bool, park_after: float | None
+) -> None:
+    """Where one of the two answers, nobody is refused."""
+
+    def circle(request: Request) -> str:
+        me = current_agent()
+        boss = me.system.agent("boss")
+        if park_after:
+            eventually(lambda: boss.record.parked > 0, "the boss is parked")
+        if request.name == "sail" and not both:
+            return "sail"
+        return str(me.wait([boss]))
+
+    providers = {"circle": FunctionProvider(circle)}
+    with ActorSystem.open(durable, "offline", providers, programs=[chooses_one], park_after=park_after) as system:
+        reply = system.root.fork(name="boss", model=chooses_one).prompt("go")
+        if both:
+            with pytest.raises(ProviderError, match=r"waits for .* waits for"):
+                reply.get(timeout=DEADLINE)
+        else:
+            assert reply.get(timeout=DEADLINE).text == "sail"
+        system.agent("boss").signal(Signal.KILL)
     is_sound(durable)

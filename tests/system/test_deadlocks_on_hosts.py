@@ -138,7 +138,7 @@ def test_a_column_that_nobody_can_read_tells_nothing(text: str) -> None:
 
 
 def test_what_a_host_tells_is_read_as_it_was_written() -> None:
-    edge = WaitEdge("a", "b", WaitedBy.CODE, Until.STEP, WaitKey(5, 7, "host"))
+    edge = WaitEdge("a", "b", WaitedBy.CODE, Until.STEP, WaitKey(5, 7, "host"), 1)
     waits = HostWaits(3, frozenset({edge}), {"a": "waits for b"})
     assert decode_waits(encode_waits(waits)) == waits
     assert encode_waits(HostWaits()) == ""

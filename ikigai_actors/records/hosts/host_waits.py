@@ -13,7 +13,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from ikigai_actors.actors.wait_graph import Circle, Until, WaitedBy, WaitEdge, WaitKey, closed_by
+from ikigai_actors.actors.wait_graph import (
+    Circle,
+    Until,
+    WaitedBy,
+    WaitEdge,
+    WaitKey,
+    closed_by,
+    never_ending,
+    reached,
+)
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.rows import HostRecord
 
@@ -34,7 +43,7 @@ def encode_waits(waits: HostWaits) -> str:
     if not waits.states and not waits.edges:
         return ""
     in_order = sorted(waits.edges, key=lambda edge: (edge.wait, edge.awaited))  # the same text each time
-    edges = [[*edge[:4], edge.wait.began, edge.wait.number] for edge in in_order]
+    edges = [[*edge[:4], edge.wait.began, edge.wait.number, edge.spare] for edge in in_order]
     host = next((edge.wait.host for edge in waits.edges), "")
     return json.dumps({"host": host, "look": waits.look, "edges": edges, "states": waits.states})
 
@@ -46,8 +55,11 @@ def decode_waits(text: str) -> HostWaits:
         fields = json.loads(text or "{}")
         host = str(fields.get("host", ""))
         edges = [
-            WaitEdge(str(waiter), str(awaited), WaitedBy(by), Until(until), WaitKey(int(began), int(number), host))
-            for waiter, awaited, by, until, began, number in fields.get("edges", ())
+            WaitEdge(
+                *(str(waiter), str(awaited), WaitedBy(by), Until(until), WaitKey(int(began), int(number), host)),
+                int(spare),
+            )
+            for waiter, awaited, by, until, began, number, spare in fields.get("edges", ())
         ]
         states = {str(uuid): str(state) for uuid, state in fields.get("states", {}).items()}
         return HostWaits(int(fields.get("look", 0)), frozenset(edges), states)
@@ -78,11 +90,16 @@ def lasting(before: Mapping[str, HostWaits], now: Mapping[str, HostWaits]) -> fr
 def circles_of(host: str, edges: Iterable[WaitEdge]) -> list[Circle]:
     """Return the circles that this host must break, each by its first edge: those whose latest wait is its own.
 
-    All hosts find the same circles, so exactly one host breaks each, by ending one wait.
+    All hosts find the same circles, so exactly one host breaks each, by ending one wait. Of circles that lead to one
+    another only the one with the latest wait is broken: the others may be over with it.
     """
-    out: dict[str, list[WaitEdge]] = {}
-    for edge in sorted(edges, key=lambda edge: (edge.wait, edge.awaited)):
-        out.setdefault(edge.waiter, []).append(edge)
-    own = [edge for of in out.values() for edge in of if edge.wait.host == host]
-    circles = [circle for edge in own if (circle := closed_by([edge], lambda uuid: out.get(uuid, ())))]
-    return [circle for circle in circles if max(edge.wait for edge in circle) == circle[0].wait]
+    dead: dict[str, list[WaitEdge]] = {}
+    for edge in sorted(never_ending(edges), key=lambda edge: (edge.wait, edge.awaited)):
+        dead.setdefault(edge.waiter, []).append(edge)
+
+    def out(uuid: str) -> Iterable[WaitEdge]:
+        return dead.get(uuid, ())
+
+    own = [edge for of in dead.values() for edge in of if edge.wait.host == host]
+    circles = {edge.wait: circle for edge in own[::-1] if (circle := closed_by([edge], out)) is not None}
+    return [circle for key, circle in circles.items() if max(edge.wait for edge in reached(circle[:1], out)) == key]

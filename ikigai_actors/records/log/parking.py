@@ -124,9 +124,12 @@ def next_waits(tx: Transaction, host: str, most: int) -> Sequence[DueWait]:
     return [DueWait(*row) for row in tx.run("next_waits", host=host, most=most)]
 
 
-def waits_of_parked(tx: Transaction, uuids: Collection[str]) -> list[tuple[str, str]]:
-    """The waits of those among agents that are parked: each of these with an agent for whose turn it waits."""
-    return [(waiter, awaited) for waiter, awaited in tx.run("waits_of_parked", uuids=list(uuids))]
+def waits_of_parked(tx: Transaction, uuids: Collection[str]) -> list[tuple[str, str, int]]:
+    """The waits of those among agents that are parked.
+
+    Each with an agent for whose turn it waits, and with the number of turns without which it ends all the same.
+    """
+    return [(waiter, awaited, int(spare)) for waiter, awaited, spare in tx.run("waits_of_parked", uuids=list(uuids))]
 
 
 def to_be_woken(tx: Transaction, host: str) -> list[str]:

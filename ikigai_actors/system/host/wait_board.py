@@ -94,7 +94,7 @@ class WaitBoard(Service, Instrument):
         for wait in waits:
             of_wait = sorted(wait.edges(), key=lambda edge: self._runs(edge.awaited))[:MOST_OF_ONE]
             edges += (of_wait := of_wait[: MOST_EDGES - len(edges)])
-            if (of_wait or not wait.needs_all) and (state := self._state(wait.waiter)):
+            if of_wait and (state := self._state(wait.waiter)):
                 states[wait.waiter] = state
         for uuid in list(self._at_services)[:MOST_EDGES]:
             if uuid in self._seen_at_services and (state := self._state(uuid)):
