@@ -147,7 +147,7 @@ def test_a_deliberate_error_is_told_as_it_is() -> None:
     def fail(blocks: bool) -> str:
         text = [{"type": "text", "text": "No such file."}, {"type": "text", "text": "Look in /tmp."}]
         if blocks:
-            raise AnthropicToolError(text)  # type: ignore[arg-type]  # dicts are its blocks
+            raise AnthropicToolError(text)
         raise ToolError("No such file.")
 
     assert fail.call({"blocks": False}) == Result("No such file.", True)
