@@ -42,7 +42,7 @@ _PREFIXES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"fLaC", "audio/flac"),
     (4, b"ftypM4A", "audio/mp4"),
 )
-"""Where a type's mark is in a file, and what it is."""
+"""The first bytes by which a file's type is recognised: their offset, the bytes, and the type."""
 _MPEG = (b"\xff\xfb", b"\xff\xf3", b"\xff\xf2")
 _KNOWN = "PNG, JPEG, GIF and WebP pictures, PDF, and sounds as WAV, MP3, Ogg, FLAC or M4A"
 _SOF = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # the JPEG segments that hold the size

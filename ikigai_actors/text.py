@@ -91,7 +91,7 @@ def unfit_fields(error: "ValidationError") -> str:
 
 
 MOST_CAUSES = 5
-"""How many errors of a group are described."""
+"""The most errors of a group that are described."""
 
 
 def causes(error: BaseException) -> list[BaseException]:

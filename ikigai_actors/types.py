@@ -1,4 +1,4 @@
-"""Types: what calls of systems and handles give, for annotations."""
+"""Types: the return types of the methods of systems and handles, for annotations."""
 
 from ikigai_actors.lazy import handed_on
 

@@ -12,7 +12,7 @@ _DAMAGED = "a part of it is damaged"
 _EMPTY = "it has a head and no pixels"
 
 _ALONE = frozenset({0x01, *range(0xD0, 0xD8)})
-"""Markers of JPEG without a length."""
+"""The markers of JPEG that have no length."""
 _START_OF_SCAN, _END = 0xDA, b"\xff\xd9"
 
 

@@ -32,9 +32,8 @@ QUANTUM = 50
 
 
 AsideCall = Callable[[], Callable[[], object] | None]
-"""A call that may block, run aside; it returns what the worker then does at its place, where nothing may block, or
-None.
-"""
+"""A call that may block. It runs without a place, and returns a function that the worker then calls at its place, where
+nothing may block; or None."""
 
 
 class ActorGone(AgentDead, pykka.ActorDeadError):

@@ -50,7 +50,7 @@ class _Aside(NamedTuple):
 
 
 class _Own(threading.local):
-    """The state of a thread as a worker."""
+    """The state that each worker thread keeps for itself."""
 
     runs_slice = False
     is_caller = False

@@ -1,4 +1,4 @@
-"""The event loop on which other people's coroutines run, of all agents together: nobody of them can end it.
+"""The one event loop on which the coroutines of all agents run. No coroutine can stop or close it.
 
     loop = SystemLoop()
     loop.run_to_end()               # on a thread of its own

@@ -1,4 +1,4 @@
-"""The remains of an open system after `os.fork`, in the child: nothing that works, and nothing that hangs.
+"""Make an open system unusable in a child process after `os.fork`: each use raises an error, and none hangs.
 
 A fork copies the memory and only the thread that forks. The journal, the event loop and the workers of an open system
 stay with the parent, and so does the right to its database. In the child an `OfOneProcess` loses all that it holds, so

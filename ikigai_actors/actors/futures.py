@@ -34,7 +34,7 @@ MAY_HAPPEN = "the request may still be carried out."
 
 
 class ThisThread(threading.local):
-    """A value of the calling thread."""
+    """A value that each thread has for itself."""
 
     forbidden: str | None = None
     """The name of this thread, if it must never wait for a future; None if it may wait."""

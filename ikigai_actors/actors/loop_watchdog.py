@@ -1,14 +1,14 @@
-"""The watchdog of an event loop: it names the line of code that holds the loop, and so everybody who is on it.
+"""The watchdog of an event loop: logs the line of code that blocks the loop, and so everything that runs on it.
 
     watchdog = LoopWatchdog(loop, thread, clock)
     end = threads.repeat(SAMPLE_EVERY, watchdog.sample, "ikigai-watchdog")
 
-A look takes the stack of the loop's thread. Each callback of a loop runs in a frame of its own. So the same frame at
-two looks is one callback that has not returned in between, and a loop that is busy with many short ones is never
-blamed. Nothing is measured on the loop itself, and a test makes the looks, by its own clock.
+A sample (`LoopWatchdog.sample`) takes the stack of the loop's thread. Each callback of a loop runs in a frame of its
+own. So the same frame in two samples is one callback that has not returned in between, and a loop that is busy with
+many short ones is never blamed. Nothing is measured on the loop itself, and a test takes the samples, by its own clock.
 
-A line is named once, however often it holds the loop. Code in C that keeps the interpreter's lock holds up the looks,
-too, and is not seen.
+A line is named once, however often it holds the loop. Code in C that keeps the interpreter's lock delays the samples,
+too, and is not found.
 """
 
 import asyncio

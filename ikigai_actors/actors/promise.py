@@ -1,9 +1,9 @@
-"""A value that is set once, and waited for by threads: what a future holds, without what few futures need.
+"""A value that is set once, and for which threads can wait: the light core of a future.
 
 A ``concurrent.futures.Future`` makes a condition and two locks before anybody waits, which was half of the cost of an
 `ask`. A promise makes one lock, and a waiter makes its own. States: open → settled (a value or an exception) or, only
-if it ``may_cancel``, open → cancelled. Callbacks run once, on the thread that ends the wait, in the order in which
-they were added; one that is added later runs at once.
+if it ``may_cancel``, open → cancelled. Callbacks run once, on the thread that ends the wait, in the order in which they
+were added; one that is added later runs at once.
 """
 
 import logging

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 
 class Until(StrEnum):
-    """The target of a wait."""
+    """The point that an awaited agent must reach before the wait ends."""
 
     STEP = "step"
     """The awaited agent must come to its next step boundary."""
@@ -28,7 +28,7 @@ class Until(StrEnum):
 
 
 class WaitedBy(StrEnum):
-    """The part of an agent that waits."""
+    """The waiter within an agent: its running code, or a call of its model."""
 
     CODE = "code"
     """The code of the agent's provider, or of a tool that it runs."""

@@ -1,16 +1,16 @@
-"""The waits of a system's agents for one another: the place that knows who waits for which others.
+"""Records which agents of a system wait for which others, and refuses waits that would deadlock.
 
     with registry.noted(OpenWait("a", AwaitedAgent("b", future), registry, ...)):   # raises WouldDeadlock
         future.get()
 
-The actor that closes a circle is refused: it gets `WouldDeadlock`, and the others go on waiting for what then comes. A
-wait is noted before it is looked at, so of two that close a circle at once one at least finds it; and only one is
-refused, since it is gone before the other is judged.
+The actor that closes a circle is refused: it gets `WouldDeadlock`, and the others go on waiting. A wait is noted before
+it is looked at, so of two that close a circle at once one at least finds it; and only one is refused, since it is gone
+before the other is judged.
 
-A wait with a time-out counts like any other, since two that wait for each other get nothing but time-outs. Only who
-looks without waiting, by a time-out of 0, is never refused.
+A wait with a time-out counts like any other, since two agents that wait for each other would get nothing but time-outs.
+Only a check with a time-out of 0, which does not wait, is never refused.
 
-What a wait waits for may be there already and not yet noticed, such as mail. So a circle counts only when each of its
+The awaited thing, such as mail, may have arrived without having been noticed. So a circle counts only when each of its
 waits confirms that it still waits, from the rows.
 """
 
@@ -39,7 +39,7 @@ _PARKED = "parked"
 
 
 class WaitTarget(Protocol):
-    """The targets of a wait. Any thread may ask."""
+    """The agents for which an open wait still waits. Any thread may ask."""
 
     def awaited(self) -> Collection[str]:
         """Return the uuids of the agents still waited for, in a fixed order. Does not read the store."""
@@ -53,7 +53,7 @@ class WaitTarget(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ActingCode:
-    """The code of an agent that runs: the function of its provider, or of a tool."""
+    """Running code of an agent: the function of its provider, or a tool."""
 
     agent: str
     """The uuid of the agent."""
@@ -245,7 +245,7 @@ class WaitRegistry:
 
 @dataclass(frozen=True, slots=True)
 class AwaitedAgent(WaitTarget):
-    """A wait for one agent, of which memory knows at once whether it still goes on."""
+    """A wait for one agent of this process. Memory alone shows whether it goes on, so no row is read."""
 
     uuid: str
     is_there: Callable[[], bool]

@@ -1,12 +1,12 @@
 """Makes an agent's conversation as a model sees it, and keeps it beside the log, so each message is converted once.
 
-A conversation is a chain of passages (`providers.conversation`). A message that counts has the same messages before it
-in every history in which it counts: a rewind and a clear only move where a conversation ends or begins. Under a summary
-another chain leads to it, which begins with the text. So its chain is kept by the place of the message in its log, the
-model, what its service takes of attachments, and the summary in force; parent, children and siblings go on from the
-same one. The chains are given up with the log.
+A conversation is a chain of passages (`providers.conversation`). A visible message has the same messages before it in
+every history that shows it, since a rewind or a clear only moves the end or the beginning of a conversation. With a
+summary in force the chain is another one, which begins with the summary. So each chain is cached under the place of its
+message in the log, the model, the attachments that the model's service accepts, and the summary in force. Parent,
+children and siblings share the cached chains. They are dropped together with the log.
 
-Two agents may make the same passages at the same time, without a lock: what is made is equal.
+Two agents may make the same passages at the same time, without a lock: the results are equal.
 """
 
 import threading
@@ -21,7 +21,7 @@ from ikigai_actors.records.messages.blob_references import blobs_of
 from ikigai_actors.records.messages.messages import Kind, Message
 
 _noting = threading.Lock()
-"""Held for a moment while something is added to a log's passages."""
+"""The lock that is held for a moment while a passage is added to a log's passages."""
 
 
 def conversation_of(
@@ -168,7 +168,7 @@ def _keep(spoken: Spoken, key: Hashable, chain: Passage, replied: bool, is_made:
 
 
 class _Sent:
-    """The ids of the calls that a conversation has before a position."""
+    """The ids of the calls in a conversation before a position."""
 
     def __init__(self, log: Log, head: int, key: Hashable) -> None:
         self.position = 0

@@ -3,9 +3,9 @@
 Nobody knows beforehand how long a reply will be, and no tokeniser is at hand. So there are two numbers for a request:
 the *expected* need, estimated from the agent's past, and the highest possible need, which a *strict* budget reserves.
 
-    input     what the last reply says it has read and written, and what was added since, to the system prompt and the
-              tools, too: 3 bytes are a token, at worst a byte is. The whole request where no reply of the model has
-              told anything.
+    input     the tokens that the last reply reported, and those of everything added since, also to the system prompt
+              and the tools. 3 bytes count as a token, at worst 1 byte. If no reply has reported tokens, the whole
+              request is estimated in this way.
     output    expected: twice what 19 of 20 of the latest replies stayed below; at most: the setting ``max_tokens``
 
 Providers say by their attribute ``counts`` whether they bill by such tokens. Where it is False (code, scripts) the size
@@ -64,7 +64,7 @@ logger = logging.getLogger(__name__)
 
 
 class Model(NamedTuple):
-    """The model that is asked next: its facts that matter for costs."""
+    """The facts about the next model to be asked on which costs depend."""
 
     name: str
     """The name, ``provider:model``."""

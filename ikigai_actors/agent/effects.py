@@ -100,7 +100,7 @@ _LACKING = "the process that runs the agent does not have that hook; start it wi
 
 
 class _Chosen(NamedTuple):
-    """The model that is to answer a request, and what it is sent beside the history."""
+    """The model chosen for a request, and everything that it is sent besides the history."""
 
     provider: Provider
     own_code: bool

@@ -221,10 +221,10 @@ class FilteredResult(NamedTuple):
 
 
 class FilteredRun:
-    """A run of a tool whose result passes filters, in the order of the hooks, before anybody else hears of it.
+    """A run of a tool whose result passes filters, in the order of the hooks, before anything else sees it.
 
-    To the agent it is one run. The text of a filter that fails is withheld: the model hears that the call ran, and
-    that is all. What was attached to it is withheld as well.
+    To the agent it is one run. The text of a filter that fails is withheld: the model learns that the call ran, and
+    nothing else. The attachments of the result are withheld as well.
     """
 
     def __init__(

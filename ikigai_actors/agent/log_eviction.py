@@ -15,9 +15,9 @@ MOST_MESSAGES = 500_000
 """The default limit of messages and passages in memory. Above it, idle agents drop their logs."""
 
 _LOOKS = 16
-"""How often it looks while as many messages come as may be in memory."""
+"""The number of checks while as many messages arrive as may be in memory."""
 _AT_ONCE = 4
-"""The part of the idle agents that rests at once: one in this many."""
+"""The divisor of the idle agents that drop their logs in one check: 4 means a quarter of them."""
 
 
 class Resident(Protocol):

@@ -90,7 +90,7 @@ ONCE = "once"
 """The key in the body of a command that has the caller's key, under which the command is carried out once."""
 
 _KEPT_BY_CALLER = (ONCE, PRINCIPAL)
-"""The parts of the body of a command beside its arguments: its caller knows them."""
+"""The parts of a command's body that are not its arguments. The caller itself knows them."""
 
 _LATER = {
     "budget",

@@ -1,8 +1,8 @@
 """Queues in which requests wait until the limits of their provider let them begin (`ikigai_actors.providers.limits`).
 
 Requests begin in the order in which they came, whichever agent's they are. One that waits costs no connection, and the
-time-out of its client has not begun: a slow service keeps a queue, and no storm of requests that are given up and sent
-again. A request that is interrupted leaves the queue.
+time-out of its client has not begun: so a slow service makes a queue grow, and not a storm of requests that time out
+and are sent again. A request that is interrupted leaves the queue.
 
 Hosts that share the agents share the limits: each has an equal part, at least 1. The database says how many hosts there
 are. So nothing is written before a request, a host that is killed leaves nothing taken, and no host starves another.

@@ -22,7 +22,8 @@ COMPACT_AT = 0.8
 TOLD_AT = 0.8
 """The part of the window at which people get a notice."""
 CRAMPED = 3
-"""If the system prompt and the tools take more than one in this many tokens of the window, summaries come too often."""
+"""The divisor of the window. If the system prompt and the tools take more than this part of it, summaries come too
+often."""
 LEAST_NEW = 0.1
 """The part of the window that must be added after a summary before another automatic summary."""
 MORE_PART = 0.05

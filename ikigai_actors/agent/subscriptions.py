@@ -38,7 +38,7 @@ AS_EVENT: Mapping[str, object] = {"is_event": True}
 """The ``extra`` of a log record that repeats an event, for programs without subscribers that read the log."""
 
 _MOST_UNHEARD = 100
-"""How much trouble with tools is kept for the first subscriber."""
+"""The most events about trouble with tools that are kept for the first subscriber."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The tools of an agent: the tools of the system, except those that its settings leave out; and which may be used."""
+"""The tools of an agent: those of the system that its settings do not exclude, and which of them may be used."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

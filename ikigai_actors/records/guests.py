@@ -20,7 +20,7 @@ from ikigai_actors.errors import BadInput, StoreConflict
 from ikigai_actors.store.base import Transaction
 
 _EVERY = 2**62
-"""More entries than there are."""
+"""A limit that no number of entries reaches."""
 
 GUEST_NAME = 1_000
 """The most characters of a name."""

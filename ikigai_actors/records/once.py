@@ -38,7 +38,7 @@ LONGEST_KEY = 200
 _TEXTS = ("key", "verb", "digest", "scope", "about")
 
 _ABOUT = 60
-"""Characters of what a call is about that its row keeps."""
+"""The most characters of a call's description that its row keeps."""
 
 
 def check_call_key(key: object) -> str:
@@ -91,7 +91,7 @@ class KeyedCall:
 
 @dataclass(frozen=True, slots=True)
 class _SentCall(KeyedCall):
-    """A call that came as a row: its arguments are elsewhere."""
+    """A keyed call that another process has sent as a row. Its arguments are not part of it."""
 
     known: str = ""
 

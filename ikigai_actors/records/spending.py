@@ -21,7 +21,7 @@ _BATCH = 2_000
 """Messages that are read at once."""
 
 _SELDOM = 20.0
-"""How much longer the rows are not looked at again than it took."""
+"""Rows are read again at the earliest after this many times as long as the last read took."""
 
 STRETCH = 0.1
 """The seconds of one stretch of reading."""

@@ -18,7 +18,7 @@ TOKEN_PREFIX = "ikg_"
 """The prefix of a secret, by which scanners for leaked secrets find it."""
 
 _SHOWN = 12
-"""Characters of its digest that name a token for people."""
+"""The number of characters of a digest that identify a token for people."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,16 @@
     memory                          databases in memory
     transaction, queries            what their transactions have in common; the statements, translated for each
     unit, journal, writer           writes that belong together; the one writer of a host, which goes on after an outage
-    asker                           the request for which units are committed, and whether it may change something
+    asker                           the request on whose behalf units are committed, and whether it may write
     hosts/                          which process runs which agents
-    migrations, existing, copy      the schema and its versions; databases that are there; whole copies
+    migrations, existing, copy      the schema and its versions; opening existing databases; whole copies
     earlier                         databases of earlier versions, as this program reads them
     location, database_clock        where a database is, and what time it is there
-    new_file, memory                files that are there as a whole, or not at all; databases in memory
+    new_file, memory                files that appear complete or not at all; databases in memory
     slow_opening                    a warning that a server answers slowly
-    forwarding, gate                stores around stores: changed in some calls, or closed
+    forwarding, gate                stores that wrap a store: with some calls changed, or with a check before each
     word_index                      words of messages beside the tables, for searches
-    retrying_reader, poll_schedule  how other processes' commits are read, and for which agents
+    retrying_reader, poll_schedule  reading through an outage; which agents to read after a hint
 """
 
 import os

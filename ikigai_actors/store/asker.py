@@ -1,12 +1,14 @@
-"""The asker: the request for which this thread commits units. It decides what is committed, below every verb.
+"""The asker: the request on whose behalf this thread commits units.
+
+The check for read-only requests is here, below all verbs.
 
     with acting_for(LOOKER):
         agent.context()         # reads as ever
         agent.kill()            # raises `LooksOnly`: nothing was written
 
-No verb knows its asker, so no list of verbs that only look can be wrong. Work that another thread carries out keeps
-its asker (`for_asker`). What is written for an asker with a principal names that: the data of messages and mail as
-``principal``, the rows of signals, documents and rules in a column.
+Verbs do not know their asker, so there is no list of read-only verbs that could be wrong. Work that another thread
+carries out keeps its asker (`for_asker`). If the asker has a principal, everything that is written for it names the
+principal: messages and mail in their data, signals, documents and rules in a column.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +20,7 @@ from ikigai_actors.errors import LooksOnly
 
 
 class Asker(Protocol):
-    """A request to the system, for whose sender units are committed."""
+    """A request to the system, on whose behalf units are committed."""
 
     principal: str | None = None
     """The id of the principal that sent the request; None if unknown."""

@@ -53,9 +53,10 @@ class DatabaseClock(Clock):
 
 
 SET_BACK = 10_000
-"""Milliseconds by which stamps may be ahead of the calendar.
+"""Milliseconds by which stamps may be ahead of the wall clock.
 
-Beyond that somebody has set a clock back, and the calendar is believed: else timers would wait until it has caught up.
+If they are further ahead, a clock was set back, and stamps follow the wall clock again. Otherwise timers would wait
+until the clock has caught up.
 """
 
 

@@ -1,4 +1,4 @@
-"""Databases that are there already: opened beside a running host or without one. Nothing is taken over, or migrated."""
+"""Opens existing databases, beside a running host or without one. Nothing is taken over or migrated."""
 
 import os
 from collections.abc import Callable, Iterator

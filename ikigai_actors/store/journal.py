@@ -104,7 +104,7 @@ _Entry = tuple[Unit, Done]
 
 @dataclass(frozen=True, slots=True)
 class _Again:
-    """Nothing of the unit is written: another one is to be run instead, in a transaction of its own."""
+    """Nothing of the unit was written. Another unit must run instead, in a transaction of its own."""
 
     unit: Unit
 
@@ -458,7 +458,7 @@ def _tell(listener: Callable[[T], object], news: T) -> None:
 
 
 class _InDoubt(CommitUnknown):
-    """The journal's last word on a transaction whose COMMIT may have happened."""
+    """The final error for a transaction whose COMMIT may have happened."""
 
     def __init__(self, trouble: IkigaiError) -> None:
         super().__init__(

@@ -59,7 +59,8 @@ _POSTGRES_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _POSTGRES_ABOUT = """(SELECT CAST(GREATEST(c.reltuples, 0) / GREATEST(c.relpages, 1)
                * (pg_relation_size(c.oid) / current_setting('block_size')::bigint) AS BIGINT)
           FROM pg_class c WHERE c.oid = '{}'::regclass)"""
-"""As the planner estimates it: the rows of a page when the table was last looked at, times the pages of now."""
+"""The number of rows as the planner estimates it: the rows of a page at the last analysis, times the present number of
+pages."""
 
 
 class Statement(NamedTuple):

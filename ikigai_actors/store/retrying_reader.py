@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 FIRST_RETRY = 0.05
 LONGEST_RETRY = 1.0
-"""Seconds between two tries while the store is down, at first and at most."""
+"""The most seconds between two attempts while the store is down; the first pause has the same length."""
 
 
 class RetryingReader:

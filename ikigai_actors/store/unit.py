@@ -20,7 +20,7 @@ from ikigai_actors.store.base import Row, Store, Transaction
 
 
 class Locked(NamedTuple):
-    """The row of an agent at the moment when it was locked."""
+    """The row of an agent, as it was when it was locked."""
 
     uuid: str
     status: str

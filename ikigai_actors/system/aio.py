@@ -41,7 +41,7 @@ _Face = TypeVar("_Face", bound="AsyncSystem[System]")
 
 
 class _Beside(Generic[_S_co]):
-    """Calls an object that may block on other threads."""
+    """The base of the asyncio versions: it calls a blocking object on other threads."""
 
     def __init__(self, blocking: _S_co, beside: Beside) -> None:
         self._blocking, self._beside = blocking, beside

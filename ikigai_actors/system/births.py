@@ -31,7 +31,7 @@ from ikigai_actors.text import check_text
 MOST_AT_ONCE = 1_000
 """The most children that one unit may make."""
 _AT_ONCE = 64
-"""Messages that are read at once, from the end."""
+"""The number of messages that are read at once, from the end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ LARGEST_DELIVERY = 1024 * 1024
 """The most bytes of a delivery's body."""
 
 _EVERY_PROMPT = 2**62
-"""A number that no mail has: nobody here wants to hear of the prompts before it."""
+"""A number above that of any mail, for callers who do not want the prompts before it."""
 
 _BATCH = 100
 """Arrivals that are read at once."""

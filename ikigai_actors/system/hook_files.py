@@ -1,9 +1,9 @@
-"""The commands of a workspace as hooks: which there are on a disk, and how a person pins them.
+"""The commands of a workspace as hooks: finding them on a disk, and pinning them.
 
 system.root.use_hooks(only=["PreToolUse-1f3a9c2e"])   # of .claude/settings.json of the workspace
 
-A workspace is foreign: its commands are not asked before somebody has said so, of each by its digest. They run in the
-fence of the workspace.
+A workspace is not trusted: none of its commands runs as a hook before a person has accepted it by its digest. The
+commands run in the fence of the workspace.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ from ikigai_actors.records.messages.hook_commands import LONGEST_HOOK_COMMAND, p
 from ikigai_actors.tools.hooks.command_hooks import HookEntry, entries_in
 
 HOOK_FILE = ".claude/settings.json"
-"""Where the commands of a workspace are."""
+"""The path of the file, below a workspace, that has its commands."""
 
 
 class FoundHooks(NamedTuple):
-    """The commands on a disk."""
+    """The commands that were found on a disk."""
 
     entries: tuple[Mapping[str, Any], ...] = ()
     """The commands, each as the setting ``hook_commands`` has it, in the order of the file."""

@@ -26,7 +26,7 @@ _BOX = "font:13px/1.5 ui-monospace,monospace;color-scheme:light dark"
 
 
 class ShownSystem(Protocol):
-    """The questions to a system."""
+    """The parts of a system that its HTML needs."""
 
     @property
     def _store(self) -> "Store":

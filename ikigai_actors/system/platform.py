@@ -1,4 +1,4 @@
-"""The ground of a system, which a simulation swaps: threads, time, randomness, database, dispatcher."""
+"""The platform of a system, which a simulation replaces: threads, time, randomness, database, dispatcher."""
 
 import os
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from ikigai_actors.system.host.http_link import HttpLink
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """The ground of a system."""
+    """The threads, time, randomness, database and dispatcher that a system uses."""
 
     threads: Threads
     clock: Clock
@@ -37,4 +37,4 @@ class Platform:
 
 
 SYSTEM_PLATFORM = Platform(SYSTEM_THREADS, SystemClock(), os.urandom, open_with_tables, ThreadDispatcher)
-"""The machine's own."""
+"""The platform of the real machine."""

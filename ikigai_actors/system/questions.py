@@ -7,8 +7,8 @@
 A question is a call that waits for approval, or one by which a model asks a person for an answer (``ask_person``). Both
 are committed, so they wait on after a crash. `Approvals` has those of the first kind alone.
 
-The first answer holds, and is about exactly the question that was shown: a call that is asked about again, since its
-tool has changed, is another question. An answer after that changes nothing.
+The first answer counts, and later ones change nothing. An answer is valid for exactly the question that was shown: if a
+call is asked about again, because its tool has changed, that is another question.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Receipts: futures of where words enter the histories of their agents."""
+"""Receipts: futures of the positions at which steering messages enter the histories of their agents."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,7 +13,10 @@ _LATE = "the word waits for the agent, which reads it before its next request to
 
 
 class Receipt(Future[Steered]):
-    """Where a word enters; or `Withdrawn`, `AgentDead`, or why the word was not kept."""
+    """A future of the position at which a steering message enters a history.
+
+    It raises `Withdrawn`, `AgentDead`, or the error that kept the message from being stored.
+    """
 
     def __init__(self, agent: str, delete: Callable[[int], bool]) -> None:
         """Make an open one.

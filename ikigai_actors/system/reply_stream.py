@@ -32,12 +32,12 @@ from ikigai_actors.text import storable
 
 TEXT, THINKING, CALL, RESULT, RETRY = "text", "thinking", "call", "result", "retry"
 _OUTCOME = "outcome"
-"""Kind of a message of our own, never stored: the outcome is known."""
+"""A kind of event that is never stored: the outcome of the turn is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamPiece:
-    """Something that a turn has given."""
+    """A piece of a turn: text, thinking, a call, a result, or the notice of a retry."""
 
     kind: str
     """``text``, ``thinking``, ``call``, ``result`` or ``retry``."""
@@ -178,7 +178,7 @@ class ReplyStream(ClosedByBlock):
 
 
 class AsyncReplyStream(AsyncFace[ReplyStream]):
-    """The same for an asyncio program: an asynchronous iterator and context manager."""
+    """The pieces of one turn for an asyncio program: an asynchronous iterator and context manager."""
 
     @property
     def reply(self) -> "Future[Reply]":

@@ -18,7 +18,7 @@ from ikigai_actors.records.questions.links import operator_key
 from ikigai_actors.records.secret_references import check_reference
 
 KEYRING_SERVICE = "ikigai-actors"
-"""The service under which a keyring has our secrets."""
+"""The service name under which a keyring has ikigai's secrets."""
 
 
 def referred_secret(reference: str) -> str:

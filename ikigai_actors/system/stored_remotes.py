@@ -1,4 +1,4 @@
-"""The services of a system for toolsets that are reached by the network: secrets, and rows."""
+"""The functions of a system for toolsets that are reached over the network: secrets, and stored rows."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -17,7 +17,7 @@ from ikigai_actors.tools.function import Tool, ToolError
 
 
 class StoredRemotes(RemoteTools):
-    """The rows of a database for them. What it writes, its journal commits."""
+    """The stored rows of a database for remote toolsets. The journal commits their writes."""
 
     def __init__(
         self,

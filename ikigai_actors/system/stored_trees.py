@@ -1,4 +1,4 @@
-"""The rows of the trees of agents, for toolsets."""
+"""The stored trees of agents, as toolsets use them."""
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.records.agents.trees import BeginWrite, MarkApplied, MergeTrees, trees_of
@@ -8,7 +8,7 @@ from ikigai_actors.tools.trees.tree import Copied, TreeMerge, TreeRows, TreeStor
 
 
 class StoredTrees(TreeStore):
-    """The trees of a database. What it writes, its journal commits."""
+    """The trees of a database. The journal commits their writes."""
 
     def __init__(self, store: Store, journal: Journal, clock: Clock) -> None:
         """Read from a store, and write by a journal."""

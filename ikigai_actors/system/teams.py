@@ -41,7 +41,7 @@ from supervisors.children import RestartType
 
 _KEYS = ("under", "kind", "model", "system", "prompt", "budget", "labels", "restart")
 _BEGINNING = 4
-"""How many messages of its own an agent of a kind begins with."""
+"""The number of own messages with which an agent of a kind begins."""
 
 
 class TeamAgent(NamedTuple):
@@ -60,7 +60,7 @@ class TeamAgent(NamedTuple):
 
 
 class Team(NamedTuple):
-    """The content of such a file."""
+    """The contents of a team file."""
 
     agents: tuple[TeamAgent, ...]
     """Parents come before their children."""

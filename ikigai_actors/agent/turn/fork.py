@@ -1,9 +1,9 @@
 """Fork: the only way to make an agent.
 
 One unit holds the children's rows, a ``fork`` message for each in both logs, and the children's first messages. By
-command, these are its settings and its prompt, or what its kind says; by calls of the model, see
-`ikigai_actors.agent.builtin_calls.fork`. Children of one unit are born one after another: each is forked behind the
-``fork`` message of the one before.
+command, these are its settings and its prompt, or those that its kind prescribes. For calls of the model, see
+`ikigai_actors.agent.builtin_calls.fork`. Children of one unit are born one after another: each is forked after the
+``fork`` message of the previous one.
 
 A child of another history may begin with copies of messages, and may go on with what its history ends with. Its turn is
 then opened by its ``fork`` message, which says ``go``:

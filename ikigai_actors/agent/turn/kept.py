@@ -7,7 +7,7 @@
     over           another message is committed: the reply itself, or one after which nobody waits for it. Then the
                    service is asked to end it. A crash before leaves a reply at the service that nobody reads
 
-So the reply is there while the message that names it is the agent's last one, and the log alone decides.
+So the kept reply counts as long as the message that names it is the agent's last one. The log alone decides that.
 """
 
 from ikigai_actors.agent.turn import events as on
@@ -19,7 +19,7 @@ from ikigai_actors.records.messages.kept import RESPONSE, kept_data
 from ikigai_actors.records.messages.messages import Kind
 
 _ENDS = (on.ReplyReceived, on.ReplyFailed, on.Exited, on.ReplyKept)
-"""The events after which its service makes nothing more of the reply, or has it no more."""
+"""The events after which the service works no more on the reply, or keeps it no more."""
 
 
 def keep_reply(state: State, event: on.ReplyKept, now: int) -> Step:

@@ -4,11 +4,11 @@
       │ Merge
       v
     merging ── ReadChild ──> the child as it is: its head, what it has said since, its documents
-      │ ChildRead: result, pick ─────────────────> one unit: the row of the merge, and the message ``merge`` │
-      ChildRead: summary ── Summarise: the child's history, and one prompt more ──> the child's model │ SummaryReplied
-      ──────────────────────────> the same unit │ SummaryFailed, too long ── Summarise: a part of it
-      (`agent.turn.parts`), until there are notes of all └ an error, a refused unit, INT: as before, and the caller gets
-      the error
+      │ ChildRead: result, pick ────────────────────────> one unit: the row of the merge, and the message ``merge``
+      │ ChildRead: summary ── Summarise: the child's history, and one prompt more ──> the child's model
+      │ SummaryReplied ──────────────────────────────────> the same unit
+      │ SummaryFailed, too long ── Summarise: a part of it (`agent.turn.parts`), until all parts have notes
+      └ an error, a refused unit, INT: the state as before, and the caller gets the error
 
 The unit is refused when the child has gone on meanwhile, or was merged at the same head before. So a merge happens
 once, and describes one moment. A crash before the unit leaves nothing; a model's call of ``merge`` is then carried out

@@ -18,7 +18,7 @@ from ikigai_actors.records.messages.messages import Kind, Message
 MOST_PARTS = 8
 """The most parts of one history that are read."""
 _MOST_DIGESTED = 20_000
-"""About how many characters a digest has at most: the latest prompts count."""
+"""The most characters of a digest, about. The latest prompts are kept."""
 _DIGEST = "(Nobody could summarise this; it is what was asked, and the latest answer.)"
 
 

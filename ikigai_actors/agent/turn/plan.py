@@ -38,9 +38,10 @@ _ASKED = {Kind.USER.value: "Prompt", Kind.STEER.value: "Word"}
 MOST_WORDS, WORDS_KEPT = 20, 4_000
 """The most steering messages of the open turn that stay beside a summary, and the most characters of them."""
 _DIGEST_PART = 5
-"""One in this many tokens may be a digest, or those of many summaries that failed would fill the window."""
+"""The divisor of the tokens that a digest may take. Otherwise the digests of many failed summaries would fill the
+window."""
 _DIGEST = "(Nobody could summarise what was said; this is what was asked. recall(POSITION) shows all of a message.)"
-"""How a digest begins."""
+"""The beginning of a digest."""
 
 
 class History(Replies, Findings, Protocol):

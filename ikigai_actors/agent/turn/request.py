@@ -60,7 +60,8 @@ NOT_RUN = "not run in this process"
 NO_OUTPUT = "(no output)"
 """The result of a call that returned no text. The API refuses an error without text."""
 _KEPT = {"system", *(name for name, setting in SETTINGS.items() if not setting.of_the_model)}
-"""The settings that are no settings of the request: it has a place of its own for the system prompt."""
+"""The settings that are no parameters of a request. The system prompt is one of them, since a request has a field for
+it."""
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _NAME_LENGTH = 128

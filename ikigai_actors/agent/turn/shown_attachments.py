@@ -28,7 +28,7 @@ from ikigai_actors.records.messages.blob_references import blobs_of
 from ikigai_actors.records.messages.messages import Message
 
 Said = tuple[Message | None, Block]
-"""A block, and its message."""
+"""A block of a conversation, and the message that it comes from."""
 
 
 def attachments_of(message: Message) -> list[Said]:

@@ -28,7 +28,7 @@ not ``SKILL.md``.
 LONGEST_KEPT, MOST_KEPT = 20_000, 100_000
 """The most characters of one skill's text, and of all skills' texts, that stay beside a summary."""
 _MOST_NAMED = 50
-"""How many files of a skill its text names."""
+"""The most files of a skill that its text names."""
 _TOLD = "These are instructions for particular tasks. When a task fits one of them, load it first with load_skill."
 
 

@@ -23,13 +23,13 @@ from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import spent_of
 
 UNTOLD = 1 / 3
-"""The tokens of a byte, if no reply has reported a size."""
+"""The assumed tokens of a byte, if no reply has reported a size."""
 LEAST, MOST = 0.15, 0.6
 """Limits of the tokens of a byte of text. Sizes outside of them include other data than text."""
 _TOO_FEW = 2_000
 """The fewest bytes from which something is learned."""
 _ENOUGH = 32_000
-"""This many bytes are enough to learn from: it looks no further back."""
+"""The number of bytes that are enough to learn from. Older messages are not looked at."""
 
 
 class Replies(Protocol):

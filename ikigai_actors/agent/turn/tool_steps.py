@@ -83,12 +83,12 @@ from ikigai_actors.tools.rules.rule import NewRule, exact_pattern
 from supervisors.signals import Status
 
 _QUIET = (FIND_TOOLS, LOAD_SKILL, ASK_PERSON)
-"""Calls that a model learns of where it has them, and not by a mistake."""
+"""Tools that the list of known tools leaves out, in the error about an unknown tool."""
 _LACKING = (
     "This call must be looked at by hook {names}, which the process that runs you does not have, so it was denied. Do "
     "without it, or ask the person to start the program with that hook."
 )
-"""The result of a call whose hook is not here."""
+"""The result of a call that needs a hook which this process does not have."""
 
 
 def continue_calls(

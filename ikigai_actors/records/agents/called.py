@@ -28,7 +28,10 @@ def about(agent: Handle | str, kind: type[Unit], make: Callable[[str], Unit]) ->
 
 
 class _Called(Addressed):
-    """A unit about an agent that is found when rows are locked. Raises what `find` does, and the unit itself."""
+    """A unit about an agent that a text names: it finds the agent when rows are locked.
+
+    Raises what `find` and the unit raise.
+    """
 
     __slots__ = ("_called", "_found", "_make", "_refusal", "alone", "concerns_hosts", "concerns_others", "tree")
 

@@ -1,21 +1,20 @@
 """Former values of rows that change in place. A unit that changes a value stores the old one, in its transaction.
 
 Logs, births, deaths, mail, rules, documents and spendings have times. With table ``former`` the whole team of any
-moment can be read: the value at a time is that of the row with the smallest ``until`` after it, else that of now. What
-was made after that time is left out.
+moment can be read: the value at a time is that of the row with the smallest ``until`` after it, else that of now.
+Objects that were made after that time are left out.
 
     supervisor    the uuid of the supervisor before an adoption
     name          the name before another one; empty where it had none
     status        the status before a signal, or a pause; one that dies without a row was running
     strategy      strategy, intensity, period and orphan policy, with a space between
-    group         by its name, since when the agent was a member that left it, or died
-    limit         by unit, how much the budget of the agent granted; empty where it did not limit that yet; one without
-                  a row granted the same since it was made. By
-                  ``strict``, whether it was strict, and when it was made
+    group         by its name: when an agent that left it or died had become a member
+    limit         by unit, the former limit of the agent's budget; empty if there was none. A limit without a row never
+                  changed. The entry ``strict`` has whether the budget was strict, and when it was made
     timer         by its number, the whole row of one that has fired, was cancelled or died, as JSON
 
-Turns, forks and mail write nothing here. A row says what was so before its stamp, which is never before that of the row
-that the same value got last. `prune_logs` deletes what is older than `FORMER_MS`.
+Turns, forks and mail write nothing here. A row has the value before its time stamp. The stamps of one value's rows
+never fall. `prune_logs` deletes what is older than `FORMER_MS`.
 """
 
 from collections.abc import Sequence

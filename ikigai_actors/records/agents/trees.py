@@ -1,7 +1,7 @@
 """Trees: the layers of changes that make up an agent's directory. Tables ``trees``, ``tree_merges``, ``tree_writes``.
 
-    born        with its agent, in the unit of the birth. The parent gets one with its first birth
-    written     a row of ``tree_writes`` says so before the calls of a reply write to a layer
+    born        with its agent, in the unit of the birth. A parent without a tree gets one when it first bears a child
+    written     a row of ``tree_writes`` is committed before the calls of a reply write to a layer
     frozen      the number of the layer that an agent writes to grows: by a birth, a merge, or in a further turn
     applied     to the directory itself, at a time
     merged      a row of ``tree_merges``: a layer of the parent has what the child has changed

@@ -26,7 +26,7 @@ _BITS = 11
 """The bits of a word."""
 
 _KNOWN = 3
-"""The letters of a uuid that two words say as a whole."""
+"""The number of letters of a uuid that two words encode completely."""
 
 LONGEST = 19
 """The most letters that may follow two words."""

@@ -1,16 +1,16 @@
 """Budgets: limits on what an agent and all its descendants may spend.
 
-    budget.py    what a person grants, and what people read of it
-    amounts.py   what a request needs, holds and costs
-    ceilings.py  the arithmetic: what is left in a chain of budgets, what a request gets, who hears of it
+    budget.py    the limits that a person sets, and the status that people read
+    amounts.py   the amounts that a request needs, reserves and costs
+    ceilings.py  the arithmetic: what is left in a chain of budgets, what a request may reserve, which notices are due
     purse.py     the portions of this host, in a transaction that many agents share
     ledger.py    a whole chain, in a transaction of its own
-    grants.py    units: grant, let those go on who wait
-    charges.py   what tools cost
-    holds.py     the open request in an agent's row, and those that a dead host left
-    limits.py    what a budget is made with, and what is set of it later
-    status.py    what a person reads
-    spendings.py what each request has cost, and on whose account
+    grants.py    units: grant, and let waiting agents go on
+    charges.py   the costs of tools
+    holds.py     the open request in an agent's row; requests that a dead host left
+    limits.py    the first limits of a budget, and later changes
+    status.py    the status of a budget for people
+    spendings.py the cost of each request, and the account that pays for it
 
 A budget belongs to an agent, its owner, and limits the owner and all its descendants (for births: the agents below the
 owner). So an agent has a chain of budgets above it, from its nearest one to agent 0's. Each counts everything that the

@@ -34,9 +34,7 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.unit import Locked, LockedRows
 
 LOOK_AT_TIME = 60_000
-"""The milliseconds after which a budget whose time is over is checked again, because the clock may have been set
-back.
-"""
+"""The interval, in milliseconds, at which a budget with a time limit is checked, in case the clock is set back."""
 
 
 class Hearer(NamedTuple):

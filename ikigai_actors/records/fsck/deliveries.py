@@ -23,7 +23,7 @@ _MESSAGES = {
     QUESTION_ASKED: frozenset({Kind.APPROVAL.value}),
     **dict.fromkeys((QUESTION_ANSWERED, QUESTION_EXPIRED), frozenset({Kind.APPROVAL.value, Kind.TOOL_RESULT.value})),
 }
-"""The kinds of the message that makes an event true, where there is one."""
+"""The kinds of messages that prove an event, by event; absent if no message does."""
 
 
 def check_deliveries(tx: Transaction) -> Iterator[Violation]:

@@ -1,6 +1,6 @@
 """Life and death of agents: signals, deaths, restarts, groups and moves, and the mail about deaths.
 
-    signals, deaths     what ends agents, and what follows from that in one transaction
+    signals, deaths     signals and deaths, and all their effects in one transaction
     exit_mails          the mail that a death sends
     supervision, groups which agents are restarted, and together with which
     membership          groups by name, and monitors

@@ -18,7 +18,7 @@ from supervisors.signals import Status
 from supervisors.strategies import Strategy
 
 GAVE_UP = "gave up"
-"""The reason of agents that are stopped because their supervisor gave up."""
+"""The reason in the row of an agent that is stopped because its supervisor gave up."""
 
 
 class Recorded(NamedTuple):

@@ -6,7 +6,7 @@
 
 They have in common what both inherit, or one from the other: all up to one position, `MergeBase.common`. It is found by
 walking both lineages upwards, each with the least of the fork points on its way, since a fork may begin before the fork
-point of its parent. So a diff costs the depth of both lineages, and what the tails have.
+point of its parent. So the time of a diff grows with the depth of both lineages and the length of the tails.
 """
 
 from collections.abc import Sequence

@@ -8,10 +8,10 @@ from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.store.base import Row, Transaction
 
 REMEDY = "Run `ikigai fsck`, which names all that is wrong, and restore a copy."
-"""The advice about wrong rows."""
+"""Advice in error messages about wrong rows."""
 
 AGENT_0_REMEDY = "Agent 0 cannot be given up: run `ikigai fsck`, which names all that is wrong, and restore a copy."
-"""The advice about wrong rows of agent 0."""
+"""Advice in error messages about wrong rows of agent 0."""
 
 
 def read_whole(tx: Transaction, uuid: str) -> list[Message]:

@@ -31,7 +31,7 @@ from ikigai_actors.records.messages.messages import CONTROL, CONVERSATION, Kind,
 _position = attrgetter("id")
 
 _FINDS = {Kind.TOOL_RESULT.value: {"found", "skill"}, Kind.USER.value: {"skills"}}
-"""By kind of message, the keys of its data of which one says that it finds tools or loads skills."""
+"""The keys of a message's data, by its kind, that show that the message has found tools or loaded skills."""
 
 _growing = threading.Lock()
 """Held for a moment while messages are added to a log: its owner and a `LogCache` that reads on may meet."""
@@ -391,7 +391,7 @@ class Passages:
 
 
 class Spoken(NamedTuple):
-    """A message of the conversation, with its place in a log."""
+    """A message of a conversation, with its place in a log."""
 
     log: Log
     place: int

@@ -120,7 +120,7 @@ class HeldPart(NamedTuple):
 
 
 WHOLE = HeldPart()
-"""All of a log."""
+"""The part that is the whole log."""
 
 
 def needs_of(tx: Transaction, leaves: Iterable[LogKey], planned: Mapping[LogKey, Stretch]) -> Mapping[LogKey, HeldPart]:

@@ -36,15 +36,15 @@ MOST_WORDS = 12
 MOST_CANDIDATES = 1_000
 """The most messages with a word that are compared, the latest first."""
 WORTH_AN_INDEX = 1_000
-"""The number of messages that the index lacks, from which on a search adds them first."""
+"""If the index lacks at least this many messages, a search adds them first."""
 INDEXED_AT_ONCE = 1_000
-"""How many messages are added in one transaction."""
+"""The number of messages that are added in one transaction."""
 _BESIDE_A_RECALL = 5
-"""The most of these transactions after a search by a model: their thread reads logs for others, too."""
+"""The most such transactions after a search by a model, because the same thread also reads logs for other agents."""
 MOST_RESTS = 64
 """The most agents whose messages after their marks are read; with more agents, all of their messages are read."""
 _AROUND = 100
-"""Characters that are shown before the first hit and after it."""
+"""The number of characters that are shown before the first hit, and after it."""
 _KINDS = sorted(CONVERSATION | {Kind.SUMMARY.value})
 _WORD = re.compile(r"\w+")
 
@@ -223,7 +223,7 @@ def _candidates(tx: Transaction, agents: Sequence[str], words: Sequence[str]) ->
 
 
 class _Readers:
-    """The histories in which hits count: that of one agent, or for each hit that of its writer."""
+    """The histories in which a hit must be visible: that of one agent, or that of the agent that wrote the hit."""
 
     def __init__(self, tx: Transaction, reader: str | None) -> None:
         self._tx, self._reader = tx, reader

@@ -2,16 +2,18 @@
 
     asked      with the prompt: one unit
     cancelled  with the last unit of the program's own turn, where that has ended without an answer: the host of the
-               agent withdraws the prompt, or interrupts its turn. Not what is ``detached``
-    ended      with the last unit of its turn, or with the death of its agent: it has the next number of who has asked
+               agent withdraws the prompt, or interrupts its turn. Rows that are ``detached`` are left
+    ended      with the last unit of its turn, or with the death of its agent: it gets the next number of the asking
+               program
 
-The numbers of one program's rows are the order in which its prompts were answered, for every process. They are
-given under the program's row, so no two ends get the same one. The last unit of a turn looks up who asks, and locks
-them with its own row; who has begun to ask since then is found again under that row, and the unit is run once more. A
-death holds the tree, which prompts of programs share, so none comes between its look and its end.
+The numbers of one program's rows are the order in which its prompts were answered, for every process. They are given
+under the program's row, so no two ends get the same one. The last unit of a turn looks up the programs that have asked
+for it, and locks their rows with its own. If another program has begun to ask since the look-up, the unit is run once
+more. A death locks the tree, which prompts of programs share, so no prompt comes between its look-up and its commit.
 
 A program that waits for a prompt that it has not sent itself, as a fork in mid-turn does, gets a row of its own in the
-unit that begins the wait, under the row of the agent that is asked. It is detached: the prompt is another's.
+unit that begins the wait, under the row of the agent that is asked. The row is detached, because another agent has sent
+the prompt.
 """
 
 import json

@@ -32,12 +32,12 @@ _LEAST_APART = 60
 """The least seconds between two times of a schedule; no five fields have any that are closer."""
 
 _MOST_TOLD = 1_000
-"""The most of the next times that are shown at once."""
+"""The most upcoming times that are shown at once."""
 
 _DAY = 86_400_000
 
 _CALENDARS = 28 * 366 * _DAY
-"""In this many milliseconds from 1970 on a day of any month is any day of the week."""
+"""The length of a calendar cycle in milliseconds: within it each day of a month falls on each weekday."""
 
 
 @dataclass(frozen=True, slots=True)

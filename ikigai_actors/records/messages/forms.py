@@ -22,10 +22,10 @@ ASKER = "asker"
 """The key in a prompt's data that has the uuid of the program that asks."""
 
 LARGEST_NUMBER = 2**53
-"""The largest whole number in a message, up to which all JSON programs agree."""
+"""The largest whole number in a message, which every JSON program reads exactly."""
 
 _YEAR_10000 = 253_402_300_800_000
-"""In milliseconds since 1970: no later time can be shown."""
+"""The year 10,000, in milliseconds since 1970. Later times cannot be shown."""
 
 
 def problem_of(form: Form | None, data: Data) -> str | None:

@@ -1,4 +1,4 @@
-"""The reply that a service makes and keeps, as the log names it.
+"""The reply that a service makes and keeps, as the log of its agent records it.
 
 A `note`, or a `retry` of the same request, has ``response``, ``after`` and ``model``. The reply may be read while that
 message is the last one of the agent: any message after it says that nobody waits for that reply any more.

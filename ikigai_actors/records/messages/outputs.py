@@ -30,9 +30,9 @@ MOST_SHOWN = 20
 _LONGEST_SCHEMA = 256 * 1024
 _DEFINITIONS = ("$defs", "definitions")
 _OF_A_DOCUMENT = ("$schema", "$id")
-"""Keywords of a whole document alone: within another schema, ``$id`` would lead references astray."""
+"""Keywords that only a whole schema document may have. Inside another schema, ``$id`` would misdirect references."""
 _VALUE = "result"
-"""The property of an object in which a model gives a value: not every type is an object, and a tool's input must be."""
+"""The property that contains a model's value: a tool's input must be an object, and not every value is one."""
 
 _known: dict[tuple[str, str], Any] = {}  # the types that this process has asked for, by name and schema: their adapters
 _MOST_KNOWN = 256

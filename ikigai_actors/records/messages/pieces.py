@@ -4,11 +4,11 @@
     journal.perform(AppendPieces(host, 1, [NewPieces(...)]))    # the host of the agent, again and again
     store.read(lambda tx: pieces_behind(tx, host, 17))          # the listener, after the place where it was
 
-A row is appended and never changed: what has grown is not written again. It is *void* from the moment on at which its
-reply is over, and a reader skips it: a message after ``at`` ends the reply, the turn is closed, the agent is dead, or
-another host runs it. So the transaction that commits a reply writes nothing more than without listeners, and a reader
-of rows and messages in one transaction never finds a piece of a reply that is committed. Void rows are deleted
-later: by their host, by the next host when theirs has ended.
+A row is appended and never changed; further text of the reply gets a row of its own. A row becomes *void*, so that
+readers skip it, when its reply is over: a message after ``at`` ends the reply, the turn is closed, the agent is dead,
+or another host runs it. So the transaction that commits a reply writes no more than it does without listeners, and a
+reader of rows and messages in one transaction never finds a piece of a reply that is committed. Void rows are deleted
+later by their host, or by the next host if theirs has ended.
 """
 
 import json
@@ -116,7 +116,7 @@ class ClearPieces(Unit):
 class Listen(Unit):
     """Register a process as a listener for `LISTENS_FOR` seconds; with ``seconds=0``, end that.
 
-    The hosts are notified as of any commit.
+    The hosts are notified, as of every commit.
     """
 
     who: str

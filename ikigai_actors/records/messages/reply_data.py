@@ -7,7 +7,7 @@ from typing import Any
 from ikigai_actors.providers.base import Reply, Spent, ToolCall, Usage
 
 INTERRUPTED = "interrupted"
-"""The stop reason of a reply that was cut off. Only its text is stored."""
+"""The stop reason of a reply that was cut off. Only the text of such a reply is stored."""
 
 
 def reply_at(position: int, content: str, data: Mapping[str, Any]) -> Reply:

@@ -6,8 +6,8 @@
     max_tokens      the most tokens of a reply
     temperature, top_p, stop_sequences
                     as in the Messages API; a provider that does not know one leaves it out
-    context_window  the window of its model, in tokens; without it, a refusal tells that a request is too long
-    notify          whether a line tells the agent, when it is idle, of unread mail; else it looks by itself
+    context_window  the window of its model, in tokens; without it, only a refusal shows that a request is too long
+    notify          whether an idle agent gets a notice of unread mail; otherwise it must check by itself
     background      whether its service makes and keeps replies whether or not anybody reads them, so that one is read
                     after a crash, and not paid for again: OpenAI's Responses alone, and off when it is not set
     options         further fields of its model's service, a dict: they go to the provider as they are
@@ -19,7 +19,7 @@
     max_steps       how often its model may be asked in one turn; 50 when it is not set
     urgency         how long its requests may wait for a batch of their service, at the price of one: ``now`` for not at
                     all, as when it is not set, ``1h`` or ``24h``; asked directly where the service has no batches
-    stuck_after     seconds without a heartbeat in a turn, after which its supervisor is told, once; 0: never
+    stuck_after     seconds without a heartbeat in a turn, after which its supervisor gets a notice, once; 0: never
     stream_retries  how often a reply that breaks off is requested again; 1 when it is not set
     service_retries how often a request is sent again that a service refuses for the moment; 5 when it is not set
     tools           the names of its tools; without it, all
@@ -75,10 +75,10 @@ def _is_texts(value: Any) -> bool:
 
 
 _RESULT = (str, dict, str, bool)
-"""Types of a record's entries for each call; a list of attachments may follow."""
+"""The types of the entries of each recorded call. A list of attachments may follow."""
 
 _WORD = (int, int, int, str, dict)
-"""Types of the entries for each recorded word: `ikigai_actors.agent.turn.recorded_words`."""
+"""The types of the entries of each recorded steering message: see `ikigai_actors.agent.turn.recorded_words`."""
 
 
 def _is_effects(value: Any) -> bool:
@@ -152,7 +152,7 @@ URGENCIES: Mapping[str, int] = {"now": 0, "1h": 3_600_000, "24h": 24 * 3_600_000
 """The milliseconds that a request may wait for a batch, by the value of the setting ``urgency``."""
 
 _MOST = 2**31
-"""No count is that high."""
+"""A number above every count that a setting may have."""
 
 
 class WrittenAs(Enum):
@@ -255,7 +255,7 @@ def complaint(settings: Mapping[str, Any]) -> str | None:
 
 
 _WORDS = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
-"""How a person writes yes and no."""
+"""The words for yes and no that a person may write."""
 
 
 def check_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:

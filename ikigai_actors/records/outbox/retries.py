@@ -17,7 +17,7 @@ LONGEST_PUT_OFF = 86_400
 """The most seconds by which a receiver can delay an attempt, with ``Retry-After``."""
 
 FAILING_MS = 86_400_000
-"""The milliseconds of failures only after which a subscription is paused."""
+"""The milliseconds for which all deliveries must fail before a subscription is paused."""
 
 GONE = 410
 """The HTTP status by which a receiver ends its subscription."""

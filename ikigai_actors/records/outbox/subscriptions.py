@@ -151,7 +151,7 @@ def subscription_in(row: Row) -> EventSubscription:
 
 
 class SubscriptionChanged(str):
-    """The id of a subscription that was added or changed: the answer of the units below."""
+    """The id of a subscription that was added or changed, as the answer of a unit."""
 
     __slots__ = ()
 

@@ -1,7 +1,8 @@
 """The check of logs against the hashes of their messages (`ikigai_actors.records.log.chain`). Pure.
 
-Each hash is compared with what its message and the hash before it give. So a message that was changed is named, and
-the one after each that was added, dropped or exchanged; what follows counts as sound if it follows from there.
+Each hash is compared with the hash computed from its message and the hash before it. So a changed message is reported,
+and so is the message after one that was added, dropped or exchanged. Later messages count as sound if their hashes
+continue from there.
 """
 
 import json

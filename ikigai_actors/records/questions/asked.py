@@ -13,7 +13,7 @@ APPROVED, DENIED, ANSWERED, DECLINED, EXPIRED, VOID = "approved", "denied", "ans
 """The ways in which a question can end."""
 
 RUNTIME = "runtime"
-"""The name in the log when the default was taken."""
+"""The name, in the log, of the one who decided when the default was taken."""
 
 
 def question_id(agent: str, position: int) -> str:

@@ -1,6 +1,6 @@
 """Export and import of a branch: a file with agents and all their data.
 
-`format` says what a file is, `export` writes it; `manifest` judges it, and `preview` says what it would bring; `graft`
-writes its rows, with the `keys` of its agents and without the `rights` that it may not bring along. `verify` compares
-the hashes in a file with it.
+`format` defines the file, and `export` writes it. `manifest` checks a file, and `preview` shows what it would import.
+`graft` imports the rows, with the `keys` of the agents and without the `rights` that must not come along. `verify`
+checks the messages in a file against their hashes.
 """

@@ -1,9 +1,9 @@
 """Export: a branch of agents, with all their data, as the records of a file. A host may run meanwhile.
 
-All is read in one snapshot, some at a time, so a branch of any size needs little memory. What agents inherit from
-outside of the branch goes along once for each parent there, as the log of an origin (`Inheritance`): the messages of
-the parent's history up to the furthest fork point, with their positions. What was cleared before that may be more than
-the branch can see (`Inheritance.hidden`): ``from_clear`` puts empty messages in its place.
+All is read in one snapshot, some at a time, so a branch of any size needs little memory. History that agents inherit
+from a parent outside of the branch is exported once for each such parent, as the log of an origin (`Inheritance`): the
+messages of the parent's history up to the furthest fork point, with their positions. Cleared messages among them may be
+more than the branch can see (`Inheritance.hidden`). With ``from_clear`` empty messages take their place.
 """
 
 import base64

@@ -116,7 +116,7 @@ LONGEST_HEADER = 2**20
 """The most bytes of the first line, from which the format is recognised."""
 
 _LATEST = 253_402_300_800_000
-"""The year 10,000: no time of a file is so late, since calendars end there."""
+"""The year 10,000, in milliseconds since 1970. Times in a file must be earlier, since calendars end there."""
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 

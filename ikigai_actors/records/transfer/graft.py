@@ -106,7 +106,7 @@ class Imported(NamedTuple):
 
 
 _COUNTED = 1_000
-"""Records from one count of an import to the next."""
+"""The number of records between two reports of an import's progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -541,7 +541,7 @@ def _settings(tx: Transaction, uuid: str) -> Mapping[str, Any]:
 
 
 class _Versions(NamedTuple):
-    """The versions of a document that are written."""
+    """The versions of a document that an import writes."""
 
     skipped: int
     """The lines after this one."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from ikigai_actors.records.agents.words import called
 
 _MOST = 20
-"""How many names a line lists."""
+"""The most names that a line lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An agent in a file."""
+    """An agent in a file, as the preview shows it."""
 
     uuid: str
     """The uuid in the file."""

@@ -97,7 +97,7 @@ def renewal(age: float, awake: float, lease: float) -> Renewal:
 
 
 class _LeaseWatch(Service):
-    """Looks at the age of a host's latest renewal, which may wait forever."""
+    """Checks the age of a host's latest renewal on a thread of its own, since the renewal itself may hang."""
 
     def __init__(self, look: Callable[[float, float], None], clock: Clock, lease: float, threads: Threads) -> None:
         super().__init__("ikigai-lease-watch", threads)
@@ -114,7 +114,7 @@ class _LeaseWatch(Service):
 
 
 class Host(Service):
-    """This process as the owner of a database, or of some of its shards. Made by `new_host`."""
+    """A host: this process as the owner of a database, or of some of its shards. `new_host` makes it."""
 
     def __init__(
         self,

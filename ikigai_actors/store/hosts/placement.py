@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 MOVED_AT_ONCE = 4
-"""The divisor of the difference in agents that moves at once: 4 means a quarter."""
+"""The divisor of the difference in agents between two hosts: 4 means that a quarter of it moves at once."""
 
 
 FEW_TURNS = 8

@@ -16,9 +16,8 @@ transaction that has read many rows gets one for each row.
 """
 
 _UNLIMITED = ("statement_timeout", "lock_timeout", "idle_session_timeout")
-"""The limits of a role or a database that are lifted: a count, a check or the death of a large branch takes its time, a
-host that rests says nothing, and who waits for a lock has its turn.
-"""
+"""The time limits of a role or a database that are lifted: a count, a check or the death of a large branch may take
+long, an idle host sends nothing, and a transaction may wait long for a lock."""
 
 _SINCE_17 = ("transaction_timeout",)
 

@@ -14,7 +14,7 @@ HOST_CONNECTIONS = 4 + MOST_READERS
 """The most connections that a host holds at once: writer, bell, lease, watch and the readers."""
 
 CLIENT_CONNECTIONS = 2 + MOST_READERS
-"""The most that an attached program holds: writer, watch and the readers."""
+"""The most connections that an attached program holds: writer, watch and the readers."""
 
 _LIMITS = f"""
     WITH called AS (
@@ -42,13 +42,13 @@ _LIMITS = f"""
            'max_connections', (SELECT SUM(number) FROM taken)
       FROM pg_roles WHERE rolname = session_user
 """
-"""Each limit of connections that holds for this user: whose it is, the number, how to raise it, and how many those of
-another name than this connection take. A host takes all that it may need, also those that it has not made yet. Of other
-users not all is shown: neither the kind of their connections nor that of the server's own, which have no database.
-"""
+"""Reads each limit of connections that applies to this user: whose it is, the number, how to raise it, and how many
+connections of other application names count against it. A host counts with all connections that it may need, even those
+that it has not opened yet. Of other users only a part is shown, and connections of the server itself have no
+database."""
 
 _LOOKS = 3
-"""How often it is looked whether a connection keeps its server process."""
+"""The number of checks whether a pooler gives each transaction another server process."""
 
 
 class Limit(NamedTuple):

@@ -62,7 +62,7 @@ _STATES: tuple[tuple[str, type[StoreError], str], ...] = (
     ("25006", ReadOnly, _READ_ONLY),
     ("XX001|XX002", StoreUnusable, "it is damaged. Restore a copy"),
 )
-"""Our error for an SQLSTATE with this beginning, and the text after it; the first that fits."""
+"""The error for an SQLSTATE with this beginning, and its text. The first entry that fits counts."""
 
 _TEXTS: tuple[tuple[str, type[StoreError], str], ...] = (
     ("authentication failed|no password supplied|pg_hba.conf|not permitted to log in", StoreUnusable, _USER),
@@ -78,7 +78,7 @@ _TEXTS: tuple[tuple[str, type[StoreError], str], ...] = (
     ("host name", StoreUnavailable, "its host is not known. Check the name and the network"),
     ("", StoreUnavailable, "it does not answer. Check that it runs, and host and port"),
 )
-"""Our error for a text without SQLSTATE; the first that fits."""
+"""The error for a message text without an SQLSTATE. The first entry that fits counts."""
 
 
 class PostgresErrors:

@@ -1,8 +1,8 @@
 """Hints: how processes at one database wake one another, and the agents that a commit concerns. For NOTIFY and LISTEN.
 
-Every role that may connect to a database may listen there, and notify. So the names of our channels come from a secret
-that a table holds, which only those know who may read it; and so does the key that seals what is said there. A
-notification that the key has not sealed wakes nobody.
+Every role that may connect to a database may listen there, and notify. So the names of our channels, and the key that
+seals the payloads, are derived from a secret in a table, which only permitted roles can read. A notification that was
+not sealed with the key wakes nobody.
 
 A hint names agents by uuid, or says nothing: then it may be any agent.
 """
@@ -28,7 +28,8 @@ MOST_BYTES = 5_900
 """The most bytes of uuids in a payload, so that the sealed payload stays below the server's limit of 8,000."""
 
 _NONCE, _PROOF, _BLOCK = 8, 8, 64
-"""Bytes by which two equal payloads differ, by which a payload is known as ours, and that are sealed together."""
+"""The number of bytes that make equal payloads differ, of bytes that prove a payload to be ours, and of bytes that are
+sealed together."""
 
 
 class Channels:

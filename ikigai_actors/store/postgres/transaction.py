@@ -1,4 +1,4 @@
-"""A transaction on PostgreSQL."""
+"""A transaction on PostgreSQL, and the statements that begin it."""
 
 import contextlib
 import os
@@ -67,17 +67,16 @@ _INSERT = {
 }
 
 _MET = "WITH met AS ({}) SELECT 1 / COUNT(*) FROM met"
-"""Fails when a statement gives no row, so that the server answers the COMMIT after it by rolling back."""
+"""Divides by zero if a statement returns no row. Then the server answers the COMMIT after it by rolling back."""
 
 
 _OF_WHOLE_TABLES = ("seqscan", "hashjoin", "mergejoin")
 
 _BY_INDEXES = tuple(f"SET LOCAL enable_{way} = off".encode() for way in _OF_WHOLE_TABLES)
 _AS_BEFORE = tuple(f"SET LOCAL enable_{way} TO DEFAULT".encode() for way in _OF_WHOLE_TABLES)
-"""Around a walk down the tree. The planner does not know how deep or how wide it is: it would read a table or an index
-whole for each level. That takes a hundred times as long where a thousand agents are a chain, and four times as long
-for ten thousand agents of four hundred thousand.
-"""
+"""Resets the planner after a walk down the tree, during which scans of whole tables are off. The planner does not know
+how deep or how wide the tree is, so it would read a whole table or index for each level. That takes a hundred times as
+long for a chain of a thousand agents, and four times as long for ten thousand agents of four hundred thousand."""
 
 HOST_NAME = "ikigai {}"
 """The application name of a host's connections, by its id; others have other names."""
@@ -104,9 +103,9 @@ _HELD = b"""
       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
       AND has_table_privilege(a.usesysid, 'hosts', 'UPDATE')
 """
-"""The advisory locks of this database that have one number: the command has it in two halves. Only those of roles that
-can run a host: another one may take the lock of a host that has ended, which would count as living then.
-"""
+"""The advisory locks of this database with one number, which PostgreSQL stores in two halves. Only locks of roles that
+may run a host count. Otherwise another role could take the lock of a host that has ended, which would then count as
+living."""
 
 
 def _lock_of(host: str) -> int:
@@ -115,7 +114,7 @@ def _lock_of(host: str) -> int:
 
 
 class Unmet(Exception):
-    """The server has rolled back, since what `require` was called with gave no row."""
+    """The server has rolled back, because the statement passed to `require` returned no row."""
 
     def __init__(self, otherwise: Callable[[Transaction], Exception]) -> None:
         super().__init__()

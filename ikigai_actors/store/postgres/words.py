@@ -6,7 +6,8 @@ from ikigai_actors.store.base import Row
 from ikigai_actors.store.word_index import INDEX, LONGEST_WORD, MARKS, RunForEach, RunStatement, WordIndex
 
 _MOST = 250_000
-"""Characters of the words of a message; with more it is a candidate always, since a ``tsvector`` ends at 1 MB."""
+"""The most characters of a message that are indexed. A longer message is always a candidate, since a ``tsvector`` ends
+at 1 MB."""
 
 _MAKE = (
     f"CREATE TABLE {MARKS} (agent_uuid TEXT PRIMARY KEY, upto BIGINT NOT NULL)",

@@ -58,7 +58,7 @@ def _now_ms() -> int:
 
 
 class _Session:
-    """A connection, and the lock that its user holds for a whole transaction."""
+    """A connection of SQLite, and the lock that its user holds for a whole transaction."""
 
     def __init__(self, connection: sqlite3.Connection, location: str) -> None:
         self.connection = connection

@@ -11,7 +11,7 @@ from ikigai_actors.store.base import Row
 from ikigai_actors.store.word_index import INDEX, LONGEST_WORD, MARKS, RunForEach, RunStatement, WordIndex
 
 _POSITIONS = 2**32
-"""More positions than a log has."""
+"""A number above all positions of a log."""
 
 # The words come apart already: all letters beyond ASCII count as parts of them, as here.
 _OPTIONS = "content = '', detail = none, columnsize = 0, tokenize = \"ascii tokenchars '_'\""

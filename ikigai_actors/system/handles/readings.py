@@ -1,7 +1,7 @@
 """The readings of an agent: the methods of a handle that change nothing.
 
-agent.record, agent.state            # an `AgentRef` reads on the calling thread await agent.record, await agent.state
-# an `AsyncAgentRef` on another one, and the event loop goes on
+agent.record, agent.state                # an `AgentRef` reads on the calling thread
+await agent.record, await agent.state    # an `AsyncAgentRef` reads on another thread; the event loop goes on
 """
 
 from collections.abc import Mapping, Sequence

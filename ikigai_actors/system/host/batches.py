@@ -100,7 +100,7 @@ class BatchWork(NamedTuple):
 
 @dataclass(slots=True)
 class _Waiter:
-    """A request of an agent of this host that waits."""
+    """A request that waits, of an agent of this host."""
 
     question: BatchQuestion
     hand_over: HandOver
@@ -109,7 +109,7 @@ class _Waiter:
 
 @dataclass(slots=True)
 class _Service:
-    """A service, as far as it is remembered."""
+    """The data about a service that the host keeps in memory."""
 
     busy: set[str] = field(default_factory=set)  # batches about which it is being asked
     asked_at: dict[str, int] = field(default_factory=dict)  # when, by batch

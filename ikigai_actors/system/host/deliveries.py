@@ -39,13 +39,13 @@ SENT_AT_ONCE = 20
 """Deliveries of a host that are on their way at once."""
 
 SENT_TO_ONE = 4
-"""The deliveries of one subscription."""
+"""The most deliveries of one subscription that are sent at once."""
 
 DELIVERY_NAP = 10.0
 """Seconds after which the clock is looked at while a try is awaited: the calendar may be set."""
 
 RECORD_RETRY = 5.0
-"""Seconds after which it is looked again when a result could not be written."""
+"""Seconds after which deliveries are checked again when a result could not be written."""
 
 MEDIA = {"standard": "application/json", "cloudevents": "application/cloudevents+json", "a2a": "application/a2a+json"}
 """The media type of each form of a body."""

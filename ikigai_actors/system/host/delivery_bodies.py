@@ -46,10 +46,10 @@ _NAMED = {
     SUBSCRIPTION_PAUSED: "subscription",
     **dict.fromkeys(_OF_QUESTIONS, "question"),
 }
-"""How a body calls what an event is about."""
+"""The key, by kind of event, under which a body names the subject of the event."""
 
 _STEP = 100
-"""Messages before a question among which the reply is that has led to it."""
+"""The number of messages before a question in which the reply that led to it is looked for."""
 
 
 def delivery_body(tx: Transaction, due: DueDelivery, spec: SubscriptionSpec, key: bytes | None = None) -> bytes:

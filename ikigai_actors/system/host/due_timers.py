@@ -1,6 +1,6 @@
-"""Timers and questions of the agents that a host runs: it looks what comes next, and has it done when it is due.
+"""Timers and questions of a host's agents: finds the ones that come next, and carries them out when they are due.
 
-Timers fire so, questions that nobody answers take their next step, and parked agents are woken whose wait is over.
+Timers fire, unanswered questions take their next step, and parked agents whose wait is over are woken.
 
     asleep    the next time is known, or there is none: a commit, a hint, new agents or that time wake it
     looking   what is due is given to the journal, some at a time
@@ -27,7 +27,7 @@ from ikigai_actors.store.unit import Unit
 logger = logging.getLogger(__name__)
 
 FIRED_AT_ONCE = 100
-"""How many timers are fired before it is looked again."""
+"""The most timers that are fired before the rows are read again."""
 
 LONGEST_NAP = 10.0
 """Seconds after which the clock is looked at while a timer is awaited."""
@@ -37,7 +37,7 @@ RETRY = 5.0
 
 
 class Due(Protocol):
-    """A thing that is to happen to an agent at a time."""
+    """An event that is due for an agent at a time."""
 
     @property
     def agent(self) -> str:
@@ -49,7 +49,7 @@ class Due(Protocol):
 
 
 class DueKind(NamedTuple):
-    """A kind of what is to happen later."""
+    """A kind of due events, such as timers or steps of questions."""
 
     name: str
     next: Callable[[Transaction, str, int], Sequence[Any]]
@@ -64,7 +64,7 @@ WAITS = DueKind("Wait", next_waits, WakeParked)
 
 
 class DueTimers:
-    """Does what is due to one host's agents, of one kind. For one thread, which may wait for the database."""
+    """Carries out the due events of one kind for a host's agents. For one thread, which may wait for the database."""
 
     def __init__(
         self,

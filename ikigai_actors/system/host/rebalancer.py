@@ -45,17 +45,17 @@ from ikigai_actors.system.host_events import DifferenceWatch, host_events
 logger = logging.getLogger(__name__)
 
 PACE = 50
-"""A count of the agents is not repeated for this many times as long as it takes."""
+"""The pause before agents are counted again, as a multiple of the time that the last count took."""
 
 BALANCE = 5.0
 """Seconds between two gifts of shards with agents: their logs are read again by the host that gets them."""
 
 LEAVING = 30.0
-"""Seconds that the actors of a shard have to end."""
+"""The seconds in which the actors of a shard must end before it is given away."""
 
 
 class Parting:
-    """Agents that are about to go to another host, and have some time to end what runs outside."""
+    """Agents that are about to move to another host, and have some time to finish their running tools and requests."""
 
     def __init__(self, agents: Collection[str], until: float, go: RefusableTask) -> None:
         """Wait for these agents, at most ``until`` (monotonic seconds); then ``go`` gives them away."""
@@ -65,7 +65,7 @@ class Parting:
 
 
 class Rebalancer(Worker):
-    """The share of one host."""
+    """Keeps the agents of one host at its share. See the module."""
 
     def __init__(
         self,

@@ -27,7 +27,8 @@ EVERY = 0.1
 """Seconds between two rows of a reply."""
 
 APART = 10
-"""How many times as long as a write has taken the next one is put off, at least: it takes a small share of the time."""
+"""The least pause before the next write, as a multiple of the time that the last write took, so that writes take a
+small share of the time."""
 
 CLEAR_EVERY = 2.0
 """Seconds after which void rows are deleted, while no others are to be written."""
@@ -35,7 +36,7 @@ CLEAR_EVERY = 2.0
 
 @dataclass(slots=True)
 class _Told:
-    """How far a reply is written."""
+    """The progress of a reply: how much of it is written."""
 
     number: int
     deltas: int = 0

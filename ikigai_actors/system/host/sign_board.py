@@ -27,7 +27,7 @@ SIGNS_EVERY = 2.0
 
 
 class SignBoard(Instrument):
-    """The board of one host. Hears signs from any thread, and looks on one that it is given."""
+    """The board of one host. Any thread may report heartbeats to it; one given thread checks them."""
 
     _is_ours = True
 

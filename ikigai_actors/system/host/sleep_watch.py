@@ -18,7 +18,7 @@ SLEEP_AFTER = 600.0
 """Seconds after which an agent sleeps that nobody has used, unless a system says otherwise."""
 
 _LOOKS = 4
-"""How often it looks within that time."""
+"""The number of checks within that time."""
 
 _PAUSE = 1.0
 """Seconds between two units that clear marks."""

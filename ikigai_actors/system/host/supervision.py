@@ -82,7 +82,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _LOOK_AGAIN = 60.0
-"""Seconds after which a budget, or the wait for a service, is looked at again, at most: no clock is trusted longer."""
+"""The most seconds between two checks of a budget, or of a wait for a service, since a clock may be set."""
 
 PROMPT_RETRY = 0.5
 """Seconds until prompts of other processes that an actor could not take up, or that could not be read, are tried

@@ -30,10 +30,11 @@ LOOK_EVERY = 2.0
 """Seconds between two looks."""
 
 MOST_EDGES = 1_000
-"""How many edges a host writes at most, and how many waits for services."""
+"""The most edges that a host writes, and the most waits for services."""
 
 MOST_OF_ONE = 100
-"""How many edges of one wait: agents that others run come first, since only these may be in a circle over hosts."""
+"""The most edges of one wait that are written. Agents of other hosts come first, since only they may be in a circle
+over several hosts."""
 
 
 class WaitBoard(Service, Instrument):

@@ -2,11 +2,11 @@
 
 Its modules:
 
-    agents              what is asked of them, and awaited; turn: a turn, by what it commits
+    agents              sends commands to them, and awaits answers; turn: a turn, followed by its commits
     prompted            the turn of a prompt, by the rows
     following, follower the one loop that follows the database; what it reads
-    reply_feed          what is new of replies on their way
-    publisher, tallies  what subscribers hear of them; what they have done
+    reply_feed          new pieces of replies in progress
+    publisher, tallies  passes their events to subscribers; counts their work
     lateness            why such an agent has not answered in time
     client              the same for one operation of a command, without a loop
 """

@@ -1,4 +1,4 @@
-"""Remote agents: what this process asks of agents that another one runs, and what it still awaits of them.
+"""Remote agents: commands from this process to agents that another process runs, and the answers that it awaits.
 
     remote = RemoteAgents(store, client, publish, follower)
     remote.actor(uuid).deliver(on.Prompt("tea", future))       # a row, committed when this returns
@@ -9,7 +9,7 @@ an answer, which the future is given. One that nobody can take up is withdrawn, 
 its caller has got the error. Hosts that have just gone may go on by themselves, as after a restart of their server:
 what is asked of their agents is awaited for some seconds more.
 
-A caller hears its answer, since nothing that the answer consists of can be passed over:
+A caller always gets its answer, since no message or row that belongs to the answer is missed:
 
 - What is asked here is followed before its row is committed, so all of its turn lies after the place of the agent.
 - What was begun elsewhere, by the actor of an agent that has left to another host, is read from where that actor was,

@@ -66,7 +66,7 @@ class News:
 
 
 class _Hosts(NamedTuple):
-    """The hosts that run the agents, or that may go on with them."""
+    """The hosts that run the agents, or that may run them again soon."""
 
     owners: Sequence[HostRecord]
     expected: Sequence[HostRecord]

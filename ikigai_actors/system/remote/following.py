@@ -61,7 +61,7 @@ S = TypeVar("S")
 logger = logging.getLogger(__name__)
 
 AT_A_TIME = 2_000
-"""How many agents are looked at together when all are looked at."""
+"""The number of agents that are read together when all are read."""
 
 
 class FollowingLoop(Service):

@@ -27,7 +27,7 @@ _PAGE = 500
 
 
 class CutOff(NamedTuple):
-    """The turn is open, and was cut off: the host that runs the agent knows whether it goes on."""
+    """The turn is open and was cut off. Only the host that runs the agent knows whether it will be resumed."""
 
 
 class PromptedTurn:

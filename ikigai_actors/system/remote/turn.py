@@ -1,10 +1,10 @@
-"""A turn that another process runs, and a word that it reads, waited for by what it commits. Pure.
+"""Follows a turn, or a steering message, of an agent that another process runs, by that agent's commits. Pure.
 
     turn = RemoteTurn(uuid, prompt=3)           # the turn that mail 3 of kind ``prompt`` will open
     turn = RemoteTurn(uuid, turn=17)            # the one that message 17 has opened
     outcome = turn.follow(news)                # None while it is not over
 
-News may come twice, and must leave nothing out: from the message before the one that opens the turn on.
+The same news may be passed twice. No news may be missing, from the message before the one that opens the turn on.
 """
 
 from ikigai_actors.errors import AgentDead, ProviderError, TurnInterrupted
@@ -15,11 +15,11 @@ from ikigai_actors.records.messages.steered import Steered, steered_in
 from ikigai_actors.system.remote.follower import News
 
 TurnEnd = Reply | ProviderError | TurnInterrupted | AgentDead
-"""How a turn ends; the last when its agent died before the turn began."""
+"""The ways in which a turn ends. `AgentDead` means that its agent died before the turn began."""
 
 
 class RemoteTurn:
-    """A turn that another process runs."""
+    """A turn of an agent that another process runs."""
 
     def __init__(self, agent: str, *, prompt: int = 0, turn: int = 0) -> None:
         """Wait for a turn.
@@ -68,7 +68,7 @@ class RemoteTurn:
 
 
 class RemoteWord:
-    """A word that another process reads."""
+    """A steering message to an agent that another process runs."""
 
     def __init__(self, agent: str, mail: int) -> None:
         """Wait for a word that is this mail."""
