@@ -9,7 +9,7 @@ class Clock(Protocol):
     """A source of the time."""
 
     def now_ms(self) -> int:
-        """Milliseconds since 1970 (UTC), as people's calendars count."""
+        """Return the wall-clock time in milliseconds since 1970 (UTC)."""
 
     def monotonic(self) -> float:
         """Return seconds that never run backwards, counted from an arbitrary start.

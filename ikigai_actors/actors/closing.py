@@ -36,7 +36,7 @@ def declare_waited_for() -> None:
 
 
 def is_waited_for() -> bool:
-    """Whether the calling thread has declared that."""
+    """Whether the calling thread has called `declare_waited_for`."""
     return getattr(_thread, "waited_for", False)
 
 

@@ -151,7 +151,7 @@ class ThreadDispatcher(Dispatcher):
             self._begin_worker()
 
     def _begin_worker(self) -> None:
-        """Let a spare thread take a place, if one is free."""
+        """Let a spare thread become a worker, if a place is free."""
         if self._take_place():
             self._spare.run(self._work, _NAME)
 
@@ -202,7 +202,10 @@ class ThreadDispatcher(Dispatcher):
             self._add(actor)
 
     def _run_aside(self) -> bool:
-        """Run what the slice has left, without a place; return whether this thread has one again."""
+        """Run the blocking call that the slice has left, without a place.
+
+        Return whether this thread has a place afterwards.
+        """
         own, thread = self._own, threading.current_thread()
         aside, own.aside = own.aside, None
         assert aside is not None

@@ -29,7 +29,7 @@ class OfOneProcess:
 
     @property
     def _forked(self) -> bool:
-        """Whether this process is a fork of the one in which it was made."""
+        """Whether this process is a fork of the process in which the object was made."""
         return self._parent is not None
 
     def __reduce__(self) -> NoReturn:
@@ -54,7 +54,7 @@ class OfOneProcess:
 
 
 def _lose_all() -> None:
-    """Empty all such objects. Runs right after a fork, in the child."""
+    """Empty all objects of `OfOneProcess`. Runs right after a fork, in the child."""
     for each in list(_opened):
         if not each._forked:
             _kept.append(each.__dict__)

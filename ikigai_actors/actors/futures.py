@@ -74,7 +74,7 @@ def forbid_blocking(what: str | None) -> str | None:
 
 
 def blocking_is_allowed() -> bool:
-    """Whether nothing was declared for the calling thread by `forbid_blocking`."""
+    """Return whether the calling thread may wait for futures, as far as `forbid_blocking` was used."""
     return this_thread.forbidden is None
 
 
@@ -132,15 +132,16 @@ class Future(pykka.Future[T]):
         Args:
             waits_for: uuid of an agent whose turn must end before the value can come; that agent's own provider may not
                 wait.
-            make: turns the argument of `settle` into the value.
+            make: converts the argument of `settle` to the value.
             cancel: called when an `await` of the future is cancelled, to end the work for it; None for a command, which
-                is on its way.
-            late: what `TimedOut` says about what may still happen.
+                cannot be cancelled.
+            late: the end of the message of `TimedOut`, about the fate of the request.
             why: gives a sentence about what is waited for, which `TimedOut` adds; empty when that is not known.
             until: the point to which that agent must come.
-            awaits: the agents that are waited for, in the place of that one.
+            awaits: the agents that are waited for, instead of ``waits_for``.
             timeout: seconds that `get` and ``await`` wait when they are given none; None waits forever.
-            rescue: gives what `settle` takes in place of an exception, or that itself.
+            rescue: takes an exception, and returns the argument for `settle` in its place: a value, or the exception
+                itself.
         """
         super().__init__()
         self._timeout = timeout if timeout is None else check_timeout(timeout)
@@ -321,9 +322,9 @@ class Future(pykka.Future[T]):
 
     @contextlib.contextmanager
     def _noted(self, waits: bool = True) -> Iterator[Promise[T]]:
-        """Note for the block that the calling agent waits, if one does; gives what to wait for.
+        """Register a wait of the calling agent for the length of the block; yield the promise to wait for.
 
-        Raises `WouldDeadlock` when that closes a circle. When a circle is found later, that is what is waited for.
+        Raises `WouldDeadlock` if the wait closes a circle. If a circle is found later, the promise gets that error.
         """
         code = acting_code.get(None)
         if code is None or self._awaits is None or not waits or self._value.done() or code.is_over():
@@ -368,11 +369,11 @@ class Future(pykka.Future[T]):
 
 
 def _nothing() -> None:
-    """Take nothing back."""
+    """The default for ``cancel``, which does nothing."""
 
 
 def _pass_on(value: Promise[T], to: Promise[T]) -> None:
-    """Give a second promise what the first one has got."""
+    """Settle the second promise with the outcome of the first one, which is done."""
     with contextlib.suppress(concurrent.futures.InvalidStateError):
         if value.cancelled():
             to.cancel()

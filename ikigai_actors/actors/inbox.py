@@ -100,7 +100,7 @@ class Inbox:
             self.drain()
 
     def get(self) -> Any:
-        """Take and return the next envelope; None if there is none to handle now."""
+        """Take and return the next envelope; None if no message is to be handled now."""
         if self.held:
             return None
         if self.urgent:

@@ -116,14 +116,14 @@ def _is_standard(line: CodeLine) -> bool:
 
 
 def _callback_of(stack: FrameType | None) -> FrameType | None:
-    """The frame in which the loop runs a callback; None while the loop waits for one."""
+    """Return the frame in which the loop runs a callback; None while the loop waits for one."""
     while stack is not None and stack.f_code is not _CALLBACK:
         stack = stack.f_back
     return stack
 
 
 def _lines(stack: FrameType | None, callback: FrameType) -> list[CodeLine]:
-    """The lines that run within a callback, the innermost first, and that of the callback itself."""
+    """Return the lines of code that run within a callback, the innermost first, and the line of the callback itself."""
     lines = []
     while stack is not None:
         lines.append(CodeLine(stack.f_code.co_filename, stack.f_lineno, stack.f_code.co_name))

@@ -27,7 +27,7 @@ class Promise(Generic[T]):
     _value: T
 
     def __init__(self, may_cancel: bool = False) -> None:
-        """Make an open one.
+        """Make an open promise.
 
         Args:
             may_cancel: whether `cancel` ends it.

@@ -52,10 +52,10 @@ class Condition(Protocol):
         """Wait until the predicate is true, or ``timeout`` seconds have passed; return its last value."""
 
     def notify(self, n: int = 1) -> None:
-        """Let ``n`` waiters look again."""
+        """Wake ``n`` waiters, which check their predicates again."""
 
     def notify_all(self) -> None:
-        """Let every waiter look again."""
+        """Wake all waiters, which check their predicates again."""
 
 
 class Queue(Protocol[T]):
@@ -81,7 +81,7 @@ class Waitable(Protocol[T_co]):
         """Wait and return the result. Raises the exception, and `TimeoutError` after ``timeout`` seconds."""
 
     def add_done_callback(self, callback: Callable[[Any], object], /) -> None:
-        """Call ``callback`` when this is done."""
+        """Call ``callback`` when the promise or future is done."""
 
 
 class Threads(Protocol):
@@ -103,10 +103,10 @@ class Threads(Protocol):
         """Return a new event loop for one of the threads."""
 
     def repeat(self, seconds: float, call: Callable[[], object], name: str) -> Callable[[], None]:
-        """Call this again and again, with this many seconds in between, on a thread of its own.
+        """Repeat a call on a thread of its own, with pauses of this many seconds; return a function that ends this.
 
-        Returns what ends it. For looks at what lasts too long only: in a simulation code takes no time, and there are
-        none.
+        Use it only for checks whether something takes too long. A simulation never makes them, because code takes no
+        time there.
         """
 
     def result(self, future: "Waitable[T]", timeout: float | None) -> T:
@@ -221,7 +221,7 @@ async def in_thread(call: Callable[[], Any], thread_name: str) -> Any:
 
 
 def _attempt(call: Callable[[], Any]) -> _Outcome:
-    """The outcome of a call, any error included: an error that left the thread would be lost."""
+    """Return the outcome of a call, even if it raised a `BaseException`, which would be lost with the thread."""
     try:
         return _Outcome(call())
     except Exception as error:

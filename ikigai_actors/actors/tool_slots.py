@@ -57,7 +57,7 @@ class Slot:
             self._tell(False)
 
     def abandon(self) -> None:
-        """Note that the call is over, and its thread is not."""
+        """Note that the call is over, while its thread still runs."""
         self._slots.change(self, abandoned=True)
 
     def give_back(self) -> None:
@@ -118,7 +118,7 @@ class Slots:
         self._hand_out()
 
     def holders(self) -> str:
-        """The tools that have the slots, by name, and how many threads of each."""
+        """Return the names of the tools that have slots, each with the number of its threads."""
         held = Counter(slot.name for slot in self._taken if slot.counts_as is not None)
         return ", ".join(f"{count} × {name}" for name, count in held.most_common(5))
 

@@ -146,7 +146,7 @@ def deadlock_of(edges: Collection[WaitEdge], out: Callable[[str], Iterable[WaitE
 
 
 def still_agents(edges: Iterable[WaitEdge], out: Callable[[str], Iterable[WaitEdge]]) -> set[str]:
-    """The agents that these edges lead to and that wait for nobody; ``out`` is as for `closed_by`."""
+    """Return the agents to which these edges lead and that wait for nobody. ``out`` is as for `closed_by`."""
     left, seen, still = [edge.awaited for edge in edges], set[str](), set[str]()
     while left:
         uuid = left.pop()

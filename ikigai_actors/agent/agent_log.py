@@ -176,7 +176,7 @@ class AgentLog:
 
 
 def _shown(log: Log, view: View) -> Iterator[Message]:
-    """The log's own messages that no summary replaces, the latest first: the model gets a notice of others again."""
+    """Return the log's own messages that no summary replaces, the latest first."""
     return takewhile(lambda message: message.id > view.floor, log.newest_first())
 
 

@@ -105,7 +105,10 @@ def passage_of(messages: Sequence[Message], model: str) -> Passage:
 
 
 def _made(turns: Turns, sent: "_Sent", key: Hashable, new: Sequence[Spoken], further: Sequence[Message]) -> Passage:
-    """Take in messages, the newest first, and keep the chains that they make; then further ones, and finish."""
+    """Convert messages, the newest first, and cache the passages.
+
+    Then add further messages, and return the conversation.
+    """
     for spoken in reversed(new):
         before, sent.position = turns.last, spoken.message.id
         turns.add(spoken.message)
@@ -144,13 +147,13 @@ def shared_blocks(
 
 
 def _key(log: Log, head: int, model: str, limits: AttachmentLimits | None, gone: frozenset[str] | None) -> Hashable:
-    """The inputs of a chain beside the messages themselves."""
+    """Return the cache key of a chain: everything that it depends on, except the messages themselves."""
     lens = log.view(head).lens
     return (model, limits, gone, lens.agent, lens.id) if lens is not None else (model, limits, gone)
 
 
 def _keep(spoken: Spoken, key: Hashable, chain: Passage, replied: bool, is_made: bool) -> None:
-    """Keep the ids of a reply's calls, and the chain that ends with a message, unless that is to be made again."""
+    """Cache the chain that ends with a message, unless it must be made again; and the ids of a reply's calls."""
     with _noting:
         if spoken.log.passages is None:
             spoken.log.passages = {}

@@ -238,11 +238,11 @@ class Backlog:
 
     @property
     def _from_elsewhere(self) -> list[list[on.Prompt]]:
-        """The prompts of other processes and the words, as far as some wait."""
+        """Return the prompts of other processes, and the steering messages; without empty lists."""
         return [line for line in (self._remote, self._words) if line]
 
     def _next_words(self, state: State) -> on.TakeWords | None:
-        """The command that lets waiting words into a step that has not ended: they cut it off, or end a ``wait``."""
+        """Return the command that lets steering messages into an unfinished step: they cut it off or end a ``wait``."""
         at_once = any(word.at_once for word in self._words)
         match state.phase:
             case Phase.WAITING_FOR_BUDGET:
@@ -254,7 +254,10 @@ class Backlog:
         return None
 
     def _next_between_turns(self, state: State, more: bool) -> on.TurnEvent | None:
-        """The event that an idle agent begins by itself: news of mail, a prompt of another process, or a word."""
+        """Return the event that an idle agent begins by itself.
+
+        A notice of mail, a prompt of another process, or a steering message.
+        """
         runs = state.status is Status.RUNNING
         if state.phase is not Phase.IDLE or not (runs or state.status is Status.STOPPED):
             return None
@@ -296,7 +299,10 @@ class Backlog:
         return None
 
     def _next_unkept(self, state: State) -> on.Prompt | None:
-        """The first prompt of this process that is to be kept as mail, and is not yet. It stays here."""
+        """Return the first prompt of this process that must be kept as mail and is not yet.
+
+        The prompt stays in the backlog.
+        """
         if state.status is not Status.STOPPED:
             if not self._unstored:
                 return None
@@ -310,7 +316,7 @@ class Backlog:
         return None
 
     def _is_later(self, command: on.Deferrable, mail: int) -> bool:
-        """Whether a command comes after the prompt that was sent as this mail, as far as is known."""
+        """Return whether a command comes after the prompt with this mail number, as far as is known."""
         if (before := mails_before(command)) is not None:
             return before >= mail
         if isinstance(command, on.Prompt) and command.mail:
@@ -336,7 +342,7 @@ class Backlog:
         self._forget((command,))
 
     def _place(self, caller: on.Caller) -> int:
-        """The place of the prompt of this caller that is to be kept: none before `_kept` is."""
+        """Return the index of this caller's prompt among the commands that are not kept as mail yet."""
         places = range(self._kept, len(self._commands))
         return next(place for place in places if getattr(self._commands[place], "caller", None) is caller)
 
@@ -347,13 +353,13 @@ def wants_news(state: State) -> bool:
 
 
 def _passes(command: on.Deferrable) -> bool:
-    """Whether a command passes those before it. What goes on with a turn keeps its place."""
+    """Return whether a command overtakes those before it. Commands that resume a turn do not."""
     passes = command.needs in (on.Needs.LOG, on.Needs.CALLS_OVER)
     return passes and not isinstance(command, on.Resume | on.TurnPoisoned)
 
 
 def _must_be_stored(command: on.Deferrable) -> TypeGuard[on.Prompt]:
-    """Whether it is a prompt that its caller wants to be stored now, and that is not."""
+    """Return whether the command is a prompt that its caller wants stored now, and that is not stored yet."""
     return isinstance(command, on.Prompt) and command.stored is not None and not command.mail
 
 
@@ -362,7 +368,7 @@ def _is_interrupted(command: on.Deferrable) -> bool:
 
 
 def _first_prompt(line: Sequence[on.Deferrable], mail: int) -> int | None:
-    """The place of the first prompt that is not interrupted, or of the one that is this mail."""
+    """Return the index of the first prompt that is not interrupted, or of the prompt with this mail number."""
     prompts = (
         (place, command)
         for place, command in enumerate(line)

@@ -204,7 +204,7 @@ def survey_of(imported: Imported) -> Survey:
 
 
 def _wrong(row: Row, parent_head: int | None) -> str | None:
-    """Why an agent cannot come back, or None."""
+    """Return the reason why an agent cannot come back; None if it can."""
     turn, fork, parent, head = row[3:7]
     if parent is not None and parent_head is None:
         return f"its parent {parent} is missing"

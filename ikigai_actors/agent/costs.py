@@ -161,7 +161,7 @@ class Costs:
         return asked_agent(state, child.view(state.merging.source.head))
 
     def _found(self, state: State, new: tuple[Message, ...]) -> FoundTools:
-        """The tools that the model has found; ``new`` are the messages of the unit, which are in no log."""
+        """Return the tools that the model has found. ``new`` are the messages of the unit, which no log has yet."""
         log = self._log.current if state.merging is None else self._log.child
         head = state.head - len(new)
         return NOTHING_FOUND if log is None or not head else found_in(log, head, new)
@@ -196,7 +196,10 @@ class Costs:
         )
 
     def _counting(self, state: State) -> tuple[bool | None, str]:
-        """Whether the model that was asked bills by tokens, and its name; nothing where it is not there any more."""
+        """Return whether the model that was asked bills by tokens, and its name.
+
+        None and ``""`` if it is not available any more.
+        """
         providers = self._runtime.providers
         try:
             models = providers.asked({**providers.settings, **state.view.settings}, summary=_is_beside(state))
@@ -208,7 +211,10 @@ class Costs:
     def _overhead(
         self, settings: Mapping[str, Any], output: Mapping[str, Any] | None, known_tools: FoundTools, by_reference: bool
     ) -> int:
-        """The bytes of the system prompt and of the tools that the model reads, in a turn that is to give this."""
+        """Return the bytes of the system prompt and the tools that a model reads.
+
+        In a typed turn, with those for ``output``.
+        """
         wanted = None if output is None else expected_in({"output": output})
         system = len(system_of(settings).encode(errors="replace"))
         return system + self._runtime.toolbox.size(
@@ -216,7 +222,7 @@ class Costs:
         )
 
     def _grown(self, log: Log, spoken: Message, state: State, model: Model, known_tools: FoundTools) -> int:
-        """By how many bytes the system prompt and the tools have grown since a reply of the same model."""
+        """Return the growth of the system prompt and the tools, in bytes, since a reply of the same model."""
         settings, output = log.view(spoken.id).settings, state.output if spoken.id > state.turn else None
         before = found_in(log, spoken.id)
         if settings == state.view.settings and output == state.output and before == known_tools:
@@ -235,10 +241,10 @@ class Costs:
         model: Model,
         known_tools: FoundTools,
     ) -> tuple[Usage | None, int, int]:
-        """The usage of the model's latest reply; the bytes that were added since, or all; and in how many blocks.
+        """Return the latest reply's usage, the bytes added since (or all bytes), and the number of their blocks.
 
-        ``new`` are the messages of the unit, ``further`` what is sent after the history and is in no log. Of a model
-        that does not bill by tokens the bytes do not matter: its latest reply is as far as it looks.
+        ``new`` are the messages of the unit, ``further`` those that are sent after the history and are in no log. For a
+        model that does not bill by tokens, bytes do not matter, so only its latest reply is looked up.
         """
         part = state.merging.part.messages if state.merging is not None and state.merging.part is not None else ()
         size, blocks = sum(map(_bytes, (*new, *part, *further))), len(new) + len(part) + len(further)
@@ -321,7 +327,7 @@ class Costs:
         return SpendingRow(message.agent_uuid, message.id, labels, message.created_at, charge.tokens, charge.usd)
 
     def _told(self, usage: Usage, made_by: str, model: str, batched: bool = False) -> Charge:
-        """The charge of tokens that a service has counted."""
+        """Return the charge for tokens that a service has counted."""
         price = self._runtime.prices.of_model(model, made_by)
         return Charge(usage.all_tokens, 0 if price is None else price.of(usage, batched))
 
@@ -338,7 +344,7 @@ def usual_output(settings: Mapping[str, Any], provider: object) -> int:
 
 @cache
 def _tell_of_no_price(model: str) -> None:
-    """Say, once in a process, that budgets in dollars do not see a model."""
+    """Log, once in a process, that a model has no price, so budgets in dollars do not count it."""
     logger.warning("Model %s has no price: its tokens count, and no dollars. See ikigai prices %s.", model, model)
 
 
@@ -355,7 +361,7 @@ def _cost(tokens: int, price: int) -> int:
 
 
 def _is_beside(state: State) -> bool:
-    """Whether the model is asked for something beside the steps of a turn."""
+    """Return whether the model is asked for a summary, rather than for a step of a turn."""
     return state.compaction is not None or state.merging is not None
 
 

@@ -125,7 +125,7 @@ class _Chosen(NamedTuple):
 
     @property
     def fixed(self) -> int:
-        """How many tokens are sent beside the conversation, about."""
+        """Return the approximate number of tokens that are sent besides the conversation."""
         return fixed_tokens(self.settings, self.offer.read)
 
     @property
@@ -210,7 +210,10 @@ class Effects:
         return self.waiting.pop(0)
 
     def finish(self, finished: Callable[[], object]) -> None:
-        """Begin no effects outside from now on. The function is called once no model request and no tool runs."""
+        """Begin no effects outside the process from now on.
+
+        ``finished`` is called once no model request and no tool runs.
+        """
         self._finished = [*(self._finished or ()), finished]
         if self._request is not None and (joined := self._joined) is not None:
             self.cancel()  # it may take long, and nothing is lost: its answer is for whoever goes on with the turn
@@ -218,9 +221,9 @@ class Effects:
         self._note_end()
 
     def give_up(self, kept: KeptRequest) -> None:
-        """Have a service end a reply that nobody reads any more. Never waits; an error is logged alone.
+        """Ask a service to end a reply that nobody reads any more. Never waits; errors are only logged.
 
-        A process that is killed before leaves a reply that is paid for and that nobody reads.
+        If the process is killed before that, the reply is paid for although nobody reads it.
         """
         try:
             [chosen, *_] = self._runtime.providers.choose(kept.model)
@@ -370,7 +373,7 @@ class Effects:
         return crash.error if crash is not None and crash.request == request and self.is_asking else None
 
     def _note_end(self) -> None:
-        """Notify waiters when nothing runs outside. A wait that is cut off begins again, and loses nothing."""
+        """Call the functions passed to `finish`, if no request and no tool runs. A ``wait`` does not count."""
         runs = (self._runs or {}).values()
         if self._finished and self._request is None and all(isinstance(run, Waiter) for run in runs):
             finished, self._finished = self._finished, []
@@ -443,7 +446,7 @@ class Effects:
         self._send(chosen, question, blobs, heard, on_reply, self._runs_at(state.turn, log), head, batched)
 
     def _batched(self, chosen: "_Chosen", head: int) -> BatchedProvider | None:
-        """The batches through which a request goes; None where it is asked directly."""
+        """Return the provider that asks through batches; None if the model is asked directly."""
         patience = URGENCIES.get(chosen.settings.get("urgency") or "now", 0)
         if not patience or chosen.own_code:
             return None
@@ -457,10 +460,10 @@ class Effects:
         return BatchedProvider(chosen.provider, service, self._runtime.batches, chosen.name, head, patience, gate)
 
     def _window_full(self, chosen: "_Chosen", state: State, log: Log) -> on.WindowFull | None:
-        """The error of a request that should not leave as it is; None where it leaves.
+        """Return the event for a request that is too long to be sent; None if the request may be sent.
 
-        Subscribers are warned of one that leaves and nearly fills the window, once in a turn; where the system prompt
-        and the tools are the cause, once a model.
+        Subscribers get a warning, once a turn, if the request is sent and nearly fills the window. If the system prompt
+        and the tools are the cause, they get it once for each model.
         """
         fixed = chosen.fixed
         fit = fit_of(log, state.head, chosen.name, chosen.settings, fixed, chosen.window)
@@ -475,13 +478,15 @@ class Effects:
         return None
 
     def _learn_window(self, chosen: "_Chosen", error: ProviderError, log: Log, head: int) -> None:
-        """Note the window that a refusal gives. On any thread."""
+        """Remember the window's size that a refusal reports. Runs on any thread."""
         if (refused := too_long.too_long(str(error))) is not None:
             size = 0 if refused.window or refused.tokens else request_tokens(log, head, chosen.name)
             self._runtime.providers.learn_window(chosen.name, learned_window(refused, size))
 
     def _summarise(self, state: State, log: Log) -> None:
-        """Send a history and the instruction for a summary to its agent's model. Nobody hears the text on its way.
+        """Send a history and the instruction for a summary to its agent's model.
+
+        The pieces of the text are not published.
 
         The history is the agent's own, or that of the agent which it merges.
         """
@@ -569,7 +574,7 @@ class Effects:
         return ""
 
     def _choose(self, state: State, log: Log, end: int, summary: bool = False) -> "_Chosen":
-        """The model that is to answer a history up to a position, or to summarise it, and what it is sent beside it.
+        """Return the model for a request or a summary of a history up to a position, and the rest of the request.
 
         Raises `ProviderError`.
         """
@@ -607,9 +612,9 @@ class Effects:
             raise provider_failed(error) from error
 
     def _check_stand_in(self, log: Log, end: int, settings: Mapping[str, Any]) -> None:
-        """Raise `ProviderMissing` where the offline provider, for which nobody asked, may not answer.
+        """Raise `ProviderMissing` if the offline provider would answer although nobody has chosen it.
 
-        A history without a reply is nobody's: there the database decides. Of a trial the experiment has looked.
+        If the history has no reply, the database decides. For a trial, the experiment has checked this already.
         """
         opened = (message for message in log.opening(end) if message is not None)
         models = (str(message.data.get("model", "")) for message in chain(log.spoken(end), opened))
@@ -630,7 +635,7 @@ class Effects:
         at: int = 0,
         batched: BatchedProvider | None = None,
     ) -> None:
-        """Send a request; note the tokens that it costs on its way. For ``at`` see `ModelRequest.at`.
+        """Send a request, and record the tokens that it has cost so far. For ``at`` see `ModelRequest.at`.
 
         ``runs`` is called in the context in which the provider is asked.
         """
@@ -660,7 +665,7 @@ class Effects:
         )
 
     def _runs_at(self, turn: int, log: Log) -> Callable[[], object]:
-        """The function that calls the hooks in the context of a request that is sent now."""
+        """Return the function that calls the instruments' hooks in the context of a request that is sent now."""
         hooks = self._runtime.instruments.request_runs
         number = 0
         if hooks and turn:
@@ -829,7 +834,7 @@ class Effects:
         self._ask(hooks, asked, self._current_of(AFTER_REPLY, reply.id), done)
 
     def tell_of_exit(self, settings: Mapping[str, Any], result: str) -> None:
-        """Let hooks hear of the end of the agent, which is committed. Nobody waits for them."""
+        """Pass the committed end of the agent to hooks. Nobody waits for them."""
         if hooks := self._runtime.hooks.of_exits(settings):
             handle, executor = self._runtime.processes.handle(self._uuid), self._runtime.executor
             asked, current = HookedExit(self._uuid, result), self._current_of(ON_EXIT, 0)
@@ -887,7 +892,7 @@ def held_output(state: State) -> int | None:
 
 
 def _with_limit(reply: Reply, cut_by_budget: bool) -> Reply:
-    """The reply; where it was cut to what a strict budget had left, it says so."""
+    """Return the reply, marked as cut if it has reached the limit that a strict budget had left."""
     return replace(reply, stop_reason=CUT_BY_BUDGET) if cut_by_budget and reply.stop_reason == "max_tokens" else reply
 
 

@@ -184,9 +184,9 @@ class Executor:
         prepared: Callable[[], None],
         begin: Callable[[Coroutine[Any, Any, Reply]], None],
     ) -> None:
-        """Let a thread call a plain function: this one, if it is a worker, which then takes the answer on as well.
+        """Run a plain function on a thread: on the calling one, if it is a worker, which then also handles the answer.
 
-        Only what is to be awaited of its answer visits the event loop.
+        The event loop is used only if the function returns an awaitable.
         """
 
         def work() -> "Reply | None":  # quoted: an annotation of an inner function is made at each call
@@ -200,9 +200,9 @@ class Executor:
         self._run_plain(call, work, f"{provider.name} {request.agent}")
 
     def _run_plain(self, job: Job[A], work: Callable[[], A | None], name: str) -> None:
-        """Run a plain function as a job on a thread that has this name meanwhile, without a visit to the event loop.
+        """Run a plain function as a job on a thread, which has this name meanwhile. The event loop is not used.
 
-        The thread is the calling one, if it is a worker, which then takes the outcome on as well.
+        A calling worker runs the function itself, and then also handles the outcome.
         """
 
         def ended(outcome: A) -> None:
@@ -275,7 +275,7 @@ class Executor:
                 self._loop.call_soon_threadsafe(begin)
 
     def give_up(self, provider: Provider, reply: str) -> None:
-        """Have a provider give up a reply that its service makes, by its id; what comes of it is logged alone."""
+        """Let a provider end a reply, given by its id, that its service still makes. Errors are only logged."""
 
         async def work() -> None:
             try:
@@ -496,7 +496,7 @@ class Executor:
         self._unwatch()
 
     def _ended(self, ending: "concurrent.futures.Future[list[Exception]]") -> list[Exception]:
-        """Wait for the end of `_close_all`, which takes its time, as long as the loop gets to run it."""
+        """Wait for the end of `_close_all`, however long it takes, unless code blocks the loop for too long."""
         threads = current_threads()
         while not ending.done():
             answered: concurrent.futures.Future[None] = concurrent.futures.Future()

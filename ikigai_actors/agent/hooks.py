@@ -57,7 +57,7 @@ class HookBook:
         self._run: RunCommand = _nowhere
 
     def runs_by(self, run: RunCommand) -> None:
-        """Have the commands of workspaces run so."""
+        """Set the function that runs hook commands of workspaces."""
         self._run = run
 
     @property
@@ -82,7 +82,7 @@ class HookBook:
         return self._pinned[name]
 
     def due(self, settings: Mapping[str, Any], calls: Calls) -> DueHooks:
-        """Return the hooks that must be asked about the calls, or the reply, of an agent with these settings."""
+        """Return the hooks that must be asked about an agent's calls, or about its reply, with these settings."""
         wanted = settings.get("hooks") or ()
         hooks = self.of(settings)
         if not hooks and not wanted:
@@ -101,7 +101,7 @@ class HookBook:
         )
 
     def missing(self, settings: Mapping[str, Any], event: str) -> tuple[str, ...]:
-        """The hooks of an event that the setting ``hooks`` names, and that are not here."""
+        """Return the hooks of an event that the setting ``hooks`` requires, and that this process lacks."""
         named = (_named(name) for name in settings.get("hooks") or ())
         return tuple(name for of, name in named if of == event and not self._has(of, name))
 
@@ -110,7 +110,10 @@ class HookBook:
         return () if is_trial(settings) else _for(self.of(settings), BEFORE_REQUEST)
 
     def about_replies(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
-        """The hooks that are to be asked about its replies. A trial asks none."""
+        """Return the names of the hooks that must be asked about replies of an agent with these settings.
+
+        A trial asks none.
+        """
         return () if is_trial(settings) else _for(self.of(settings), AFTER_REPLY)
 
     def filters(self, settings: Mapping[str, Any], tool: str) -> tuple[Hook, ...]:
@@ -118,7 +121,7 @@ class HookBook:
         return tuple(self.named(settings, _for(self.of(settings), FILTER_RESULT, tool)))
 
     def of_exits(self, settings: Mapping[str, Any]) -> tuple[Hook, ...]:
-        """The hooks that hear of exits."""
+        """Return the hooks that are notified of exits."""
         return tuple(self.named(settings, _for(self.of(settings), ON_EXIT)))
 
     def named(self, settings: Mapping[str, Any], names: Iterable[str]) -> list[Hook]:
@@ -145,7 +148,7 @@ def _for(hooks: Mapping[str, Hook], event: str, tool: str = "") -> tuple[str, ..
 
 
 def _named(name: str) -> tuple[str, str]:
-    """The event and the name of a hook that a setting names."""
+    """Split the name of a hook in a setting into its event and its name."""
     event, _, rest = name.partition(":")
     return (event, rest) if rest and event in HOOK_EVENTS else (BEFORE_CALL, name)
 
@@ -237,7 +240,7 @@ class FilteredRun:
         done: Callable[[FilteredResult], object],
         failed: Callable[[HookFailure], object],
     ) -> None:
-        """Make the run; `begins` says which tool it is."""
+        """Prepare the run; `begins` then passes the run of the tool itself."""
         self._executor, self._left, self._asked, self._agent = executor, list(filters), asked, agent
         self._current, self._done, self._failed = current, done, failed
         self._attached: tuple[Attachment, ...] = ()
@@ -248,18 +251,18 @@ class FilteredRun:
         """The name of the tool."""
 
     def begins(self, run: ToolRun) -> None:
-        """Take the run of the tool itself."""
+        """Set the run of the tool whose result will be filtered."""
         if self._run is None:
             self._run = run
 
     def cancel(self) -> None:
-        """End it: nobody hears of a result from now on."""
+        """Cancel the run: no result is passed on from now on."""
         self._over = True
         if self._run is not None:
             self._run.cancel()
 
     def filter(self, result: Result) -> None:
-        """Take the result of the tool, and have it filtered. On the executor's thread."""
+        """Pass the tool's result through the filters. Called on the executor's thread."""
         self._asked = replace(self._asked, result=storable(result.content), is_error=result.is_error)
         self._attached = result.attached
         if result.connect is not None and not self._over:

@@ -231,7 +231,7 @@ def provider_failed(error: BaseException, partial: str = "") -> ProviderError:
 
 
 def _words_of_ours(error: BaseException) -> str | None:
-    """The text of an error that says by itself what is wrong; None for one of other people's code."""
+    """Return the text of an error that explains itself; None for an error of other people's code."""
     return str(error) if isinstance(error, NoReply | TriedToEnd | IkigaiError) else None
 
 

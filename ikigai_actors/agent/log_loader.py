@@ -37,7 +37,10 @@ class LogLoader(Service):
         self._looks: deque[Callable[[], None]] = deque()
 
     def read(self, uuid: str, done: _Done, whole: bool = False) -> None:
-        """Ask for an agent's log; never waits. ``whole``: including the messages that a summary replaces."""
+        """Request an agent's log, which ``done`` gets; never waits.
+
+        ``whole``: with the messages that a summary replaces.
+        """
         with self._changed:
             if not self._stopped:
                 self._wanted.append((uuid, done, whole))

@@ -44,7 +44,7 @@ class LookedUp:
 
     @property
     def caller(self) -> Caller:
-        """The caller of that command."""
+        """The caller of the command for which the data was read."""
         return self.command.caller
 
 

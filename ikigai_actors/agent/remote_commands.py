@@ -214,7 +214,7 @@ class OutcomeHandler(Protocol):
         """Write the answer of a command that was not written with a unit."""
 
     def leave(self, key: RemoteCommandKey) -> None:
-        """Take a command that was not decided on, so it must be given to its agent again."""
+        """Take back a command on which the agent has not decided, so it must be given to the agent again."""
 
 
 class RemoteCaller(Future[Any]):

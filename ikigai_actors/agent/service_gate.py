@@ -99,7 +99,7 @@ class ServiceGate:
         self._let_in()
 
     def _let_in(self) -> None:
-        """Let those begin whose turn it is, and come back when time lets the next one."""
+        """Let waiting requests begin as far as the limits allow, and set a timer for the next one."""
         loop = asyncio.get_running_loop()
         if self._timer is not None:
             self._timer.cancel()
@@ -119,7 +119,7 @@ class ServiceGate:
             self._waiting.popleft().set_result(None)
 
     async def _look_at_hosts(self, count_hosts: Callable[[], int]) -> None:
-        """Find out how many hosts there are; what was known before counts while the database does not answer."""
+        """Ask how many hosts there are. If the database does not answer, the previous number stays."""
         try:
             with contextlib.suppress(StoreError):
                 self._part = part_of(self._limits, max(await in_thread(count_hosts, "ikigai-hosts"), 1))

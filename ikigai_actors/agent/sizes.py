@@ -60,7 +60,7 @@ class Fit(NamedTuple):
 
     @property
     def is_to_be_told(self) -> bool:
-        """Return whether people should get a notice of the request's size."""
+        """Return whether people must get a notice of the request's size."""
         return self.tokens >= TOLD_AT * self.window
 
 
@@ -171,7 +171,7 @@ def report_tokens(
 
 
 def _new_tokens(log: Log, head: int) -> float:
-    """How many tokens have come since the summary in force, about; without one, more than any window has."""
+    """Return the approximate tokens added since the summary in force; without one, more than any window has."""
     lens = log.view(head).lens
     if lens is None:
         return float("inf")
@@ -184,10 +184,10 @@ def _new_tokens(log: Log, head: int) -> float:
 
 
 def _has_paid(log: Log, head: int, fixed: int) -> bool:
-    """Whether the summary in force freed more than it cost; without one that a model wrote, yes.
+    """Return whether the summary in force has saved more tokens than it cost; True if no model wrote it.
 
-    It cost its own text, and what is sent beside any conversation. To read the conversation is not counted: that lies
-    in the cache.
+    Its cost is its own text, and the system prompt and tools of its request. Reading the conversation does not count,
+    because that is in the provider's cache.
     """
     summary, _ = log.opening(head)
     if summary is None or summary.data.get("how") != "model":

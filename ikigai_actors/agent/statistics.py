@@ -120,7 +120,7 @@ class Tally:
             self._tools_since = now if state in _CARRYING_OUT else None
 
     def lives(self) -> None:
-        """Note a sign that the agent is at work: a heartbeat."""
+        """Record a heartbeat: the agent has just shown that it is at work."""
         self._sign = self._clock.monotonic()
 
     def streamed(self, size: int) -> None:

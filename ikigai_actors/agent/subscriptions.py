@@ -240,7 +240,7 @@ class Subscriber(ABC):
 
     @abstractmethod
     def add(self, event: Event) -> None:
-        """Take an event, if it is of a type that is asked for. Never waits."""
+        """Take an event, if the subscriber asks for its type. Never waits."""
 
     @abstractmethod
     def close(self) -> None:
@@ -370,7 +370,7 @@ class Publisher:
         return self._begin(Subscription(callback, capacity, self._forget, self._threads, self._patience, only))
 
     def listen(self, callback: Callback, only: EventTypes = ()) -> DirectSubscription:
-        """Subscribe a callback that never waits. Any thread that publishes calls it, perhaps two at once."""
+        """Subscribe a callback that never waits. The publishing threads call it, perhaps several at once."""
         return self._begin(DirectSubscription(callback, self._forget, only))
 
     def _begin(self, subscription: S) -> S:

@@ -302,7 +302,7 @@ class Toolbox:
         ]
 
     def _later(self, name: str) -> Mapping[str, Any]:
-        """The description of a tool that is not before the model, always the same for each."""
+        """Return the description of a tool that the model has yet to find. For each tool it is always the same."""
         if name not in self._deferred:
             self._deferred[name] = {**self._described([name])[0], "defer_loading": True}
         return self._deferred[name]
@@ -313,7 +313,7 @@ class Toolbox:
         return (*(described_exit(tool, wanted) if tool["name"] == EXIT else tool for tool in tools), form_of(wanted))
 
     def _here(self, name: str, traits: ToolTraits) -> ToolTraits:
-        """The traits of a tool in this process."""
+        """Return the traits of a tool, with the definition and the build of this process."""
         denial = FORBIDDEN.format(name=name) if traits.policy is Policy.DENY else ""
         return replace(traits, asks=self._ask, denial=denial, build=self._build)
 
@@ -351,7 +351,7 @@ def _builtin(call: BuiltinCall, ask: Policy) -> BuiltinTraits:
 
 
 def _found_by(traits: T, described: Mapping[str, Any]) -> T:
-    """The traits of a tool, with the words by which it is found, if it is to be found."""
+    """Return the traits of a tool, with the words by which the model can find it, if it must be found."""
     return replace(traits, about=words_about(described)) if traits.deferred else traits
 
 

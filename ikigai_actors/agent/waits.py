@@ -118,7 +118,7 @@ class Waiter(WaitTarget):
         self._waits.add(self)
 
     def cancel(self) -> None:
-        """End the wait. The callback is not called, unless that is happening at this moment."""
+        """End the wait. The callback is not called, unless the call is already in progress."""
         self._waits.forget(self)
 
     def answer(self, answers: WaitResults | IkigaiError) -> None:
@@ -268,13 +268,12 @@ class Waits(Service):
             timeout: seconds to wait; None waits forever.
             store: the store in which the agents are looked up.
             handle: returns the handle of the agent with a uuid.
-            BadInput,: AmbiguousAgent an agent or the time-out cannot be used.
 
         Returns:
             A future of the results, with the agents as in the argument; and the waiter.
 
         Raises:
-            BadInput, AmbiguousAgent: what is given makes no sense.
+            BadInput, AmbiguousAgent: an agent or the time-out cannot be used.
             WouldWaitForItself: the code of an agent would wait for that agent itself.
         """
         check_timeout(timeout)
@@ -335,7 +334,7 @@ class Waits(Service):
     def changed(self, uuid: str) -> None:
         """Note that an agent has another status, waits for a budget, or has ended.
 
-        Any thread may call; cheap when nobody waits for it.
+        Any thread may call. The call is cheap if nobody waits for the agent.
         """
         if uuid in self._by_agent:
             with self._changed:

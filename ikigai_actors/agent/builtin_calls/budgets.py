@@ -37,7 +37,7 @@ class GrantCall(BuiltinCall):
 
 
 def _more(arguments: Given) -> Budget:
-    """The further amounts. Raises `BadInput`."""
+    """Return the amounts that a call grants. Raises `BadInput`."""
     return Budget(tokens=arguments.get("tokens"), usd=arguments.get("usd"))
 
 

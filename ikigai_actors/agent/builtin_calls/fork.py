@@ -60,7 +60,10 @@ class ForkCall(BuiltinCall):
         """The call for a model that has no kinds of agents and may name no models."""
 
     def described_for(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the call for a model with these settings: ``kind`` and ``model`` are there when it can name some."""
+        """Return the call's description for a model with these settings.
+
+        With ``kind`` and ``model`` if it may choose some.
+        """
         kinds = bool(settings.get("kinds") and kinds_in(settings))
         return self._described(kinds, tuple(settings.get(FORK_MODELS) or ()))
 
@@ -135,7 +138,7 @@ class ForkCall(BuiltinCall):
 
 
 def _model_named(arguments: Given, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings by which a child has the model that a call names. Raises `BadInput` for one that is not allowed."""
+    """Return the settings for a child with the model that a call names. Raises `BadInput` for a forbidden model."""
     named, allowed = text(arguments, "model"), settings.get(FORK_MODELS) or ()
     if not named:
         return {}
@@ -146,7 +149,7 @@ def _model_named(arguments: Given, settings: Mapping[str, Any]) -> dict[str, Any
 
 
 def _narrowed(own: list[PendingMessage], state: State, call: Call) -> tuple[list[PendingMessage], str]:
-    """The first messages of a child, narrowed as hooks have said; and what its parent reads of that."""
+    """Return the first messages of a child, narrowed as hooks have decided, and the text about that for its parent."""
     if not call.narrowed:
         return own, ""
     set_by = next((place for place, draft in enumerate(own) if draft[0] is Kind.CONFIGURE), None)
@@ -165,7 +168,7 @@ def _narrowed(own: list[PendingMessage], state: State, call: Call) -> tuple[list
 
 
 def _reporting(state: State, child: str, name: str | None, tools: Mapping[str, ToolTraits]) -> str:
-    """The news for a child that does not know its parent's history: who it is, and how its result comes back."""
+    """Return the text for a child without its parent's history: who it is, and how it returns its result."""
     news = f"You are {called(child, name)}, made by {words_of(state.uuid)} for this."
     how = f" When you are done, call {EXIT} with your result: it goes there." if EXIT in tools else ""
     return f"[{news}{how}]"

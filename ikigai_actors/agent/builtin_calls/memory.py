@@ -179,7 +179,7 @@ class ReadMessage(Unit):
 
 
 def _text_of(message: Message) -> str:
-    """All that a message says; of a reply its calls, too."""
+    """Return the whole text of a message; for a reply, with its calls."""
     if message.kind != Kind.ASSISTANT:
         return message.content
     calls = (

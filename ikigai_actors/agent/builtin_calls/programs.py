@@ -434,7 +434,7 @@ def _settings(arguments: Given) -> dict[str, Any]:
 
 
 def _plain(arguments: Given) -> Given:
-    """The arguments but for the type of a value. Raises `BadInput` for one that is none."""
+    """Return the arguments without the type of a value. Raises `BadInput` if that is no type."""
     if (wrong := problem_of(birth_form, arguments)) is not None:
         raise BadInput(f"A program {wrong}.")
     return {name: value for name, value in arguments.items() if name != "output"}

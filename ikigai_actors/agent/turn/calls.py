@@ -314,7 +314,7 @@ def with_verdict(calls: Calls, said: Mapping[str, Any]) -> Calls:
 
 
 def narrowed_by(settings: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """The data that says by what hooks narrow a child."""
+    """Return the data that records by what settings hooks narrow a child."""
     return [{"hook": hook, "settings": dict(by)} for hook, by in settings]
 
 
@@ -355,7 +355,7 @@ def marked_unfenced(calls: Calls, ids: Collection[Any]) -> Calls:
 
 
 def defined(calls: Calls, question: Mapping[str, Any]) -> Calls:
-    """Give a call the definitions and builds that a question about it names."""
+    """Return the calls, one of them with the definition and the build that a question about it names."""
     named = ("definition", "build", "former_definition", "former_build")
     definition, build, former, former_build = (str(question.get(name) or "") for name in named)
     return tuple(
@@ -367,7 +367,7 @@ def defined(calls: Calls, question: Mapping[str, Any]) -> Calls:
 
 
 def begun_with(calls: Calls, begun: Mapping[str, Any]) -> Calls:
-    """Give a call the definition and the build with which it began."""
+    """Return the calls, one of them with the definition and the build with which it began."""
     definition, build = str(begun.get("definition") or ""), str(begun.get("build") or "")
     return tuple(
         replace(call, definition=definition, build=build) if call.id == begun.get("tool_use_id") else call
@@ -424,7 +424,7 @@ def marked_asked(calls: Calls, id_: Any, position: int) -> Calls:
 
 
 def marked_connecting(calls: Calls, question: Mapping[str, Any]) -> Calls:
-    """The calls, of which one waits for the account that a question about it names; for none once it is answered."""
+    """Return the calls, with the account for which a question lets one of them wait; without it once answered."""
     connect = None if question.get("approved") else question.get("connect")
     return tuple(replace(call, connect=connect) if call.id == question.get("tool_use_id") else call for call in calls)
 
@@ -481,7 +481,7 @@ def waits(calls: Calls) -> Calls:
 def ended_by_words(calls: Calls, at_once: bool) -> Calls:
     """Return the calls that steering messages end: a ``wait``, or with ``at_once`` all that have no result.
 
-    The wait of a program for turns is none of them: no function reads the words.
+    A program's wait for turns is not ended, because no function reads steering messages.
     """
     ended = tuple(call for call in calls if call.progress is not Progress.DONE) if at_once else waits(calls)
     return tuple(call for call in ended if call.name != WAIT or "turns" not in call.input)
@@ -555,7 +555,7 @@ def denial(call: Call, tools: Mapping[str, ToolTraits]) -> str:
 
 
 def _policy(call: Call, tools: Mapping[str, ToolTraits]) -> Policy:
-    """The decision of the rules on a call, or else of its tool's policy, as far as this process has them."""
+    """Return the decision of the rules on a call, or else the policy of its tool."""
     traits = tools[call.name]
     decided = traits.policy if call.rule is None else call.rule.decision
     if call.hook_asks and decided is Policy.ALLOW:
@@ -613,7 +613,7 @@ def settle_cut_off(calls: Calls, tools: Mapping[str, ToolTraits]) -> tuple[Calls
 
 
 def _may_repeat(call: Call, tools: Mapping[str, ToolTraits]) -> bool:
-    """Whether a call that was cut off may start again: as the same tool, by its definition."""
+    """Return whether a call that was cut off may start again, as the same tool with the same definition."""
     own = tools.get(call.name)
     return own is not None and own.idempotent and not call.elsewhere and call.definition in ("", own.definition)
 
@@ -622,7 +622,10 @@ _BEFORE = (Progress.WAITING, Progress.ASKING, Progress.APPROVED)
 
 
 def _may_start(call: Call, tools: Mapping[str, ToolTraits]) -> bool:
-    """Whether the policy allows the call, or it was approved. One that asks may start once the policy has changed."""
+    """Return whether the policy allows the call, or a person has approved it.
+
+    A call that asks may start if the policy has changed.
+    """
     if call.progress is Progress.APPROVED:
         return True
     if call.connect is not None:  # it may run, and cannot

@@ -186,7 +186,7 @@ def summary_refused(state: State, event: on.SummaryFailed, refused: on.RefusedSu
 
 
 def _let_go(state: State, tokens: int) -> Step:
-    """Let a request of this many tokens leave that was put off. The next one is not, unless it has a good deal more."""
+    """Send a request of this many tokens that was delayed. Later requests are delayed only if they are much longer."""
     left = max(state.squeezed + 1, MOST_PUT_OFF)
     return Step(replace(state, squeezed=left, left_at=tokens), effects=(RequestModel(state.request),))
 
@@ -294,14 +294,14 @@ def fail_compaction(state: State, error: IkigaiError, now: int, first: tuple[Mes
 
 
 def _left(compaction: Compaction) -> str:
-    """The state after a summary that failed, in words."""
+    """Describe the state after a failed summary, in words."""
     if compaction.written is None:
         return "Nothing was changed."
     return "The parts before it are summarised; /uncompact, or uncompact(), takes off the latest."
 
 
 def state_behind(state: State) -> State:
-    """Return the state after a compaction or merge: the phase is as it was before."""
+    """Return the state after a compaction or merge, with the phase that was before it."""
     back = state.side.back if state.side is not None else state.phase
     return replace(state, phase=back, compaction=None, merging=None, service_wait=None, service_waits=0)
 
@@ -408,7 +408,7 @@ def _write(state: State, text: str, data: dict[str, object], now: int, first: tu
 
 
 def _cut_of(plan: SummaryPlan) -> dict[str, object]:
-    """The place where a summary cuts the history, as its message has it."""
+    """Return the data of a summary's message that says where the summary cuts the history."""
     words = {"words": [*plan.words]} if plan.words else {}
     found_names = {FOUND_NAMES: [*plan.found_tools]} if plan.found_tools else {}
     further = {**words, **found_names, **data_of_kept(plan.skills)}
@@ -416,13 +416,13 @@ def _cut_of(plan: SummaryPlan) -> dict[str, object]:
 
 
 def _sizes_of(plan: SummaryPlan, length: int) -> dict[str, object]:
-    """The tokens that a summary of this many saves, as its message has them."""
+    """Return the data of a summary's message that says how many tokens are saved, for a text of this length."""
     sizes = {"before": plan.replaced + plan.kept, "after": length + plan.kept}
     return {**sizes, "tokens_per_byte": plan.tokens_per_byte}
 
 
 def _sum(usage: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """The tokens of two requests, as `spent_data` has them; of one where nobody counted the other."""
+    """Return the tokens of two requests together, in the form of `spent_data`. An uncounted request is ignored."""
     if usage is None or other is None:
         return usage if other is None else other
     return {kind: usage.get(kind, 0) + other.get(kind, 0) for kind in {**usage, **other}}

@@ -149,7 +149,7 @@ def fork_trials(state: State, event: on.ForkTrials, now: int) -> Step:
 
 
 def _wrong_with(trial: on.TrialBirth) -> str | None:
-    """Why a trial cannot begin as it is asked to; None when it can."""
+    """Return the reason why a trial cannot begin as requested; None if it can."""
     if trial.go and trial.prompt is not None:
         return "it has a prompt, and is to go on without one"
     if not trial.begin:
@@ -213,9 +213,10 @@ def as_written(step: Step, unit: LogUnit) -> Step:
 
 
 def _told(name: str, other: str, head: int, bed: Childbed, of_another: Mapping[str, Any]) -> PendingMessage:
-    """The ``fork`` message of parent or child: the other's uuid, a child's name, and the fork point if that is no head.
+    """Return the ``fork`` message for the log of the parent or of the child.
 
-    ``of_another``: what it says as well of a child that inherits another history.
+    The message has the uuid of the other agent, the name of a child, and the fork point if that is not the head.
+    ``of_another``: further data for a child that inherits another agent's history.
     """
     about = {name: other, **({"name": bed.name} if bed.name and name == "child" else {})}
     if bed.of is not None:
@@ -250,5 +251,5 @@ def _birth(maker: State, head: int, bed: Childbed, now: int) -> Birth:
 
 
 def _opener(messages: Sequence[Message]) -> Message:
-    """The message that opens the turn of a child; recorded words may come after it."""
+    """Return the message that opens the turn of a child. Recorded steering messages may follow it."""
     return next(message for message in reversed(messages) if message.kind != Kind.STEER)

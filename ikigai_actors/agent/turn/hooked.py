@@ -60,7 +60,7 @@ def refusal_to_drop(name: str, lost: list[str]) -> BadInput:
 
 
 def begins_with(own: Iterable[Message]) -> str | None:
-    """The prompt and the words that the request brings to the model; None where it goes on without any."""
+    """Return the prompt and the steering messages that a request brings to the model; None if it brings neither."""
     texts = list[str]()
     for message in own:
         if message.kind in (Kind.USER, Kind.STEER):
@@ -85,7 +85,7 @@ def ending_in(turn: Sequence[Message]) -> Message | None:
 
 
 def _begins_another(message: Message) -> bool:
-    """Whether the next request after a message is another one than the request before it."""
+    """Return whether the request after a message is another one than the request before it."""
     match message.kind:
         case Kind.USER | Kind.STEER | Kind.ASSISTANT | Kind.TOOL_RESULT | Kind.REPAIR | Kind.ERROR | Kind.INTERRUPTED:
             return True
@@ -124,7 +124,10 @@ def continue_ending(state: State, hooks: tuple[str, ...], now: int) -> Step:
 
 
 def take_reply_verdict(state: State, event: on.HooksAnswered, now: int, has_words: bool) -> Step:
-    """Write what hooks say of a reply: the turn goes on where one adds a text, or where words wait; else it ends."""
+    """Write the verdict of hooks on a reply.
+
+    The turn goes on if a hook adds a text or steering messages wait; else it ends.
+    """
     if state.ending is None or not state.ending_asked or event.request != state.request:
         return Step(state)
     said = event.outcome
@@ -147,7 +150,7 @@ def _conclude(state: State, said: HookOutcome, now: int) -> Step:
 
 
 def take_request_verdict(state: State, event: on.HooksAnswered, now: int) -> Step:
-    """Write what hooks say of a request: it leaves, with what they add, or the turn ends."""
+    """Write the verdict of hooks on a request. The request is sent with the texts that they add, or the turn ends."""
     if state.phase is not Phase.WAITING_FOR_MODEL or event.request != state.request:
         return Step(state)
     said = event.outcome

@@ -29,7 +29,10 @@ def keep_reply(state: State, event: on.ReplyKept, now: int) -> Step:
 
 
 def giving_up(before: State, event: on.TurnEvent, step: Step) -> Step:
-    """The step; where it ends the wait for a reply that was kept, the state forgets that, and an effect ends it."""
+    """Return the step.
+
+    If it ends the wait for a kept reply, drop the reply from the state, and add the effect that ends it.
+    """
     kept, unit = before.kept, step.unit
     if kept is None:
         return step

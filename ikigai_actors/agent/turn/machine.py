@@ -208,7 +208,7 @@ def accepts(state: State, command: on.Deferrable) -> bool:
 
 
 def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
-    """Complete an event with the data that only the log has."""
+    """Add to an event the data that only the log has; return the completed event."""
     if isinstance(event, on.Continue) and (effects := state.view.settings.get("effects")) is not None:
         event = replace(event, recorded=from_record(effects, log.messages, state.calls))
     if isinstance(event, on.Continue) and any(call.name == FIND_TOOLS for call in state.calls):
@@ -253,7 +253,7 @@ def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
 
 
 def _prompt_after(state: State, event: on.Prompt, log: History) -> on.Prompt:
-    """A prompt with what it replaces, and without the texts of skills that the model sees before it."""
+    """Return a prompt with the message that it replaces, and without texts of skills that the model sees already."""
     opening = (state.failed or state.turn) if state.failed or state.phase is Phase.INTERRUPTED else 0
     if opening and _repeats(event.text, list(log.between(opening - 1, state.head))):
         event = replace(event, repeats=opening)
@@ -264,7 +264,10 @@ def _prompt_after(state: State, event: on.Prompt, log: History) -> on.Prompt:
 
 
 def _shorter(state: State, log: History, part: float, tokens: int, near: float, must: bool) -> dict[str, Any]:
-    """The ways to make a request shorter: a plan for a summary, and an elision that is enough without one."""
+    """Return the fields of an event that shorten the request.
+
+    A plan for a summary, and an elision that is enough without one.
+    """
     plan = plan_of(log, state.head, state.turn, part)
     elision = elision_of(log, state.head, state.turn, tokens, near) if tokens else None
     if elision is None and plan is None and must and tokens:
@@ -273,7 +276,7 @@ def _shorter(state: State, log: History, part: float, tokens: int, near: float, 
 
 
 def _less(state: State, log: History, event: on.SummaryFailed, plan: SummaryPlan) -> SummaryPlan | None:
-    """A plan for less than what was too long for the model; None where that is not why it failed."""
+    """Return a plan for a smaller part than the one that was too long for the model; None after another failure."""
     if (refused := too_long(str(event.error))) is None:
         return None
     fits = READABLE * refused.window / refused.tokens if refused.window and refused.tokens else READABLE
@@ -304,7 +307,7 @@ def step(
 
 
 def _with_words(step: Step, words: Sequence[on.Prompt], now: int) -> Step:
-    """The step with words as the last messages of its unit, if a request of the turn may follow that."""
+    """Return the step with steering messages as the last ones of its unit, if a request of the turn may follow."""
     unit, state = step.unit, step.state
     if not (isinstance(unit, LogUnit) and unit.asks and unit.may_wait):
         return step
@@ -316,12 +319,15 @@ def _with_words(step: Step, words: Sequence[on.Prompt], now: int) -> Step:
 
 
 def _mail_of(prompt: on.Prompt) -> Mapping[str, Any]:
-    """The part of a message's data that says which mail it was, if it was one."""
+    """Return the part of a message's data that names the mail by which the prompt came.
+
+    Empty if it did not come by mail.
+    """
     return {"mail": prompt.mail} if prompt.mail else NO_DATA
 
 
 def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTraits], words: bool) -> Step:
-    """Like `step`, before words enter; ``words`` says whether any wait."""
+    """Do what `step` does, without letting steering messages in; ``words`` says whether any wait."""
     match event:
         case on.TakeWords():
             return _take_words(state, event, now, words)
@@ -510,7 +516,7 @@ def puts_aside(state: State, prompt: on.Prompt) -> bool:
 
 
 def _stored(prompt: on.Prompt) -> tuple[Answer, ...]:
-    """The answer to who waits until the prompt is in the database: it opens a turn, and waits there no more."""
+    """Return the answer to a caller who waits only until the prompt is stored. The prompt opens a turn."""
     return () if prompt.stored is None else (Answer(prompt.stored, 0),)
 
 
@@ -569,12 +575,12 @@ def _labels_of_turn(state: State, labels: Mapping[str, str]) -> str:
 
 
 def _goes_on(state: State) -> bool:
-    """Whether the turn goes on after its last reply when words wait."""
+    """Return whether the turn goes on after its last reply when steering messages wait."""
     return state.status is Status.RUNNING and may_ask(state)
 
 
 def _take_words(state: State, event: on.TakeWords, now: int, words: bool) -> Step:
-    """End what words need not wait for, and ask again, also where the words were withdrawn meanwhile."""
+    """End the calls that steering messages cut short, and ask the model again, even after a withdrawal."""
     if state.phase is Phase.WAITING_FOR_BUDGET:
         return request_anew(state)
     if state.phase is Phase.RUNNING_TOOLS:
@@ -590,7 +596,10 @@ def _take_words(state: State, event: on.TakeWords, now: int, words: bool) -> Ste
 
 
 def _cut_off(partial: str, spent: Spent | None, kind: Kind, reason: str = "") -> PendingMessage:
-    """The message for a request that was cut off: the received text, as a reply, else one of this kind."""
+    """Return the message for a request that was cut off.
+
+    A reply with the received text, or, without text, a message of this kind.
+    """
     if not partial:
         return kind, reason, spent_data(spent)
     reply = Reply(storable(partial), stop_reason="interrupted")
@@ -598,7 +607,10 @@ def _cut_off(partial: str, spent: Spent | None, kind: Kind, reason: str = "") ->
 
 
 def _reply(state: State, event: on.ReplyReceived, now: int, has_words: bool) -> Step:
-    """A reply without calls ends the turn, unless words wait (``has_words``); one with calls opens the tools."""
+    """Take a reply: without calls it ends the turn, unless steering messages wait (``has_words``).
+
+    With calls, begin them.
+    """
     reply = event.reply
     draft: PendingMessage = (Kind.ASSISTANT, reply.text, reply_message_data(reply, event.model))
     if not reply.tool_calls and state.output is not None:
@@ -617,9 +629,9 @@ def _reply(state: State, event: on.ReplyReceived, now: int, has_words: bool) -> 
 
 
 def _failed(state: State, event: on.ReplyFailed, now: int) -> Step:
-    """A reply that broke off is asked for again, and one that the service cannot give of the next model.
+    """Handle a failed request: repeat a reply that broke off, and ask the next model if the service is not available.
 
-    A service that refuses the request for the moment is waited for. Any other error ends the turn.
+    If the service refuses the request for the moment, wait for it. Any other error ends the turn.
     """
     error = event.error
     seconds = wait_after(state, error, bool(error.unavailable and event.next))
@@ -643,7 +655,7 @@ def _failed(state: State, event: on.ReplyFailed, now: int) -> Step:
 
 
 def _interrupt(state: State, event: on.Interrupt, now: int) -> Step:
-    """End the turn. The text that was received stays, as a reply with stop reason ``interrupted``."""
+    """End the turn, because of an INT. The received text stays, as a reply with stop reason ``interrupted``."""
     aside = state.phase in BESIDE_STEPS
     meant = (bool(state.turn) or aside) and event.turn in (0, state.turn)
     effects: tuple[Effect, ...] = (Answer(event.caller, meant),)
@@ -702,9 +714,9 @@ def _resume(state: State, event: on.Resume, now: int, tools: Mapping[str, ToolTr
 
 
 def _is_given_up(state: State) -> bool:
-    """Whether the kind of an agent says that nobody goes on with a turn of it that was cut off.
+    """Return whether a cut-off turn of the agent is not resumed, because the restart type is temporary.
 
-    The experiment of a trial goes on with that.
+    Trials are an exception, since their experiment resumes their turns.
     """
     return state.lifecycle.restart == RestartType.TEMPORARY and not is_trial(state.view.settings)
 
@@ -717,7 +729,7 @@ def _reopen(state: State, event: on.Resume) -> Step:
 
 
 def _wait_elsewhere(state: State, paused: Paused) -> Step:
-    """Note what the request waits for now. It is the same request."""
+    """Note which budget or limit the waiting request waits for now. The request stays the same."""
     if not isinstance(state.hold, Paused):
         return Step(state)
     return Step(replace(state, hold=paused._replace(at=state.hold.at)))
@@ -793,7 +805,7 @@ def _undo(state: State, event: on.Undo, now: int) -> Step:
 
 
 def _anew(step: Step) -> Step:
-    """Forget `State.notice` and `State.failed`: the model may not see the mail line any more, nor the failed turn."""
+    """Reset `State.notice` and `State.failed`, since the model may not see the notice or the failed turn any more."""
     return replace(step, state=replace(step.state, notice=0, failed=0))
 
 

@@ -149,7 +149,7 @@ def report_failed(state: State, event: on.SummaryFailed, now: int) -> Step:
 
 
 def _go_on(state: State, next_part: ReadPart | str, further: dict[str, Any], spent: Spent | None, now: int) -> Step:
-    """Ask for notes of what comes next, or write those that replace everything."""
+    """Ask for notes about the next part, or write the notes that replace the whole history."""
     merging = state.merging
     assert merging is not None  # in this phase
     if isinstance(next_part, str):
@@ -208,7 +208,7 @@ def text_of(source: MergeSource, how: str, positions: Sequence[int]) -> str:
 
 
 def asked_agent(state: State, view: View) -> State:
-    """Return the state of the child, from which the request for its summary is made. The merging agent's budget pays.
+    """Return the state from which the request for the child's summary is made. The merging agent's budget pays.
 
     Args:
         state: the state of the agent that merges.
@@ -248,7 +248,7 @@ def report_instruction(source: MergeSource, part: ReadPart | None = None) -> str
 
 
 def _write(state: State, text: str, further: dict[str, Any], now: int) -> Step:
-    """The unit that takes the text in: the row, the message, and in a turn the result of the call."""
+    """Return the step that writes the merge: its row, its message, and in a turn the result of the call."""
     merging, source = state.merging, state.merging.source if state.merging is not None else None
     assert merging is not None  # in this phase
     assert source is not None

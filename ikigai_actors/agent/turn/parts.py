@@ -68,7 +68,7 @@ def behind_part(part: ReadPart, notes: str) -> ReadPart | str:
 
 
 def _split(messages: Sequence[Message], most: float) -> tuple[Sequence[Message], Sequence[Message]]:
-    """Whole steps of about this many tokens at most, but one at least; and the rest."""
+    """Split messages: whole steps of about this many tokens at most, but at least one step; and the rest."""
     places = [message.id for message in messages]
 
     def read(start: int, end: int) -> Sequence[Message]:
@@ -97,7 +97,7 @@ def _joined(notes: str, digest: str) -> str:
 
 
 def _digest(messages: Sequence[Message]) -> str:
-    """The prompts, and the latest answer."""
+    """Return a text with the prompts, and the latest answer."""
     answers = (message for message in reversed(messages) if message.kind == Kind.ASSISTANT and message.content.strip())
     latest = next(answers, None)
     lines = [f"The latest answer, at {latest.id}: {latest.content[:DIGESTED]}"] if latest is not None else []

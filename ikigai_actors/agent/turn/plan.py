@@ -225,9 +225,9 @@ def less_of(plan: SummaryPlan, log: History, head: int, turn: int, readable: flo
 def _kept(
     log: History, shown: list[Message], sizes: dict[int, int], allowed: int, head: int, turn: int
 ) -> tuple[int, int]:
-    """From where on all is kept, and how many tokens that has: the newest whole steps, in a turn at least its latest.
+    """Return the position from which on all messages are kept, and the number of their tokens.
 
-    ``shown`` is newest first.
+    The newest whole steps are kept, in a turn at least its latest step. ``shown`` is newest first.
     """
     keep_from, kept, size = head + 1, 0, 0
     for message in shown:
@@ -243,7 +243,7 @@ def _kept(
 def _words(
     opening: Sequence[Message], shown: Sequence[Message], prompt: int, keep_from: int
 ) -> Sequence[Mapping[str, str]]:
-    """The latest words of the turn that a prompt has opened, before a position: they are part of what was asked."""
+    """Return the latest steering messages of the turn that a prompt has opened, before a position."""
     earlier = [word for message in opening if message.data.get("prompt") == prompt for word in words_beside(message)]
     past = [
         as_word(message)
@@ -261,7 +261,10 @@ def _words(
 
 
 def _readable(log: History, shown: list[Message], sizes: dict[int, int], most: float, keep_from: int) -> int:
-    """From where on all would be kept, if a model read no more than this many tokens before that; one step at least."""
+    """Return the position from which on all would be kept if the model read only this many tokens before it.
+
+    At least one step is read.
+    """
     cut, size, replied, is_whole = 0, 0, False, False
     for message in reversed(shown):
         if message.id >= keep_from:
@@ -276,7 +279,7 @@ def _readable(log: History, shown: list[Message], sizes: dict[int, int], most: f
 
 
 def _digest(opening: list[Message], past: list[Message], most: int) -> str:
-    """The prompts, in about this many characters at most: the first ones, and the last."""
+    """Return a text with the first and the last prompts, of about this many characters at most."""
     earlier = "\n".join(message.content for message in opening if message.kind == Kind.SUMMARY).removeprefix(
         f"{_DIGEST}\n"
     )

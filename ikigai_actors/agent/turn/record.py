@@ -71,7 +71,7 @@ def from_record(effects: Mapping[str, Any], own: Iterable[Message], calls: Calls
 
 
 def kept_in(effects: Mapping[str, Any], calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """Return the calls that are not carried out: all that have not begun, except those of named tools that may run."""
+    """Return the calls that must not be carried out: those that have not begun, except of named tools that may run."""
     run, own_files = effects.get("run") or (), has_own_files(effects)
     return tuple(call for call in calls if call.progress in _BEFORE and not _may_run(call, run, own_files, tools))
 

@@ -65,7 +65,7 @@ def words_due(state: State, event: on.TurnEvent, log: History) -> tuple[on.Promp
 
 
 def _born_with(own: Sequence[Message]) -> list[RecordedWord]:
-    """The recorded words of an agent: those that were set at its birth, not those that it inherits."""
+    """Return the recorded steering messages of an agent: those set at its birth, without inherited ones."""
     return [word for message in own[:2] if message.kind == Kind.CONFIGURE for word in words_in(message.data)]
 
 

@@ -121,7 +121,7 @@ def assemble(
 
 
 def _name(name: str) -> str:
-    """A tool's name in the API's alphabet."""
+    """Return a tool's name in characters that the API allows."""
     return _NOT_IN_NAMES.sub("_", name)[:_NAME_LENGTH] or "_"
 
 
@@ -233,7 +233,7 @@ class Turns:
         self._open = {call.id: (call_id, call.name) for call_id, call in zip(sent, calls, strict=True)}
 
     def _blocks_to_send(self, message: Message, calls: Sequence[ToolCall], sent: Sequence[str]) -> list[Block]:
-        """A reply's blocks without blank text, what only another model may see, and thinking at the end."""
+        """Return the blocks of a reply to be sent: without blank text, blocks for other models, or final thinking."""
         data = message.data
         made_by = str(data.get("model") or "")
         stored: Sequence[Mapping[str, Any]] = [{"type": "text", "text": message.content}]
@@ -252,7 +252,7 @@ class Turns:
         return blocks
 
     def _use(self, stored: Mapping[str, Any], call_id: str, call: ToolCall, made_by: str) -> CallBlock:
-        """The block of a call: the service's own, unaltered, unless an API would refuse that."""
+        """Return the block of a call: as the service made it, unless an API would refuse that."""
         name, arguments = _name(call.name), call.input if isinstance(call.input, Mapping) else {}
         if made_by.partition(":")[0] != self._model.partition(":")[0]:
             return CallBlock(call_id, name, arguments)
@@ -261,7 +261,10 @@ class Turns:
         return CallBlock(call_id, name, arguments, own)
 
     def _ids_to_send(self, message_id: int, calls: Sequence[ToolCall]) -> list[str]:
-        """Each call's own id, unless the API would refuse it; then one from its position."""
+        """Return the ids of the calls, as the model made them.
+
+        An id that the API would refuse is replaced by one from its position.
+        """
         sent: list[str] = []
         for position, call in enumerate(calls):
             call_id = call.id
@@ -274,7 +277,7 @@ class Turns:
         return call_id in beside or call_id in self._sent
 
     def _close_user(self) -> None:
-        """Add the user's side: a result for each call of the last reply, then what was said."""
+        """Add the user's side: a result for each call of the last reply, then the messages since."""
         if not (self._open or self._said):
             return
         forks_last = sorted(self._open, key=lambda call_id: self._open[call_id][1] == FORK)  # sorted() is stable
@@ -286,7 +289,7 @@ class Turns:
         self._open, self._results, self._said = {}, {}, []
 
     def _answer(self, call_id: str, name: str, message: Message | None) -> list[Said]:
-        """The block that answers a call, and what of an error follows all of these."""
+        """Return the block that answers a call, and the attachments of an error, which must follow all answers."""
         if message is None:
             return [(None, ResultBlock(call_id, name, NOT_RUN, is_error=True))]
         text = text_to_model(message, self._elide) if message.content.strip() else NO_OUTPUT
@@ -310,14 +313,17 @@ def _skills_of(message: Message) -> list[Said]:
 
 
 def _summary_of(message: Message) -> str:
-    """The text of a summary, and what it replaces."""
+    """Return the text of a summary, with a sentence about the messages that it replaces."""
     whose = message.data.get("name") or message.agent_uuid
     span = f"messages up to {message.data.get('keep_from', 1) - 1} of agent {whose}"
     return tagged("summary", {"of": span}, message.content)
 
 
 def _word(text: str, sender: str | None) -> TextBlock:
-    """A word as the model reads it: the user's own, or a quotation that names the agent."""
+    """Return a steering message as the model reads it.
+
+    As the user's own words, or as a quotation that names the sending agent.
+    """
     return TextBlock(text if sender is None else tagged("steer", {"from": sender}, text))
 
 

@@ -548,7 +548,7 @@ class CallUnit:
     """The rules in force, as `LogUnit.rules`."""
 
     def message(self, content: str = "", further: Mapping[str, Any] = NO_DATA) -> Message:
-        """Return the message, with the text and data that are known after the call was carried out."""
+        """Return the message of the unit, with the text and data that are known after the call was carried out."""
         data = {**self.call.data, **further}
         return new_message(self.agent, self.id, self.kind.value, content, data, self.created_at)
 

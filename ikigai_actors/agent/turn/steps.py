@@ -131,7 +131,7 @@ def between_steps(state: State) -> State:
 
 
 def go_on_behind(state: State, now: int, *drafts: PendingMessage) -> Step:
-    """Go on with the turn after a reply that does not end it: write these messages, and ask the model again."""
+    """Continue the turn after a reply that does not end it: write these messages, and ask the model again."""
     messages = messages_of(state.uuid, state.head, now, drafts)
     request = state.request + 1
     after = advance(state, messages, request=request, steps=state.steps + 1, retries=0, service_waits=0, hold=None)
@@ -148,7 +148,7 @@ def close_and_write(state: State, now: int, caller: Caller, *drafts: PendingMess
 
 
 def answers_of_cut_off(state: State) -> tuple[Answer, ...]:
-    """Return answers for callers of an interrupted turn that a new command replaces."""
+    """Return the answers for callers of an interrupted turn that a new command replaces."""
     return tuple(Answer(caller, _superseded(state)) for caller in state.callers)
 
 

@@ -98,7 +98,10 @@ def bytes_of(message: Message, elide: int = 0) -> int:
 
 
 def _read(message: Message) -> int:
-    """How many tokens the request had that a reply has answered; 0 for what is no reply, or does not report it."""
+    """Return the tokens of the request that a reply has answered.
+
+    0 if the message is no reply, or does not report them.
+    """
     spent = spent_of(message) if message.kind == Kind.ASSISTANT else None
     if spent is None:
         return 0
@@ -107,6 +110,6 @@ def _read(message: Message) -> int:
 
 
 def _same_request(log: Replies, later: Message, earlier: Message) -> bool:
-    """Whether the request of the later reply had all that the earlier one's had, as it was then."""
+    """Return whether the later reply's request contained everything of the earlier one's, unchanged."""
     same = later.data.get("model") == earlier.data.get("model") and log.is_shown_as(later.id, earlier.id)
     return same and log.view(later.id).settings == log.view(earlier.id).settings

@@ -187,7 +187,7 @@ def _may_await_hooks(state: State, event: on.Continue, now: int) -> bool:
 
 
 def _with(calls: Calls, shown: Calls) -> Calls:
-    """The calls, of which some have the definitions and builds that are shown, or that they begin with."""
+    """Return the calls; those in ``shown`` have the definitions and builds from there."""
     new = {call.id: call for call in shown}
     return tuple(
         replace(call, definition=entry.definition, build=entry.build)
@@ -241,7 +241,7 @@ def take_verdict(state: State, event: on.HooksAnswered, now: int) -> Step:
 
 
 def _in_words(call: Call, event: on.HooksAnswered) -> str:
-    """The verdict for a person."""
+    """Describe the verdict of hooks for a person."""
     said = event.outcome
     names = ", ".join(said.asked)
     if event.event == AFTER_CALL:
@@ -254,7 +254,7 @@ def _in_words(call: Call, event: on.HooksAnswered) -> str:
 
 
 def _answer_from_record(state: State, kept: Calls, event: on.Continue, now: int, effects: Mapping[str, Any]) -> Step:
-    """Give calls their recorded results. One that is not recorded ends the turn, or gives an error."""
+    """Give calls their recorded results. A call that is not in the record ends the turn, or gets an error."""
     missing = next((call for call in kept if call.id not in event.recorded), None)
     if missing is not None and effects.get("missing", "stop") == "stop":
         text = f"The model has called {missing.name}, which the record does not have here, and nothing runs."
@@ -363,7 +363,7 @@ def decide_call(state: State, event: on.Decide, now: int) -> Step:
 
 
 def _always(agent: str, call: Call, event: on.Decide) -> NewRule | None:
-    """The rule that lets later calls run unasked."""
+    """Return the rule that lets later calls run without a question; None if the decision asks for no rule."""
     if not event.approved or event.always not in pending(agent, call).always:
         return None
     pattern = "" if event.always == TOOL else exact_pattern(call.name, call.input)
@@ -378,7 +378,7 @@ def lose(state: State, lost: Calls, now: int) -> Step:
 def end_calls(state: State, now: int, at_once: bool) -> Step:
     """End the ``wait`` in progress, for a steering message; with ``at_once``, end every call that has no result.
 
-    A program does not read words, so its wait goes on.
+    A program does not read steering messages, so its wait goes on.
     """
     if at_once:  # hooks that were asked were cut off too
         calls = (replace(call, after=Progress.DONE) for call in state.calls)
@@ -388,7 +388,7 @@ def end_calls(state: State, now: int, at_once: bool) -> Step:
 
 
 def _why_ended(call: Call) -> tuple[str, bool]:
-    """The result of a call that was ended for a word, and whether it is an error."""
+    """Return the result of a call that a steering message has ended, and whether the result is an error."""
     if call.progress is not Progress.RUNNING:
         return "This call was not begun: read the new words.", True
     if call.name == WAIT:
@@ -402,14 +402,14 @@ def refuse(state: State, call: str, reason: str, now: int) -> Step:
 
 
 def _ask(state: State, chosen: Calls, unfenced: Collection[str], now: int, definitions: tuple[Definition, ...]) -> Step:
-    """Write the questions whether calls may run, and what they hold for. They are asked once they are committed."""
+    """Write questions whether calls may run. People are asked once the questions are committed."""
     step = _record(state, chosen, now, Kind.APPROVAL, Progress.ASKING, AskApproval, unfenced)
     assert isinstance(step.unit, LogUnit)
     return replace(step, unit=replace(step.unit, definitions=definitions))
 
 
 def _start(state: State, chosen: Calls, now: int) -> Step:
-    """Write the write-ahead records of calls that start together. They start once these are committed."""
+    """Write the write-ahead records of calls that start together. The calls start once the records are committed."""
     return _record(state, chosen, now, Kind.TOOL_CALL, Progress.RUNNING, RunTool)
 
 

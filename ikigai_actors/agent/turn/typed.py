@@ -110,7 +110,7 @@ def take_reply(state: State, reply: Reply, draft: PendingMessage, now: int, goes
 
 
 def misfits_in(turn: Iterable[Message]) -> tuple[str, ...]:
-    """Return `State.misfits`, found in the messages of a turn."""
+    """Return `State.misfits`, as found in the messages of a turn."""
     misfits: tuple[str, ...] = ()
     for message in turn:
         if message.kind == Kind.ERROR:  # it was opened again
@@ -129,7 +129,7 @@ def _accept(state: State, value: Any, spent: Spent | None, now: int, *drafts: Pe
 
 
 def _refuse_call(state: State, call: Call, wrong: list[str], now: int, before: Sequence[PendingMessage] = ()) -> Step:
-    """Give the model the errors of the value in its call, or fail."""
+    """Give the model the errors of the value in its call. If it may not repair the value any more, fail the turn."""
     if _is_one_step(state):
         return _end_step(state, now)
     if _is_last(state):
@@ -144,13 +144,13 @@ def _refuse_call(state: State, call: Call, wrong: list[str], now: int, before: S
 
 
 def _is_one_step(state: State) -> bool:
-    """Whether the first reply ends the turn, whatever it is: that of a replayed step."""
+    """Return whether the first reply ends the turn, whatever it is, because the turn is a replayed step."""
     effects: Mapping[str, Any] = state.view.settings.get("effects") or {}
     return bool(effects.get("once"))
 
 
 def _end_step(state: State, now: int, *drafts: PendingMessage) -> Step:
-    """End the turn of a replayed step, as one that diverges: the record has nothing after its reply."""
+    """End the turn of a replayed step whose reply would need another step, which the record does not have."""
     text = "The reply has no result that fits, and ends the step: only this one is replayed."
     return end_turn(state, now, ReplayDiverged(text), *drafts, (Kind.ERROR, text, {"diverged": ""}))
 
@@ -161,7 +161,7 @@ def _is_last(state: State) -> bool:
 
 
 def _refuse(state: State, words: str, now: int, *drafts: PendingMessage) -> Step:
-    """End the turn of a model that does not want to answer, with its words."""
+    """End the turn of a model that refuses to give a value, with the text of its refusal."""
     said = words.strip()
     text = storable(f"The model refused{f': {said}' if said else ', without a word'}")
     error = OutputError(text if text.endswith((".", "!", "?")) else f"{text}.", reason=REFUSAL)
@@ -187,7 +187,7 @@ def _misfit(wrong: list[str]) -> str:
 
 
 def _wrong_in(misfit: str) -> str:
-    """The fault, in a text of `_misfit`."""
+    """Return the fault that a text of `_misfit` describes."""
     lines = misfit.removeprefix(f"{_DOES_NOT_FIT}\n- ").removesuffix(f"\n{_WHAT_TO_DO}")
     return lines.replace("\n- ", "; ")
 
