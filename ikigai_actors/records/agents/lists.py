@@ -110,7 +110,6 @@ def called_so(
     Args:
         text: the text; upper and lower case are equal, except in a uuid or its beginning.
         most, dead_too, first: as of `latest_used`.
-        most,: dead_too, first as for `latest_used`.
     """
     text = storable(text)
     records = registry.some(tx, [*_named(tx, text), *first])
