@@ -77,7 +77,7 @@ _copiers: dict[type, Callable[..., Any]] = {}
 
 
 def _copier(record: type) -> Callable[..., Any]:
-    """The function that `replace` calls for a record of this class; its code names each field once."""
+    """Return the function that `replace` calls for a record of this class. Its code names each field once."""
     alone = record.__bases__ == (object,) and "__slots__" in vars(record)  # else its objects have another layout
     if not alone or hasattr(record, "__post_init__") or not all(field.init for field in fields(record)):
         return dataclasses.replace
@@ -87,7 +87,7 @@ def _copier(record: type) -> Callable[..., Any]:
 
 
 def _function(record: type, parameters: str, values: Mapping[str, str], names: Mapping[str, Any]) -> Callable[..., Any]:
-    """A function that makes a record: all in one call, since a turn makes many."""
+    """Return a function that makes a record in a single call, because a turn makes many records."""
     lines = [f"def make({parameters}):", " _made = _new(_twin)"]
     lines += [f" _made.{name} = {value}" for name, value in values.items()]
     lines += [" _made.__class__ = _class", " return _made"]

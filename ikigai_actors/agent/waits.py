@@ -342,7 +342,10 @@ class Waits(Service):
                     self._mark(waiter, {uuid})
 
     def became_idle(self, uuid: str) -> None:
-        """Note that an agent may have become idle. Any thread may call; cheap when nobody waits for it."""
+        """Note that an agent may have become idle.
+
+        Any thread may call. The call is cheap if nobody waits for the agent.
+        """
         if uuid in self._by_agent:
             with self._changed:
                 for waiter in self._by_agent.get(uuid, ()):
@@ -350,7 +353,7 @@ class Waits(Service):
                         self._mark(waiter, {uuid})
 
     def mailed(self, recipient: str, sender: str | None) -> None:
-        """Note that a mail has come. Any thread may call; cheap when its recipient does not wait."""
+        """Note that a mail has come. Any thread may call. The call is cheap if the recipient does not wait."""
         if recipient in self._by_agent:
             with self._changed:
                 for waiter in self._by_agent.get(recipient, ()):
@@ -438,7 +441,7 @@ class Waits(Service):
 
 
 def _known(tx: Transaction, agent: object) -> str | None:
-    """The uuid of an agent that is given by its handle, uuid, name or prefix; None when there is none."""
+    """Return the uuid of an agent, given by its handle, uuid, name or prefix; None if there is no such agent."""
     text = getattr(agent, "uuid", agent)
     if not isinstance(text, str):
         raise BadInput(f"Expected an agent, or its uuid, name or prefix; got {shown(agent)}.")

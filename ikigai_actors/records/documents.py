@@ -336,5 +336,5 @@ def _changed(tx: Transaction, path: str, expect: int, there: DocumentVersion | N
 
 
 def _told(tx: Transaction, version: DocumentVersion) -> str:
-    """A version in words."""
+    """Describe a version in words."""
     return version.to_person(None if version.author is None else shown_name_of(tx, version.author))

@@ -239,7 +239,7 @@ def drop_guest(tx: Transaction, log: GuestLog) -> None:
 
 
 def _collect(tx: Transaction, uuid: str) -> None:
-    """Delete a log that has no name and that none begins with; then look at its parent."""
+    """Delete a log that has no name and with which no other log begins; then check its parent in the same way."""
     log = _one(tx.run("lock_guest_log_by_id", id=uuid))
     while log is not None and log.name is None and not _shared(tx, log):
         tx.run("delete_guest_entries", log=log.id, above=0)
@@ -248,7 +248,7 @@ def _collect(tx: Transaction, uuid: str) -> None:
 
 
 def _begin(tx: Transaction, log: GuestLog, place: GuestPlace, at: int) -> GuestLog:
-    """Make a log that begins with what a locked one shows up to an entry."""
+    """Make a log that begins with the entries of a locked log up to one of them."""
     holder = _holder(tx, log, at)
     uuid, parent = secrets.token_hex(16), None if holder is None else holder.id
     tx.run("make_guest_log", id=uuid, parent=parent, upto=at, **place._asdict())
@@ -259,7 +259,7 @@ def _begin(tx: Transaction, log: GuestLog, place: GuestPlace, at: int) -> GuestL
 
 
 def _holder(tx: Transaction, log: GuestLog, at: int) -> GuestLog | None:
-    """The log, locked, among a locked one and those that it begins with, whose own entry this is; None at 0."""
+    """Return the log whose own entry this is, locked: a locked log, or one of its ancestors. None for position 0."""
     holder: GuestLog | None = log
     while holder is not None and at <= holder.upto:
         holder = None if holder.parent is None else _one(tx.run("lock_guest_log_by_id", id=holder.parent))
@@ -267,7 +267,7 @@ def _holder(tx: Transaction, log: GuestLog, at: int) -> GuestLog | None:
 
 
 def _shared(tx: Transaction, log: GuestLog) -> int:
-    """Up to which entry other logs begin with this one; 0: none does."""
+    """Return the last entry with which another log begins; 0 if none does."""
     return int(tx.run("guest_shared", id=log.id)[0][0] or 0)
 
 

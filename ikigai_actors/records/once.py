@@ -197,7 +197,7 @@ def kept_calls(tx: Transaction, scopes: Iterable[str]) -> list[KeptCall]:
 
 
 def kept_answer(tx: Transaction, key: str) -> dict[str, Any] | None:
-    """The answer of whichever call of a door was done under a key; None where there was none."""
+    """Return the result of the call that a door has carried out under a key; None if there was none."""
     return next((dict(json.loads(gave)) for *_, gave, _ in tx.run("call_of", scope="", key=key)), None)
 
 

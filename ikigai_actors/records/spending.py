@@ -116,7 +116,7 @@ class Expenses:
         return min(before, now) > 0
 
     def _count(self, message: Message) -> None:
-        """Count a message once, whether it is read or heard first: positions grow, and have no holes."""
+        """Count a message once, whether it is read or passed to `hear` first. Positions grow and have no holes."""
         if message.id <= self._counted.get(message.agent_uuid, 0):
             return
         self._counted[message.agent_uuid] = message.id
@@ -135,7 +135,7 @@ def in_all(models: Models) -> Usage:
 
 
 def _spent_in_all(tx: Transaction) -> tuple[int, int]:
-    """The tokens and micro-dollars that all agents have spent; the database looks at all of them."""
+    """Return the tokens and micro-dollars that all agents have spent. The database reads every agent's row."""
     [(tokens, usd)] = tx.run("spent_in_all")
     return tokens or 0, usd or 0
 

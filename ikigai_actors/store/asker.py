@@ -46,7 +46,7 @@ class _Looker(Asker):
         return unit
 
     def committed(self, unit: Any, answer: Any) -> None:
-        """Never called."""
+        """Do nothing: a read-only request commits no units."""
 
 
 LOOKER: Asker = _Looker()
@@ -75,7 +75,7 @@ def current_principal() -> str | None:
 
 
 def check_write() -> None:
-    """Raise `LooksOnly` where this thread works for a request that may only look."""
+    """Raise `LooksOnly` if this thread works for a read-only request."""
     if (asker := _asker.get()) is not None:
         asker.check_write()
 

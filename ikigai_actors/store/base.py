@@ -40,14 +40,14 @@ class Watch(Protocol):
     def heard(self) -> Hint:
         """Return the agents reported since the last call. Call it on the waiting thread.
 
-        Any agent by default: not every watch hears which agents have changed.
+        By default any agent may have changed, since not every watch learns which ones have.
         """
         return Hint()
 
     def wake(self) -> None:
         """End the current wait, or the next one, as if its time were over. Any thread may call it.
 
-        Nothing by default: nobody waits who could be woken.
+        By default this does nothing, for watches in which nobody waits.
         """
         return
 
@@ -72,26 +72,26 @@ class SchemaTransaction(Protocol):
     def limit_waits(self, milliseconds: int) -> None:
         """Let each later statement fail with `Blocked` if it waits for a lock for more than this many milliseconds.
 
-        By default this does nothing: nobody waits for who changes the tables of a file.
+        By default this does nothing, since in a file no other transaction holds locks on tables.
         """
         return
 
     def tables(self) -> set[str]:
-        """The names of all tables that are there."""
-
-    def columns(self, table: str) -> list[str]:
         """Return the names of all existing tables."""
 
+    def columns(self, table: str) -> list[str]:
+        """Return the names of the columns of a table, in order."""
+
     def scan(self, table: str, columns: Sequence[str]) -> Iterator[list[Row]]:
-        """Every row of a table, some at a time, in no order."""
+        """Iterate over all rows of a table in batches, in no order."""
 
     def load(self, table: str, columns: Sequence[str], batches: Iterable[Sequence[Row]]) -> None:
         """Insert rows now. A row may refer to one that comes later in the same table."""
 
     def misfits(self, table: str, most: int | None = None) -> list[str]:
-        """The columns of a table that hold a value of another type than ``schema.sql`` says.
+        """Return the columns of a table that have a value of another type than ``schema.sql`` declares.
 
-        None by default: most databases refuse such values.
+        By default the list is empty, since most databases refuse such values.
         """
         return []
 
@@ -105,7 +105,7 @@ class Transaction(Protocol):
 
     @property
     def words(self) -> WordIndex:
-        """The index of words, which is no part of the schema."""
+        """Return the index of words, which is not part of the schema."""
 
     @property
     def heard(self) -> int:
@@ -164,9 +164,9 @@ class Transaction(Protocol):
     def end_stalled(self, host: str, before: int) -> None:
         """End old transactions of a host, and of clients, that have locked agents and do nothing.
 
-        Their process was stopped, or its machine is gone. They are known by the names of their connections
-        (`Store.introduce`); those of other hosts are left alone. Where the file lock of a dead owner is free, there are
-        none.
+        Their process was stopped, or its machine is gone. They are recognised by the names of their connections
+        (`Store.introduce`); those of other hosts are left alone. A file has no such transactions, since the lock of a
+        dead owner is free.
 
         Args:
             host: the id of the host.
@@ -179,7 +179,7 @@ class Transaction(Protocol):
     def held(self, hosts: Sequence[str]) -> set[str]:
         """Return which of these hosts live, by id: for each of them a connection holds its lock.
 
-        Where hosts have no locks, because the file has one, that is all of them.
+        In a file, which has a single lock, all of these hosts are returned.
         """
 
     def is_hosted(self) -> bool:
@@ -191,8 +191,8 @@ class Transaction(Protocol):
     def notify(self, agents: Collection[str] | None = None) -> None:
         """Wake the other processes at this database when this is committed; at most once per transaction.
 
-        Names the agents, by uuid, that it concerns; None for any agent.
-        For processes that are no hosts: a host rings, see `Store.ring`.
+        ``agents`` are the uuids of the agents that the commit concerns; None for any agent. For processes that are no
+        hosts: a host rings, see `Store.ring`.
         """
 
 
@@ -228,7 +228,7 @@ class Store(Protocol):
 
         For the host alone.
 
-        Nothing depends on it for being right. A server does that by itself: by default this does nothing.
+        Correctness does not depend on it. By default this does nothing, since a server moves its log by itself.
         """
         return
 
@@ -239,17 +239,17 @@ class Store(Protocol):
             whole: rewrite the file, while nobody runs the agents. It then takes the room of two for a while.
 
         Returns:
-            Whether the room is given back: not that of an older file, but by ``whole``. A server does it by itself: by
-            default nothing is to be done.
+            Whether the space was given back. A file of an older program gives it back only with ``whole``. By default
+                this does nothing, since a server does it by itself.
 
         Raises `StoreInUse` when the file is to be rewritten, and a process runs the agents.
         """
         return True
 
     def introduce(self, host: str) -> None:
-        """Let every connection say from now on which host uses it: see `Transaction.end_stalled`.
+        """Name every connection after the host that uses it from now on: see `Transaction.end_stalled`.
 
-        No process asks for the names of connections to a file: by default this does nothing.
+        By default this does nothing, since connections to a file have no names.
 
         Raises `StoreUnusable` or `StoreUnavailable` when a server does not give the connections that a host needs.
         """
@@ -285,13 +285,15 @@ class Store(Protocol):
         return
 
     def separate(self) -> "Store":
-        """The same database through a connection of its own, which other work does not delay. The caller closes it.
+        """Return a store for the same database with a connection of its own, which other work does not delay.
+
+        The caller closes it.
 
         Raises `StoreUnusable` when there is no such connection, since a pooler is in front of the server.
         """
 
     def watch(self, *, hosts: bool = False) -> Watch:
-        """Watch what other processes do. The caller closes the watch.
+        """Return a watch for the commits of other processes. The caller closes the watch.
 
         Args:
             hosts: watch the commits of hosts too, of which there are far more.

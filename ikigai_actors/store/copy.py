@@ -116,7 +116,7 @@ def _tally(schema: SchemaTransaction, table: str, columns: Sequence[str], passed
 
 
 def _refuse_others(known: Columns, columns: Columns, location: str) -> None:
-    """Refuse a source with tables or columns that this program does not know: they would be lost."""
+    """Refuse a source with tables or columns that this program does not know, since their data would be lost."""
     if others := sorted(set(columns) - set(known)):
         raise StoreUnusable(
             f"The source has a table {others[0]!r} that is not ikigai's: nothing was copied to {location}. "

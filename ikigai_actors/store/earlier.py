@@ -35,8 +35,8 @@ def is_earlier(store: Store) -> bool:
 def as_of_today(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> Iterator[Store]:
     """Yield a copy of an older database with the tables of this version, for the length of a block.
 
-    A version that has migrations gets those. From before that, columns and tables that are new are as in a new
-    database, and those that are gone are left out.
+    If there are migrations from its version on, they are applied. Otherwise new columns and tables are as in a new
+    database, and old ones that no longer exist are left out.
 
     Raises:
         StoreUnusable: it cannot be brought to the tables of today.

@@ -14,7 +14,7 @@ class ForwardingStore(Store):
         self.location, self.leases = store.location, store.leases
 
     def _use(self, call: Callable[[], T]) -> T:
-        """Carry out a call of the inner store: any but those that give it up, `abandon` and `close`."""
+        """Carry out a call of the inner store. All calls except `abandon` and `close` go through this."""
         return call()
 
     def read(self, work: Callable[[Transaction], T]) -> T:

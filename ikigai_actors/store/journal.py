@@ -190,8 +190,9 @@ class Journal(Service, Writer):
 
         Args:
             unit: the unit.
-            done: takes what happened to it.
-            workers: those of which the calling worker may write the unit itself, when no other one is to be written.
+            done: takes the outcome.
+            workers: the dispatcher whose calling worker may write the unit itself, if no other unit waits; None for no
+                worker.
         """
         with self._lock:
             if self._failure is None and not self._stopped:
@@ -203,14 +204,17 @@ class Journal(Service, Writer):
         done(Failed(self._gone()))
 
     def _is_left_to(self, workers: Dispatcher, entry: _Entry) -> bool:
-        """Let the calling worker write a unit, if nobody writes and no actor waits that may add to the transaction."""
+        """Return whether the calling worker may write a unit.
+
+        Nobody writes, and no ready actor could share the transaction.
+        """
         if self._writing or self._entries or not self.started or workers.ready:
             return False
         self._writing = workers.step_aside(lambda: self._write_aside(entry), "ikigai-commit")
         return self._writing
 
     def _write_aside(self, entry: _Entry) -> Callable[[], object]:
-        """Write a unit, on the thread of a worker; return what answers it."""
+        """Write a unit on the thread of a worker; return the function that answers the unit."""
         results = list(self._commit((entry,)))
 
         def answer() -> None:
@@ -246,7 +250,7 @@ class Journal(Service, Writer):
         return answer
 
     def note_others(self) -> None:
-        """Another process may have written: bring the database's file up to date after a quiet moment."""
+        """Note that another process may have written: after a quiet moment the file is brought up to date."""
         with self._changed:
             self._others_wrote = True
             if self._asleep:
@@ -340,7 +344,7 @@ class Journal(Service, Writer):
         _tell(done, result)
 
     def _commit(self, entries: Sequence[_Entry]) -> Iterator[tuple[_Entry, CommitResult]]:
-        """Commit these units together, or else each alone; give what happened to each."""
+        """Commit these units together, or else each alone; yield each with its outcome."""
         units = [unit for unit, _ in entries]
         try:
             results = self._until_it_answers(units)
@@ -405,7 +409,7 @@ class Journal(Service, Writer):
         return results
 
     def _write(self, tx: Transaction, units: Sequence[Unit], number: int, results: list[CommitResult | _Again]) -> None:
-        """One transaction: the tree's row, the agents' rows, then the units in order, then the batch number.
+        """Run one transaction: lock the tree and the agents' rows, then write the units in order and the batch number.
 
         The results are left in the caller's list, since a broken COMMIT returns nothing.
         """
@@ -429,7 +433,7 @@ class Journal(Service, Writer):
         tx.require("set_batch", lambda after: self._fenced(after, last), host=self._host, last=last, batch=number)
 
     def _fenced(self, tx: Transaction, last: int) -> Fenced:
-        """Why the fence let nothing through."""
+        """Return the error that says why the fence has refused the transaction."""
         rows = tx.run("batch_of", host=self._host)
         if rows == [(last,)]:
             return why_ended(tx, self._host, then=" What this one still did is dropped.")
@@ -450,7 +454,7 @@ class Journal(Service, Writer):
 
 
 def _tell(listener: Callable[[T], object], news: T) -> None:
-    """Call a listener. Its defects must not end the one writer of all."""
+    """Call a listener. Its errors are only logged, so that they do not end the journal."""
     try:
         listener(news)
     except Exception:  # whatever it is, the units after it must still be written
@@ -469,7 +473,7 @@ class _InDoubt(CommitUnknown):
 
 
 def _ours(error: Exception, unit: Unit) -> IkigaiError:
-    """The error of a unit that failed, for the one who submitted it."""
+    """Return the error of a failed unit, for the caller who submitted it."""
     if isinstance(error, IkigaiError):
         return error
     logger.error("A unit of agent(s) %s has a defect", ", ".join(unit.touches), exc_info=error)
@@ -477,7 +481,7 @@ def _ours(error: Exception, unit: Unit) -> IkigaiError:
 
 
 def _batches(entries: Sequence[_Entry]) -> list[list[_Entry]]:
-    """Cut entries before and after each unit that must have a transaction of its own."""
+    """Split entries before and after each unit that must have a transaction of its own."""
     batches: list[list[_Entry]] = []
     shared = False
     for entry in entries:

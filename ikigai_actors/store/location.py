@@ -98,12 +98,12 @@ def home(environ: Mapping[str, str] = os.environ, default_home: Callable[[], Pat
 
 
 def mask(url: str) -> str:
-    """The URL with ``***`` for its password, which may be before the host or in the query string."""
+    """Return the URL with ``***`` in place of its password, which may be before the host or in the query string."""
     return _SECRET_SETTING.sub(r"\1=***", _SECRET_USERINFO.sub(r"\1:***@", url))
 
 
 def secrets(url: str) -> frozenset[str]:
-    """Every password in the URL, as written there and decoded."""
+    """Return every password in the URL, as written there and decoded."""
     matches = [match[2] for match in (*_SECRET_USERINFO.finditer(url), *_SECRET_SETTING.finditer(url)) if match[2]]
     return frozenset([*matches, *map(unquote, matches)])
 

@@ -68,7 +68,7 @@ _ATTEMPTS = 5
 
 
 def newest(migrations: Sequence[Migration] = MIGRATIONS) -> int:
-    """The version that this program knows."""
+    """Return the newest schema version that this program knows."""
     return max([FIRST, *(migration.version for migration in migrations)])
 
 
@@ -81,7 +81,7 @@ def least_for(version: int, migrations: Sequence[Migration] = MIGRATIONS) -> int
 
 
 def least_program(transaction: Transaction) -> int:
-    """The version that a program must know at least to use the database."""
+    """Return the oldest schema version that a program must know to use the database."""
     [(least,)] = transaction.run("least_program")
     return int(least)
 

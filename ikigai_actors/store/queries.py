@@ -183,7 +183,10 @@ def _double_percent(text: str) -> str:
 
 
 def _translate(sql: str, token: Callable[[re.Match[str]], str], between: Callable[[str], str]) -> Statement:
-    """Put each token through one function and the text between tokens through another; leave comments out."""
+    """Translate a statement: ``token`` converts each token, ``between`` the text between tokens.
+
+    Comments are dropped.
+    """
     parts, position, lists = [], 0, set()
     for match in _TOKEN.finditer(sql):
         parts.append(between(sql[position : match.start()]))

@@ -229,7 +229,7 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
     def _run(self, query: str, parameters: Parameters) -> list[Row]: ...
 
     def _require(self, query: str, parameters: Parameters) -> bool:
-        """Whether a required statement gives a row. An adapter that finds out at COMMIT returns True."""
+        """Run a required statement; return whether it gives a row. An adapter that finds out at COMMIT returns True."""
         return bool(self._run(query, parameters))
 
     @abstractmethod

@@ -80,10 +80,10 @@ class LockedRows(dict[str, Locked]):
     def lock_dying(
         self, tx: Transaction, dying: Collection[str], kept: Collection[str], counting: Collection[str] | None = None
     ) -> None:
-        """Lock the rows of agents that die and of those who stay, all in one statement.
+        """Lock the rows of agents that die and of agents that stay, all in one statement.
 
-        Of the dying only those have an entry afterwards that have a budget of their own or an open request. Where
-        nobody else writes, ``counting`` names these: then no other row is looked at again.
+        Afterwards only those dying agents have an entry that have a budget of their own or an open request. If nobody
+        else can write, ``counting`` may name these, so that no other row is read.
         """
         if counting is not None and not tx.locks_rows:
             self.lock(tx, (*counting, *kept))
@@ -92,7 +92,7 @@ class LockedRows(dict[str, Locked]):
         self.update((row[0], Locked(*row)) for row in tx.run("lock_dying", uuids=wanted, kept=list(kept)))
 
     def existing(self, uuid: str) -> Locked:
-        """The row of an agent. Raises `AgentNotFound`."""
+        """Return the row of an agent. Raises `AgentNotFound`."""
         if (row := self.get(uuid)) is None:
             raise AgentNotFound(f"There is no agent {uuid}. See the list of agents.", uuid)
         return row

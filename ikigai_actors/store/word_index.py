@@ -31,16 +31,19 @@ class WordIndex(Protocol):
     """The index of one database, in one transaction."""
 
     def is_there(self) -> bool:
-        """Whether it was made."""
+        """Return whether the index exists."""
 
     def make(self) -> None:
-        """Make it, without any message. Raises `StoreError` where the database has no such index."""
+        """Make the index, without any message. Raises `StoreError` if the database has no such index."""
 
     def drop(self) -> None:
-        """Drop it, if it is there."""
+        """Drop the index, if it exists."""
 
     def seen(self, agents: Sequence[str]) -> dict[str, int]:
-        """Up to which position the log of each of these agents is in it; nothing of those that have no mark."""
+        """Return the position up to which the log of each of these agents is indexed.
+
+        Agents without a mark are left out.
+        """
 
     def add(self, agent: str, upto: int, words: Mapping[int, Sequence[str]]) -> None:
         """Add the words of messages of an agent, by position, and set the mark of the agent."""
@@ -48,15 +51,15 @@ class WordIndex(Protocol):
     def messages_with(self, word: str, agents: Sequence[str], most: int) -> list[tuple[Any, ...]]:
         """The latest messages of these agents that have a word with this beginning: agent, position, kind, content.
 
-        There may be more: a message with very many words is among them always.
+        Further messages may be among them: one with very many words is always returned.
         """
 
 
 def indexed_words(text: str) -> list[str]:
-    """The words of a text as the index has them, each once."""
+    """Return the words of a text in the form of the index, each once."""
     return list(dict.fromkeys(word.lower()[:LONGEST_WORD] for word in _WORD.findall(text)))
 
 
 def is_of_index(table: str) -> bool:
-    """Whether a table is one of the index."""
+    """Return whether a table belongs to the index."""
     return table == MARKS or table.startswith(INDEX)

@@ -52,7 +52,7 @@ class DirectWriter(Writer):
     def __init__(
         self, write: Callable[[Unit], Any], post: Callable[[Callable[[], object], Future[Any]], object]
     ) -> None:
-        """Put the parts together.
+        """Make a writer from its parts.
 
         Args:
             write: commits a unit and returns its answer, or raises its refusal or failure.

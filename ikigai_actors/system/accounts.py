@@ -110,7 +110,7 @@ class Accounts:
         keys: tuple[bytes, ...],
         allowed: AllowedAddresses,
     ) -> None:
-        """Put the parts together. Raises `BadInput` without a key, or without the extra.
+        """Make the accounts of a database. Raises `BadInput` without a key, or without the extra.
 
         Args:
             read: reads from the database; blocks.
@@ -181,7 +181,7 @@ class Accounts:
         return ConnectedAccount(question, kept["server"], kept["subject"])
 
     async def token(self, server: str, subject: str, refused: str = "") -> str | None:
-        """The access token of a subject at a server; None where somebody has to connect an account.
+        """Return the access token of a subject at a server; None if a person must connect an account first.
 
         Args:
             server: the server, by URL.
@@ -278,7 +278,7 @@ class Accounts:
     # Parts
 
     async def _challenge(self, server: str) -> Challenge:
-        """The challenge of a server to a request without a credential."""
+        """Return the challenge of a server to a request without a credential."""
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         answer = await guarded_request(self._allowed, "POST", server, headers, json.dumps(_PROBE).encode())
         return challenge_in(answer.headers.get("www-authenticate", ""))
@@ -298,7 +298,10 @@ class Accounts:
         raise BadInput("The server's authorization server does not describe itself.")
 
     async def _client(self, issuer: Issuer, connect: Mapping[str, Any], url: str, scope: str) -> OAuthClient:
-        """The client: the one that was configured, else our document, else one that registers itself."""
+        """Return the OAuth client.
+
+        The configured one, or one with our metadata document, or one that is registered now.
+        """
         if client_id := str(connect.get("client_id") or ""):
             secret = str(connect.get("client_secret") or "")
             post = "client_secret_post" in issuer.methods and "client_secret_basic" not in issuer.methods
@@ -328,7 +331,7 @@ class Accounts:
         return await guarded_request(self._allowed, "POST", url, headers, request.fields)
 
     def _sealed(self, kept: Mapping[str, Any], tokens: Tokens, scope: str) -> tuple[str, int | None, bytes]:
-        """Scope, end and sealed tokens of an account."""
+        """Return the scope, the expiry time and the sealed tokens of an account."""
         whole = {name: kept[name] for name in ("client", "issuer", "resource", "server", "subject")}
         expires_at = None if tokens.expires_in is None else self._now_ms() + 1000 * tokens.expires_in
         place = account_place(kept["server"], kept["subject"])
@@ -363,7 +366,7 @@ def _takes_it_no_more(answer: GuardedAnswer, client: OAuthClient) -> bool:
 
 
 def _refusal(what: str, answer: GuardedAnswer) -> str:
-    """The words for a refusal: its status and the code of OAuth, and nothing else of the answer."""
+    """Describe a refusal by its status and its OAuth error code. Nothing else of the answer is shown."""
     code = error_in(answer.body)
     return f"The authorization server {what}: {answer.status}{f' {code}' if code else ''}."
 

@@ -48,7 +48,7 @@ class _Beside(Generic[_S_co]):
 
 
 def _asks(call: Callable[Concatenate[_S, _P], _T]) -> Callable[Concatenate[_Beside[_S], _P], Future[_T]]:
-    """The form of a call that gives a future."""
+    """Convert a blocking method to one that returns a future."""
 
     @wraps(call)
     def ask(self: _Beside[_S], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
@@ -59,7 +59,10 @@ def _asks(call: Callable[Concatenate[_S, _P], _T]) -> Callable[Concatenate[_Besi
 
 
 def _asks_in_order(call: Callable[Concatenate[_S, _P], _T]) -> Callable[Concatenate[_Beside[_S], _P], Future[_T]]:
-    """The form of a call that gives a future, and is done after those that were asked for before."""
+    """Convert a blocking method to one that returns a future.
+
+    Calls are carried out in the order in which they were made.
+    """
 
     @wraps(call)
     def ask(self: _Beside[_S], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
@@ -73,7 +76,7 @@ def _asks_in_order(call: Callable[Concatenate[_S, _P], _T]) -> Callable[Concaten
 def _gives(
     call: Callable[Concatenate[_S, _P], _T], face: Callable[[_T], _U]
 ) -> Callable[Concatenate[_Beside[_S], _P], Future[_U]]:
-    """The same of a call whose value has handles, which ``face`` makes those of this face."""
+    """Convert a blocking method whose value has handles to one that returns a future; ``face`` converts the value."""
 
     @wraps(call)
     def ask(self: _Beside[_S], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_U]:
@@ -312,7 +315,7 @@ class Opening(Generic[_Face]):
 
 
 def _opens(make: Callable[_P, _System], face: Callable[[_System], _Face]) -> Callable[_P, Opening[_Face]]:
-    """The form of a function that opens a system."""
+    """Convert a function that opens a system to one that returns an `Opening`; ``face`` converts the system."""
 
     @wraps(make)
     def begin(*args: _P.args, **kwargs: _P.kwargs) -> Opening[_Face]:
@@ -332,7 +335,7 @@ class AsyncActorSystem(AsyncSystem[ActorSystem]):
 
 
 async def _to_its_end(close: Callable[[], None]) -> None:
-    """Close on another thread. A cancellation is raised when it is done."""
+    """Close on another thread. A cancellation is raised only when that is done."""
     closing = asyncio.ensure_future(in_thread(close, "ikigai-closing"))
     try:
         await asyncio.shield(closing)

@@ -160,7 +160,10 @@ class _Decision(NamedTuple):
 
 
 def _rule_of(call: PendingCall, always: bool | str) -> str:
-    """Which later calls run unasked; empty for none. Raises `BadInput` for what the call does not take."""
+    """Return which later calls may run without a question; empty for none.
+
+    Raises `BadInput` for an unsuitable ``always``.
+    """
     rule = (TOOL if always else "") if isinstance(always, bool) else check_choice(always, "always", (TOOL, EXACT))
     if rule and rule not in call.always:
         raise BadInput(_why_not(call, rule))
@@ -168,7 +171,7 @@ def _rule_of(call: PendingCall, always: bool | str) -> str:
 
 
 def _why_not(call: PendingCall, always: str) -> str:
-    """Why an approval of a call does not hold for later ones."""
+    """Return the reason why an approval of a call cannot be extended to later ones."""
     if call.compound:
         return (
             "This command of bash is compound: it expands, redirects or chains something, or changes the shell that "

@@ -133,7 +133,7 @@ class AttachedSystem(System):
 
     @property
     def _toolbox(self) -> "Toolbox":
-        """Which tools there are only the host knows: raises `HostElsewhere`."""
+        """Raise `HostElsewhere`, since only the host knows its tools."""
         self._check_open()
         raise self._others.refusal()
 
@@ -160,7 +160,7 @@ class AttachedSystem(System):
         return ()  # only the host knows
 
     def _refuse_unanswered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
-        """Only the host knows; it refuses the trials."""
+        """Do nothing: only the host knows whether a model can answer, and refuses the trials itself."""
 
     def _check_model(self, model: str) -> None:
         self._check_open()
@@ -202,7 +202,7 @@ class AttachedSystem(System):
             self._publisher.publish(event)
 
     def _on_commit(self, answer: object) -> None:
-        """Something was written here, which the watch does not report."""
+        """Note that this process has written rows, which its watch does not report."""
         self._waits.look_again()
 
     def _nobody_answers(self) -> IkigaiError | None:

@@ -40,7 +40,7 @@ def new_agent_uuid(random_bytes: RandomBytes) -> str:
 
 
 def derived_agent_uuid(about: str) -> str:
-    """The agent uuid of a text, always the same: an agent that is made for it twice is one agent."""
+    """Return an agent uuid that is derived from a text. The same text always gives the same uuid."""
     drawn = iter(hashlib.sha256(f"{turn} {about}".encode()).digest() for turn in range(1_000_000))
     return new_agent_uuid(lambda size: next(drawn)[:size])
 
@@ -79,7 +79,7 @@ def check_name(name: str) -> str:
 
 
 def _without_marks(name: str) -> str:
-    """The name without the marks of its letters: vowel signs of Indic scripts, points, accents."""
+    """Return the name without the marks of its letters: vowel signs of Indic scripts, points, accents."""
     kept, carries = [], False
     for char in name:
         kind = unicodedata.category(char)[0]

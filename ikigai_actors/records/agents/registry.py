@@ -178,7 +178,7 @@ def _names(text: Any) -> tuple[str, ...]:
 
 
 def _addresses(text: Any) -> tuple[str, ...] | None:
-    """The addresses in a row of a question; fsck reports what is none."""
+    """Return the addresses in a row of a question; None if they cannot be read, which fsck reports."""
     if text is None:
         return None
     try:
@@ -416,7 +416,7 @@ def find(tx: Transaction, text: str) -> AgentRecord:
 
 
 def _named(tx: Transaction, text: str) -> AgentRecord | None:
-    """The agent that a name finds: the living one that has it, else of the dead ones the latest that died."""
+    """Return the agent with a name: the living one, or else the dead one that died last; None if there is none."""
     records = _records(tx.run("living_by_name", name=same_name(text))) or _records(tx.run("dead_by_name", name=text))
     return max(records, key=_precedence) if records else None
 
@@ -426,7 +426,7 @@ def _precedence(record: AgentRecord) -> tuple[bool, int, int, int]:
 
 
 def _beginning_with(tx: Transaction, texts: Sequence[str]) -> list[AgentRecord]:
-    """Ten agents whose uuids begin with one of these texts of one length, or all if they are fewer; by uuid."""
+    """Return agents whose uuids begin with one of these texts, all of one length: by uuid, and at most ten."""
     if not texts:
         return []
     starts = sorted({text[:PREFIX_LENGTH] for text in texts})
@@ -474,7 +474,7 @@ def shown_names(records: Collection[AgentRecord]) -> dict[str, str]:
 
 
 def _spelled(uuid: str, sharing: Iterable[str], taken: Callable[[str], bool]) -> str:
-    """The words of a uuid with the letters that no other one of these has, and that are nobody's name."""
+    """Return the words of a uuid, with enough letters to differ from the uuids ``sharing`` and from all names."""
     fewest = max((letters_apart(uuid, other) for other in sharing if other != uuid), default=0)
     spelled = (words_of(uuid, letters) for letters in range(fewest, LONGEST + 1))
     return next((text for text in spelled if not taken(text)), uuid)

@@ -162,7 +162,7 @@ def _rows(tx: Transaction, uuid: str) -> list[RuleRow]:
 
 @lru_cache(16_384)  # of a row nothing changes but its end
 def _rule(row: RuleRow) -> Rule:
-    """A rule. A row that only a hand can have written denies all of its tool."""
+    """Return the rule in a row. A row that the program cannot have written denies all calls of its tool."""
     try:
         return Rule(row.agent, row.id, *check_rule(row.decision, row.tool, row.pattern, row.scope))
     except BadInput:

@@ -90,7 +90,7 @@ def _signed(secret: bytes, *parts: bytes) -> bytes:
 
 
 def _one_matches(shown: Sequence[bytes], secrets: Sequence[str], made: Callable[[str], bytes]) -> None:
-    """Raise `Forged` unless one secret makes one of the signatures. Each is compared, in constant time."""
+    """Raise `Forged` unless one of the secrets makes one of the signatures. All are compared, in constant time."""
     if not shown:
         raise Forged("Expected a signature of the sender, got none.")
     usable = [secret for secret in secrets if secret]  # by an empty key everybody can sign

@@ -189,7 +189,7 @@ def _held(need: Need, wanted: Amount, tokens: int, usd: int, output: int, strict
 
 
 def _output(wanted: Amount, tokens: int | None, usd: int | None) -> int:
-    """To how many tokens a reply is cut."""
+    """Return the number of tokens to which a reply is cut, given what is left."""
     output = wanted.output
     if tokens is not None:
         output = min(output, tokens - wanted.input)
@@ -199,7 +199,7 @@ def _output(wanted: Amount, tokens: int | None, usd: int | None) -> int:
 
 
 def _short(level: Level, need: Need, wanted: Amount, strict: bool, now: int) -> str | None:
-    """The unit of which a budget has too little left for a request; None when there is enough."""
+    """Return the unit of which a budget has too little left for a request; None if it has enough."""
     if "ms" in level.limits and now >= level.created_at + level.limits["ms"].granted:
         return "ms"
     if level.slot_due is not None:
@@ -226,9 +226,10 @@ def _short(level: Level, need: Need, wanted: Amount, strict: bool, now: int) -> 
 def allot(level: Level, unit: str, host: str, amount: int, hosts: int) -> None:
     """Make room in a host's portion for an amount that the limit still has.
 
-    Up to the line at which the owner gets a notice, more than is needed is allotted, so that the next requests ask
-    nobody. Where that is nearly all allotted, what other hosts do not use is taken back first, without their help: they
-    check what they have when they use it. Not before: hosts would take from one another, in turn, what each needs next.
+    Up to the line at which the owner gets a notice, more than is needed is allotted, so that the next requests need no
+    other host. Only when nearly everything up to that line is allotted are the unused amounts of other hosts taken
+    back, without their help: a host checks its portion whenever it uses it. Earlier, hosts would only take from one
+    another, in turn, the amounts that each needs next.
 
     Args:
         level: the budget, with the portions of all hosts.

@@ -137,7 +137,7 @@ class Serve(Addressed):
 
 
 def _held_up(tx: Transaction, locked: LockedRows, behind: Sequence[Row], first: Paused) -> Iterator[tuple[str, Paused]]:
-    """Let agents wait for a grant that do not go on by themselves, since one before them does not."""
+    """Let agents wait for a grant that cannot go on by themselves, because an agent before them cannot."""
     for agent, _, _, due in behind if first.due is None else ():
         if due is not None and agent in locked:
             tx.run("change_pause", agent=agent, unit=first.unit, due=None, at=None, need=None)

@@ -145,7 +145,10 @@ class BudgetLedger:
         return decided
 
     def _slot(self, level: Level) -> int | None:
-        """A slot for a request; None, and `Level.slot_due`, when all are taken."""
+        """Take a slot for a request, of a limit of requests a minute.
+
+        None if all slots are taken; then set `Level.slot_due`.
+        """
         most = level.limits["requests"].granted
         rows: dict[int, int] = dict(self._tx.run("slots_of", budget=level.owner))
         taken = {number: at for number, at in rows.items() if -SLOT_TIME <= self.now - at < SLOT_TIME}

@@ -27,7 +27,10 @@ def add_budget(tx: Transaction, owner: str, parent: str, budget: Budget, now: in
 
 
 def _add_limit(tx: Transaction, budget: str, unit: str, granted: int, base: int = 0, used: int = 0) -> None:
-    """Limit a unit of a budget. ``base`` is what its members had spent; ``used``, of agents, how many there are."""
+    """Limit a unit of a budget.
+
+    ``base``: the amount that its members had spent before; ``used``: for a limit of agents, their present number.
+    """
     tx.run("set_limit", budget=budget, unit=unit, granted=granted, base=base, used=used, risk=0, notified=0)
 
 
@@ -151,12 +154,15 @@ def limit_everybody(store: Store, budget: Budget) -> bool:
 
 
 def _members(tx: Transaction, agent: str) -> list[_Member]:
-    """An agent, and all that descend from it."""
+    """Return an agent and all its descendants."""
     return [_Member._make(row) for row in tx.run("descent", uuid=agent)]
 
 
 def _counted(unit: str, members: list[_Member]) -> tuple[int, int]:
-    """The ``base`` and ``used`` of a new limit: the amounts that it leaves out, and that it counts at first."""
+    """Return ``base`` and ``used`` of a new limit.
+
+    The amount spent before, which does not count, and the amount that counts at first.
+    """
     match unit:
         case "tokens":
             return sum(member.spent_tokens for member in members), 0
@@ -170,12 +176,12 @@ def _counted(unit: str, members: list[_Member]) -> tuple[int, int]:
 
 
 def _held(row: Locked, unit: str) -> tuple[int, int]:
-    """The hold of an agent's open request, and its risk."""
+    """Return the reserved amount of an agent's open request, in this unit, and its risk."""
     return (row.held_tokens, row.held_risk_tokens) if unit == "tokens" else (row.held_usd, row.held_risk_usd)
 
 
 def _raised(tx: Transaction, locked: LockedRows, ledger: BudgetLedger, holding: list[Locked]) -> list[Locked]:
-    """Hold the most that open requests can cost, as a strict budget wants it, at the budgets above them, too."""
+    """Reserve, as a strict budget demands, the highest possible cost of open requests at all budgets above."""
     for row in holding:
         for level in ledger.chain(row.budget):
             for unit in level.money:

@@ -20,7 +20,7 @@ def read_levels(tx: Transaction, budgets: Iterable[str | None]) -> dict[str, Lev
 
 
 def _levels(rows: Iterable[Row]) -> dict[str, Level]:
-    """Levels, from rows that begin with the columns ``level`` of ``queries.sql``."""
+    """Return the levels in rows that begin with the columns ``level`` of ``queries.sql``."""
     levels: dict[str, Level] = {}
     for owner, above, strict, created_at, unit, granted, used, risk, notified, *_ in rows:
         level = levels.setdefault(owner, Level(owner, above, bool(strict), created_at))

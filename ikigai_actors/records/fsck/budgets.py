@@ -81,7 +81,7 @@ def _standing(
 
 
 def _chain(above: Mapping[str, tuple[str | None, bool]], budget: str) -> list[str]:
-    """A budget and those above it; a circle ends where it closes."""
+    """Return a budget and the budgets above it. If they form a circle, the list ends where it closes."""
     chain: list[str] = []
     current: str | None = budget
     while current is not None and current in above and current not in chain:

@@ -207,7 +207,10 @@ def judge(
 
 
 def _with_grafts_cut(records: Mapping[str, AgentRecord]) -> dict[str, AgentRecord]:
-    """Agents for a reader of their histories: those that came from a file without their parent inherit nothing."""
+    """Return the agents, changed for a reader of their histories.
+
+    Imported agents without their parent inherit nothing.
+    """
     return {uuid: replace(record, parent_uuid=None) if record.grafted else record for uuid, record in records.items()}
 
 
@@ -257,7 +260,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
 
 
 def _misfits(problems: Iterator[Problem]) -> Iterator[Violation]:
-    """The hashes that do not fit, as violations. What is missing is found by other laws."""
+    """Return a violation for each hash that does not fit. Missing messages are reported by other checks."""
     for problem in problems:
         if problem.what == "altered":
             text = f"expected the hash of message {problem.position} to be that of its history; it is another one"
@@ -353,7 +356,9 @@ def _family(record: AgentRecord, records: Mapping[str, AgentRecord]) -> Iterator
 
 
 def _must_live(record: AgentRecord) -> bool:
-    """Whether the living may not have it as their supervisor: it is dead, and did not leave its children as orphans.
+    """Whether living agents must not have this agent as their supervisor.
+
+    It is dead, and its policy did not leave orphans.
 
     Not agent 0, whose death is a violation of its own.
     """
@@ -372,7 +377,7 @@ def _hosts(hosts: list[CheckedHost]) -> Iterator[Violation]:
 
 
 def _unshared(hosts: list[CheckedHost]) -> list[CheckedHost]:
-    """The hosts that have not ended and share the agents with nobody. Of those that share, any number may live."""
+    """Return the hosts that have not ended and do not share agents. Of hosts that share agents, any number may live."""
     return [host for host in hosts if host.ended_at is None and host.name is None]
 
 

@@ -179,13 +179,13 @@ class LogCheck:
                     self._strays.append((record.uuid, message.id, child))
 
     def _make(self, record: AgentRecord, message: Message) -> None:
-        """Take it that an agent has made a child of another one's history, if a message says so."""
+        """Record that an agent has made a child of another agent's history, if the message says that."""
         child = message.data.get("child")
         if "of" in message.data and isinstance(child, str):
             self._births.add((record.uuid, message.id, child))
 
     def _came_without(self, record: AgentRecord, child: object) -> bool:
-        """Whether an agent came from a file, and another one was not in it, nor was born here since."""
+        """Return whether an agent was imported, and a child was neither in the same file nor born here later."""
         other = self._records.get(child) if isinstance(child, str) else None
         if record.imported_at is None or other is None or other.stands_in:
             return record.imported_at is not None
@@ -299,7 +299,7 @@ class LogCheck:
                 self._report(Invariant.FORK_MESSAGE, unborn, text)
 
     def _is_made(self, maker: str, position: int, child: object) -> bool:
-        """Whether a maker says at a position that it made a child, and the child says so, too, if it is not pruned."""
+        """Return whether a maker's log records at a position that it made a child, and the child's log agrees."""
         if not isinstance(child, str) or child not in self._records or self._records[child].born != position:
             return False
         pruned = self.is_pruned(child) and (maker, position, child) in self._births
@@ -351,14 +351,14 @@ class LogCheck:
         )
 
     def _lineage(self, uuid: str) -> Iterator[str]:
-        """A rooted agent and its ancestors, nearest first."""
+        """Iterate over an agent and its ancestors, the nearest first. The lineage must reach agent 0."""
         current: str | None = uuid
         while current is not None:
             yield current
             current = self._records[current].parent_uuid
 
     def _holder(self, uuid: str, position: int) -> str:
-        """The agent of the lineage in whose log a position of a rooted agent is."""
+        """Return the agent in whose log a position of an agent's history is stored."""
         return next(
             (ancestor for ancestor in self._lineage(uuid) if position > self._records[ancestor].fork_message_id), uuid
         )

@@ -68,7 +68,10 @@ class WordCheck:
 
 
 def _is_word(data: str) -> bool:
-    """Whether the data of a mail says that it is a word; it may be no JSON, which is not looked at here."""
+    """Return whether the data of a mail marks it as a steering message.
+
+    Invalid JSON counts as no; other checks report it.
+    """
     try:
         return STEER in json.loads(data)
     except (ValueError, RecursionError):

@@ -39,7 +39,7 @@ def describe_build(tx: Transaction, host: str, build: Build, offered: tuple[Defi
 
 
 def describe_toolsets(tx: Transaction, host: str, build: Build, offered: tuple[Definition, ...]) -> None:
-    """Write the same again for a host that began before its toolsets were open.
+    """Write the build and the tools of a host again, because it began before its toolsets were open.
 
     Arguments and errors are those of `describe_build`.
     """

@@ -137,7 +137,10 @@ def new_remote_commands(tx: Transaction, host: str | None = None) -> list[NewRem
 
 
 def ask_new_remote_commands(tx: Transaction, host: str | None) -> Callable[[], list[NewRemoteCommand]]:
-    """Query them as `new_remote_commands` does, in one round trip with other queries."""
+    """Send the query of `new_remote_commands` in one round trip with other queries.
+
+    Return a function that reads the rows.
+    """
     rows = tx.ask("new_remote_commands", host=host)
     return lambda: [NewRemoteCommand._make(row) for row in rows()]
 

@@ -256,7 +256,7 @@ def end_agents(
 
 
 def _left(family: Family, above: Mapping[str, str | None], others: Set[str]) -> list[str]:
-    """The agents that live on where they are, and the dead above a living one that is not here."""
+    """Return the agents that live on, and dead agents above living agents that are not in ``family``."""
     supervising = set(above.values())
     return [
         uuid
@@ -273,7 +273,7 @@ def _written(why: End, now: int) -> dict[str, str | int | None]:
 def _settle(
     tx: Transaction, locked: LockedRows, dead: Collection[str], tied: Sequence[str], mails: Sequence[ExitMail], now: int
 ) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
-    """End what agents had that are dead now, and write the mails about them; gives `notified` and `freed`."""
+    """Remove timers, groups, waits and requests of dead agents, and write the mails about their deaths."""
     if tied:
         keep_timers(tx, tied, now)
         keep_memberships(tx, tied, now)
@@ -289,7 +289,7 @@ def _settle(
 
 
 def _asking(tx: Transaction, dead: Collection[str], tied: Sequence[str]) -> list[str]:
-    """The living that have asked for something of those who die."""
+    """Return the living agents that have open requests to dying agents."""
     return [asker for asker in dict.fromkeys(row[0] for row in asked_of(tx, tied)) if asker not in dead]
 
 
@@ -330,9 +330,10 @@ def hosts_of(tx: Transaction, agents: Iterable[Relative]) -> dict[int, str | Non
 
 
 def _family(tx: Transaction, query: str, uuid: str) -> Family:
-    """The rows of a query, in order of creation: positions of births in one log always grow, times can be equal.
+    """Return the relatives in the rows of a query, in order of creation.
 
-    Agent 0 is added when damaged rows run in a circle: it takes over.
+    Births in one log are ordered by position, since their times can be equal. If damaged rows run in a circle, agent 0
+    is added to take over.
     """
     rows = [*tx.run(query, uuid=uuid), *tx.run("supervisors_of", uuid=uuid), *tx.run("agent_0")]
     rows.sort(key=_CREATION)
@@ -342,7 +343,9 @@ def _family(tx: Transaction, query: str, uuid: str) -> Family:
 def _told(
     dead: Mapping[str, End], nearest: Mapping[str, str], watched: Iterable[tuple[str, str]]
 ) -> dict[str, list[str]]:
-    """The deaths that each survivor hears of, leaves first: of agents right below it, and of those it monitors.
+    """Return the deaths of which each survivor gets mail, leaves first.
+
+    Of agents directly below it, and of agents that it monitors.
 
     Args:
         dead: the agents that die, leaves first.
@@ -362,7 +365,10 @@ def _told(
 
 
 def _tied(tx: Transaction, dead: Collection[str]) -> list[str]:
-    """The dead, but for those of `MANY_DEATHS` that have no timer, group, monitor, pause or question."""
+    """Return the dying agents.
+
+    If there are `MANY_DEATHS`, leave out those without timer, group, monitor, pause or question.
+    """
     if len(dead) >= MANY_DEATHS:
         ties = tx.run("some_ties", most=len(dead))
         if len(ties) < len(dead):  # these are all there are

@@ -71,7 +71,7 @@ class MoveBranch(Unit):
 
 
 def _movable(tx: Transaction, uuid: str, host: str) -> list[Relative]:
-    """The agents of a branch to which the way from the top leads over agents of the same host alone."""
+    """Return the agents of a branch that are reached from its top through agents of the same host only."""
     family = branch(tx, uuid)
     hosts = hosts_of(tx, family.values())
     movable: dict[str, Relative] = {}

@@ -100,7 +100,7 @@ class SendSignal(Unit):
         return LifecycleChange(ignored=delivered.reason if not isinstance(delivered, Delivered) else "")
 
     def _end_branch(self, tx: Transaction, locked: LockedRows, doomed: Doomed) -> LifecycleChange:
-        """Kill the agent and all below it: what is left for `_carry_out` to decide where nobody survives."""
+        """Kill the agent and all its descendants. `_carry_out` uses this shorter way if none of them survives."""
         family = way_up(tx, self._target)
         top = family[self._target]
         delivered = deliver(top.status, self._signal, protected=top.parent is None)
@@ -112,7 +112,7 @@ class SendSignal(Unit):
         return replace(done, reason=why.reason)
 
     def _hit(self, family: Family) -> dict[str, Status]:
-        """The agents that the signal hits, leaves first, with the status that each gets."""
+        """Return the agents that the signal hits, leaves first, with the new status of each."""
         if self._spread:
             above = {uuid: relative.supervisor for uuid, relative in family.items()}
             order: Sequence[str] = cascade(self._target, above)
@@ -146,7 +146,7 @@ class SendSignal(Unit):
     def _interrupt(self, tx: Transaction, locked: LockedRows, hit: Sequence[Relative]) -> None:
         """Mark the open turns of agents that the sender does not run, as their locked rows have them.
 
-        Of an agent without one the oldest prompt that waits is marked: the signal does not overtake it.
+        If an agent has no open turn, its oldest waiting prompt is marked, so the signal does not overtake that prompt.
         """
         hosts = hosts_of(tx, hit)
         remote = [relative.uuid for relative in hit if self._host is None or hosts.get(relative.shard) != self._host]
@@ -162,7 +162,7 @@ class SendSignal(Unit):
             tx.run("wake_parked", uuids=marked)
 
     def _by(self, family: Family, doomed: Doomed | None = None) -> str:
-        """The sender in words, with its name if it is of the family or dies itself."""
+        """Describe the sender in words, with its name if it is in the family or dies itself."""
         if self._sender is None:
             return "a person"
         if doomed is not None and self._sender in doomed.names:
@@ -170,16 +170,16 @@ class SendSignal(Unit):
         return called(self._sender, family[self._sender].name if self._sender in family else None)
 
     def _why(self, status: Status, why: End, family: Family) -> str | None:
-        """The reason that the registry shows for agents with this new status.
+        """Return the reason that the registry shows for agents with this new status; None for no reason.
 
-        A given reason comes after the sender, so it cannot be taken for one of the runtime's own.
+        The sender comes before the reason that it gave, so the reason cannot be mistaken for one of the runtime's.
         """
         if status is Status.STOPPED:
             return f"STOP by {self._by(family)}" + (f": {self._reason}" if self._reason else "")
         return why.reason if status is Status.TERMINATING else None
 
     def _record(self, tx: Transaction, locked: LockedRows) -> None:
-        """Write the row of the signal. The turn that it hit is the one in the locked row: one may open before."""
+        """Write the row of the signal, with the turn in the locked row: it may have opened just before."""
         tx.run(
             "add_signal",
             agent=self._target,

@@ -233,7 +233,7 @@ class Append(Unit):
         return locked.part(Purse, partial(Purse, tx, self._fence.host, agents))
 
     def _prepare(self, tx: Transaction, locked: LockedRows, row: Locked, charge: Charge | None) -> None:
-        """Look whether the portions of this host suffice, before anything is written."""
+        """Check, before anything is written, whether the portions of this host suffice."""
         self._purse = self._own_purse(tx, locked, locked)
         try:
             if self._unit.births:
@@ -247,11 +247,11 @@ class Append(Unit):
         return bool(self._purse.chain(row.budget)) or any(birth.budget is not None for birth in self._unit.births)
 
     def _is_counted(self, row: Locked) -> bool:
-        """Whether a budget limits how many live. Else the purse would not do."""
+        """Return whether a budget limits the number of living agents. Then a `Purse` is not enough."""
         return False
 
     def _spend(self, row: Locked, charge: Charge | None) -> Held | Paused | Settled | None:
-        """Settle the request that is over, and hold what the next one needs."""
+        """Settle the request that has ended, and reserve the need of the next one."""
         held, booked = self._planned
         freed = self._purse.book(booked, charge)
         if held is not None:
@@ -306,7 +306,7 @@ class AppendAlone(Append, Addressed):
 
 
 def _files_of(birth: Birth) -> ChildFiles:
-    """The files that a child begins with: as its parent has them where it is born at the end of that one's log."""
+    """Return the files with which a child begins: those of its parent, at its birth or at an earlier position."""
     is_at_head = birth.supervisor_uuid is None and birth.fork_message_id + 1 == birth.born
     effects = [message.data.get("effects") or {} for message in birth.messages if message.kind == Kind.CONFIGURE]
     at = None if is_at_head else birth.fork_message_id
@@ -370,7 +370,7 @@ def _bear(tx: Transaction, births: Sequence[Birth], parent: Locked, counted: boo
 
 
 def _register(tx: Transaction, births: Sequence[Birth]) -> None:
-    """Write the rows of children. Of two that give a name at once the database lets one."""
+    """Write the rows of children. If two transactions use a name at once, the database refuses the second."""
     for place, birth in enumerate(births):
         if not tx.run("register", **_row_of(birth)):
             if place:  # a refusal leaves no trace

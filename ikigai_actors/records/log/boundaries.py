@@ -52,7 +52,7 @@ def nearest(read: Reading, position: int, head: int) -> tuple[int | None, int | 
 
 
 def _is_cut(messages: Sequence[Message], following: Message | None) -> bool:
-    """Whether these messages, of which only the first decides, end with a boundary."""
+    """Return whether a history may be cut after these messages. Only the first of them and the following one decide."""
     if not messages:
         return True
     first, last = messages[0], messages[-1]

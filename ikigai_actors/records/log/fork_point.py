@@ -13,7 +13,7 @@ from ikigai_actors.store.base import Transaction
 def settings_at(tx: Transaction, uuid: str, position: int) -> Mapping[str, Any]:
     """Return the settings that were in force at a position of an agent's history, at which a fork may begin.
 
-    Reads back to the latest reply before it, and what else changes a view.
+    Reads the messages back to the latest reply, and all messages that change a view.
 
     Raises:
         AgentNotFound: there is no such agent.

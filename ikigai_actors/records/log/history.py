@@ -237,7 +237,7 @@ def _rewind(view: View, message: Message) -> View:
 def _rewind_before(view: View, message: Message) -> View:
     """Go back to before a prompt: conversation and marks become what they were there. The settings stay.
 
-    Nothing changes when no such prompt is in sight. The marks in force then are today's marks that are older than the
+    Nothing changes if the prompt is not visible. The marks in force then are today's marks that are older than the
     prompt: a rewind past one of them would have hidden the prompt.
     """
     prompt = message.data["before"]
@@ -256,7 +256,7 @@ def _rewind_before(view: View, message: Message) -> View:
 
 
 def _lens(below: Lens | None, message: Message) -> Lens:
-    """The lens of a summary. One without a text only shows more by reference than the lens below it."""
+    """Return the lens of a summary. A summary without a text only replaces more results by references."""
     keep_from, prompt, elide = (message.data.get(name, 0) for name in ("keep_from", "prompt", "elide"))
     if message.content:
         elide = max(elide, below.elide if below is not None else 0)
@@ -266,7 +266,7 @@ def _lens(below: Lens | None, message: Message) -> Lens:
 
 
 def _before(lens: Lens | None, end: int) -> Lens | None:
-    """The latest lens that replaces nothing after a position."""
+    """Return the latest lens that replaces no message after a position; None if there is none."""
     while lens is not None and lens.keep_from > end + 1:
         lens = lens.earlier
     return lens

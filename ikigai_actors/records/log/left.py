@@ -27,7 +27,7 @@ def with_left(tx: Transaction, unit: LogUnit) -> LogUnit:
 
 
 def _left_of(tx: Transaction, agent: str) -> Left:
-    """The rest for an agent, by the tightest of the budgets above it."""
+    """Return the amounts left for an agent, by the tightest of the budgets above it."""
     left: Left = {}
     for owner, _, _, unit, granted, used, _, held, spent, *_ in tx.run("budget_of", uuid=agent):
         free = max(0, granted - used - held - spent)
@@ -37,7 +37,7 @@ def _left_of(tx: Transaction, agent: str) -> Left:
 
 
 def _of_child(left: Left, child: str, budget: Budget | None) -> Left:
-    """The rest for a child, given the rest for its parent."""
+    """Return the amounts left for a child, from those left for its parent."""
     own = {} if budget is None else {unit: (most, child) for unit, most in budget.limits().items() if unit in MONEY}
     return {
         unit: min(amounts[unit] for amounts in (left, own) if unit in amounts)
@@ -55,7 +55,7 @@ def _told(left: Left, reader: str, names: dict[str, str]) -> str:
 
 
 def _ending(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:
-    """The messages; the results among them end with a text."""
+    """Return the messages, with a text added to the results among them."""
     return tuple(
         replace(message, content=message.content + text) if message.kind == Kind.TOOL_RESULT else message
         for message in messages

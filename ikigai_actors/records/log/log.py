@@ -129,7 +129,7 @@ class Log:
 
     @property
     def held(self) -> int:
-        """The number of its own messages in memory."""
+        """The number of the log's own messages in memory."""
         return len(self._messages) + len(self._apart)
 
     def newest_first(self) -> Iterator[Message]:
@@ -195,7 +195,7 @@ class Log:
                 self._follow(message)
 
     def _follow(self, control: Message) -> None:
-        """Take in a message that changes the view, which is stored before its position."""
+        """Take in a message that changes the view. The view is stored before the message's position."""
         self._views.append(play(self._views[-1] if self._views else self._base_view, control))
         self._controls.append(control.id)
 
@@ -234,7 +234,7 @@ class Log:
             yield from log._messages[low - log.start : high - log.start]
 
     def _stretches(self, start: int, end: int) -> "Iterator[tuple[Log, int, int]]":
-        """The logs that hold the messages with ``start < id <= end``, with the bounds in each, newest first."""
+        """Iterate over the logs that hold the messages with ``start < id <= end``, with their bounds; newest first."""
         log: Log | None = self
         while log is not None and start < end:
             if end > log.base:
@@ -256,7 +256,7 @@ class Log:
         return self._conversation(view, position, position if end is None else end, floor)
 
     def unkept(self, position: int, end: int | None, key: Hashable) -> "tuple[list[Spoken], Passage | None]":
-        """The latest messages of the conversation whose `Passage` is not in the cache, newest first.
+        """Return the latest messages of the conversation whose `Passage` is not cached, newest first.
 
         Args:
             position: as in `conversation`.
@@ -337,7 +337,7 @@ class Log:
         return False
 
     def _one(self, place: int) -> Message | None:
-        """The message at a position; None when the history has none there. Raises `NotHeld`."""
+        """Return the message at a position; None if the history has none there. Raises `NotHeld`."""
         log: Log | None = self if place else None
         while log is not None:
             if (apart := log._apart.get(place)) is not None:
@@ -361,7 +361,7 @@ class Log:
         return self._one(lens.summary), self._one(lens.prompt)
 
     def visible(self, position: int | None = None) -> Iterator[Message]:
-        """Iterate over the visible history up to a position, the head when None.
+        """Iterate over the visible history up to a position; None means the head.
 
         Clears, rewinds and summaries are applied.
 

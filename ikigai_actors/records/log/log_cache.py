@@ -54,7 +54,7 @@ class LogCache:
         """How many messages these had."""
 
     def at_hand(self, uuid: str) -> Log | None:
-        """Return an agent's log, if it is in memory with its latest message; else None."""
+        """Return an agent's log if it is in memory up to its latest message; else None."""
         if not self._is_here(uuid):
             return None
         with self._lock:
@@ -72,7 +72,7 @@ class LogCache:
         return sum(len(passages.chains) for passages in held)
 
     def index_words(self, agent: str, below: bool) -> None:
-        """Add to the index of words what a search by an agent reads; ``below``: of those below it."""
+        """Index the messages that a search by an agent reads; ``below``: those of the agents below it."""
         index_words_of_reader(self._store, agent, below)
 
     def keep(self, log: Log) -> Log:
@@ -161,7 +161,7 @@ class LogCache:
         return read
 
     def _is_complete(self, log: Log) -> bool:
-        """Whether the store has no more of an agent's latest log: what is committed, its owner may not know yet."""
+        """Return whether a log in memory has all messages of an agent's latest log that the store has."""
         return all(head.position == log.head for head in self._store.read(lambda tx: heads_of(tx, [log.agent_uuid])))
 
     def load_many(self, uuids: Sequence[str], *, whole: bool = False) -> list[Log | IkigaiError]:
@@ -188,13 +188,16 @@ class LogCache:
         return [logs[uuid] for uuid in uuids]
 
     def _make_latest(self, uuid: str, log: Log, whole: bool) -> None:
-        """Note that a log has an agent's latest message; its owner may have cleared meanwhile."""
+        """Note that a log has an agent's latest message, unless its owner has replaced it by a clear meanwhile."""
         known = self._latest.get(uuid)
         if known is None or (whole and known.base == log.base):
             self._latest[uuid] = log
 
     def _read(self, tx: Transaction, uuids: Sequence[str], whole: bool = False) -> dict[str, Log | IkigaiError]:
-        """The logs of these agents. What is not in memory is read; unless ``whole``, as far as it is shown."""
+        """Return the logs of these agents.
+
+        Logs that are not in memory are read; unless ``whole``, only the parts to be shown.
+        """
         lineages = Lineages(tx.run("lineages", uuids=list(uuids)))
         lines: dict[str, list[Stretch]] = {}
         results: dict[str, Log | IkigaiError] = {}
@@ -240,7 +243,7 @@ class LogCache:
     ) -> Log | HistoryError:
         """Make a log from its rows, or return the error of an ancestor.
 
-        Wrong rows end the log, and `Log.damage` says so: a child may need no more of it.
+        The log ends before a wrong row, which `Log.damage` reports: a child may need only the part before it.
         """
         agent = stretch.agent
         parent = logs[stretch.parent] if stretch.parent is not None else None
@@ -262,14 +265,17 @@ class LogCache:
 
 
 def _serves(log: Log, need: HeldPart) -> bool:
-    """Whether a log that is in memory holds what is needed, perhaps after it was read on."""
+    """Return whether a log in memory holds the needed part, perhaps after reading on."""
     return log.holds(need.above) and log.head >= need.start(log.base)
 
 
 def _read_stretches(
     tx: Transaction, stretches: Sequence[Stretch], needs: Mapping[LogKey, HeldPart]
 ) -> dict[LogKey, Sequence[Row]]:
-    """The rows of these logs, each in order. One query reads all logs that still grow, and are needed whole."""
+    """Return the rows of these logs, each in order.
+
+    One query reads all logs that still grow and are needed completely.
+    """
     uuids = list({stretch.agent.uuid for stretch in stretches})
     latest: dict[str, int] = dict(tx.run("latest_clears", uuids=uuids)) if uuids else {}
     rows: dict[LogKey, Sequence[Row]] = {stretch.key: () for stretch in stretches}
@@ -311,7 +317,7 @@ def _reach(tx: Transaction, agent: Ancestor, parent: Log, rows: Sequence[Row]) -
 
 
 def _complete(tx: Transaction, log: Log, was_read: bool) -> None:
-    """Read the messages that the latest log of an agent lacks: none after its end when it was just read."""
+    """Read the messages that an agent's latest log lacks. A log that was just read lacks none at its end."""
     if not was_read:
         _read_on(tx, log)
     if log.start > log.fork and log.ended is None:
@@ -331,7 +337,7 @@ def _read_on(tx: Transaction, log: Log) -> None:
 
 
 def _sound(uuid: str, log: Log | HistoryError) -> Log | HistoryError:
-    """An agent's log, or the error that says why it has none.
+    """Return an agent's log, or the error that says why it has none.
 
     An error in an ancestor's rows becomes an error about this agent that names the ancestor.
     """

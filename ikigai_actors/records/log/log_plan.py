@@ -94,7 +94,10 @@ class Lineages:
         return [Stretch(*entry, parent) for entry, parent in zip(line, parents, strict=False)]
 
     def _cleared(self, uuid: str, bound: int | None) -> int:
-        """The agent's latest clear up to a bound; 0 when there is none. The query finds it for each such bound."""
+        """Return the position of the agent's latest clear up to a bound; 0 if there is none.
+
+        The query has found it already.
+        """
         return max((at for at in self._clears.get(uuid, ()) if bound is None or at <= bound), default=0)
 
 
@@ -148,7 +151,10 @@ def needs_of(tx: Transaction, leaves: Iterable[LogKey], planned: Mapping[LogKey,
 def _needs_of_one(
     tx: Transaction, chain: Sequence[Stretch], summarised: set[str], controls: dict[LogKey, list[Message]]
 ) -> list[tuple[LogKey, HeldPart]]:
-    """The parts of its logs that one history needs, the nearest first. ``controls`` keeps what was read of each."""
+    """Return the parts of logs that one history needs, the nearest first.
+
+    ``controls`` caches the messages read of each log.
+    """
     if not any(stretch.agent.uuid in summarised for stretch in chain):
         return [(stretch.key, WHOLE) for stretch in chain]
     ends = [None, *(stretch.agent.fork_message_id for stretch in chain)]
@@ -180,9 +186,10 @@ def _controls(tx: Transaction, stretch: Stretch) -> list[Message]:
 
 
 def _above(tx: Transaction, chain: Sequence[Stretch], floor: int) -> int:
-    """The position after which all is needed, where all from a floor on is shown verbatim: at most the floor.
+    """Return the position after which all messages are needed, if those after ``floor`` are shown verbatim.
 
-    The latest reply before it decides whether it may be cut there. Of a turn that is open all is needed.
+    It is at most ``floor``: the latest reply before that decides whether the history may be cut there. Of an open turn
+    all messages are needed.
     """
     [(turn,)] = tx.run("turn_of", uuid=chain[0].agent.uuid)
     end = min(floor, turn - 1) if turn else floor
@@ -196,7 +203,7 @@ def _above(tx: Transaction, chain: Sequence[Stretch], floor: int) -> int:
 
 
 def _prompt(tx: Transaction, chain: Sequence[Stretch], position: int) -> Mapping[int, Message]:
-    """The message at a position, by that; empty where there is none."""
+    """Return the message at a position, in a mapping by position; empty if there is none."""
     uuid = next((uuid for uuid, base in (stretch.key for stretch in chain) if base < position), None)
     rows = tx.run("log_section", uuid=uuid, start=position - 1, end=position) if uuid is not None else []
     return {message.id: message for message in map(Message.from_row, rows)}

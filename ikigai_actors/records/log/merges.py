@@ -27,10 +27,9 @@ def look_at_child(tx: Transaction, into: str, child: str) -> MergeSource:
     Args:
         into: the agent that merges, by uuid.
         child: the other one, by uuid, name or unique prefix; dead or alive.
-        AgentNotFound,: AmbiguousAgent no agent, or several agents, have this name or prefix.
 
     Raises:
-        AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
+        AgentNotFound, AmbiguousAgent: no agent, or several agents, have this name or prefix.
         NotBelow: the agent is neither a descendant of the merging agent, nor supervised by it or by an agent below.
         HistoryError: rows of a history are wrong.
     """

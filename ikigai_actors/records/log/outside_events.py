@@ -26,7 +26,7 @@ from ikigai_actors.records.questions.asked import EXPIRED, VOID, question_id
 
 
 def events_of(unit: LogUnit, turn: int, paused: Paused | None) -> Iterator[PostedEvent]:
-    """Return the events that follow from a unit.
+    """Return the events for outside receivers that follow from a unit.
 
     Args:
         unit: the unit.

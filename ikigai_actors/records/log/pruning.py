@@ -141,7 +141,7 @@ def _delete(store: Store, table: str, uuids: Sequence[str], most: int) -> int:
 
 
 def _prune_calls(store: Store, before: int) -> None:
-    """Delete the keyed calls that were made before a time, and name nothing that is open."""
+    """Delete the keyed calls from before a time, except those that name an open prompt, turn, timer or child."""
     old = store.read(lambda tx: tx.run("old_calls", before=before))
 
     def prune(tx: Transaction, some: Sequence[tuple[str, str, str | None, str]]) -> None:
@@ -154,7 +154,7 @@ def _prune_calls(store: Store, before: int) -> None:
 
 
 def _is_open(tx: Transaction, agent: str | None, gave: Mapping[str, Any]) -> bool:
-    """Whether a turn, timer or child that a keyed call of an agent gave is open yet."""
+    """Return whether a turn, timer or child that a keyed call of an agent has returned is still open."""
     if agent is None:
         return False
     if (mail := gave.get("mail")) is not None:

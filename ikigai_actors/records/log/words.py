@@ -104,7 +104,7 @@ def find_words(tx: Transaction, agents: Sequence[str], query: str, most: int) ->
 
 
 def find_in_history(tx: Transaction, agent: str, query: str, most: int, end: int | None = None) -> list[FoundMessage]:
-    """Search the history that an agent remembers, inherited or not, in the same way.
+    """Search an agent's visible history, with its inherited part, as `find_words` does.
 
     ``end``: the last position; None for all.
     """
@@ -118,12 +118,12 @@ def find_in_history(tx: Transaction, agent: str, query: str, most: int, end: int
 def index_words(
     store: Store, agents: Sequence[str], least: int = WORTH_AN_INDEX, transactions: int | None = None
 ) -> None:
-    """Bring the index of words up to what these agents have written, if it lacks as many messages as ``least``.
+    """Index the messages of these agents, if the index lacks at least ``least`` of them.
 
-    The index is a matter of speed alone: an error is logged, and a search reads the messages themselves.
+    The index only makes searches faster. So errors are only logged, and a search then reads the messages themselves.
 
     Args:
-        transactions: how many to make at most, of `INDEXED_AT_ONCE` messages each; None for as many as it takes.
+        transactions: the most transactions, of `INDEXED_AT_ONCE` messages each; None for as many as are needed.
     """
     try:
         lags = store.read(lambda tx: _behind(tx, agents))
@@ -137,7 +137,7 @@ def index_words(
 
 
 def index_words_of_reader(store: Store, agent: str, below: bool) -> None:
-    """Add some of what the agents have written in which a model's search looks: later searches add the rest."""
+    """Index some of the messages that a model's search reads. Later searches index the rest."""
 
     def read(tx: Transaction) -> list[str]:
         return uuids_below(tx, agent) if below else [ancestor.uuid for ancestor in read_lineage(tx, agent)]
@@ -146,7 +146,7 @@ def index_words_of_reader(store: Store, agent: str, below: bool) -> None:
 
 
 def drop_word_index(store: Store) -> None:
-    """Drop the index: logs are deleted. The next search that is worth it makes another."""
+    """Drop the index, because logs are deleted. A later search makes it again when that is worth it."""
     if store.read(lambda tx: tx.words.is_there()):
         store.write(lambda tx: tx.words.drop())
 
@@ -203,7 +203,7 @@ def _find(
 
 
 def _candidates(tx: Transaction, agents: Sequence[str], words: Sequence[str]) -> Iterator[Saying]:
-    """The messages with any of the words, by the index as far as it goes, and for the rest by the log itself."""
+    """Iterate over the messages with any of the words: from the index as far as it reaches, and then from the logs."""
     index = tx.words
     seen = index.seen(agents) if index.is_there() else {}
     heads = {head.uuid: head.last for head in heads_of(tx, list(seen))} if seen else {}
@@ -238,7 +238,10 @@ class _Readers:
 
 
 def _score(count: Mapping[str, int], having: Mapping[str, int], number: int) -> float:
-    """More for each word that it has, for rare ones most; a word that comes often counts a little more than once."""
+    """Return the score of a message.
+
+    The sum over its words, in which rare words, and a little also repeated ones, count more.
+    """
     return sum(
         math.log(1 + number / having[word]) * (times / (times + 1.2) + 0.5) for word, times in count.items() if times
     )

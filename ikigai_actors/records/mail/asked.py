@@ -145,7 +145,7 @@ class EndCancelled(Unit):
 
 
 def askers_of(tx: Transaction, agent: str, prompt: int) -> set[str]:
-    """The programs that wait for the end of the turn that a prompt opens."""
+    """Return the programs that wait for the end of the turn that a prompt opens."""
     return {asker for (asker,) in tx.run("askers", agent=agent, prompt=prompt)}
 
 
@@ -162,7 +162,7 @@ def cancelled_of(tx: Transaction, host: str) -> list[EndCancelled]:
 def end_asked(tx: Transaction, rows: Iterable[tuple[str, str, int]]) -> bool:
     """End requests of programs: asker, agent and prompt of each. The rows of the askers are locked.
 
-    Returns whether this wakes one of them that was parked.
+    Returns whether this wakes a parked asker.
     """
     woken = False
     for asker, agent, prompt in rows:
@@ -187,7 +187,7 @@ def bury_asked(tx: Transaction, dead: Collection[str]) -> None:
 
 
 def asked_by_others(tx: Transaction, asker: str, turns: Collection[AskedTurn]) -> list[AskedTurn]:
-    """The turns among these that a program has not asked for itself, in their order."""
+    """Return those of these turns that a program has not asked for itself, in their order."""
     own = {AskedTurn(agent, prompt) for agent, prompt in tx.run("asked_by", asker=asker)}
     return [turn for turn in turns if turn not in own]
 
@@ -210,7 +210,7 @@ def _is_over(tx: Transaction, row: Locked, prompt: int) -> bool:
 
 
 def _has_opened(tx: Transaction, row: Locked, prompt: int) -> bool:
-    """Whether a prompt by mail has opened the turn in progress."""
+    """Return whether a prompt by mail has opened the turn in progress."""
     opening = tx.run("data_of_message", agent=row.uuid, id=row.turn) if row.turn else []
     return any(json.loads(data or "{}").get("mail") == prompt for (data,) in opening)
 

@@ -259,7 +259,7 @@ class Send(Unit):
         data: Mapping[str, Any] = NO_DATA,
         blobs: tuple[Attachment, ...] = (),
     ) -> None:
-        """Raise `BadInput` for a body that cannot be sent."""
+        """Make the unit. Raises `BadInput` for a body that cannot be sent."""
         self._blobs = blobs
         self._recipient, self._sender, self._now, self._kind, self._data = recipient, sender, now, kind, data
         self._body = check_letter(body, kind)
@@ -393,7 +393,7 @@ def _unread(
 def _unread_within(
     tx: Transaction, recipient: str, sender: str | None, limit: int, size: Callable[[Mail], int]
 ) -> list[Mail]:
-    """The oldest whole mails that fit, fetched a page at a time: the mails after them may be long."""
+    """Return the oldest unread mails that fit completely. They are fetched in pages, since later mails may be long."""
     taken: list[Mail] = []
     total = 0
     while page := _unread(tx, recipient, sender, taken[-1].id if taken else 0, PAGE):

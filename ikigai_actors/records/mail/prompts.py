@@ -121,7 +121,7 @@ class EndPrompt(Unit):
 def take_prompt(tx: Transaction, agent: str, mail: int, now: int, *, ends: bool) -> None:
     """Mark a prompt of a locked agent as read, in the unit that opens its turn.
 
-    ``ends``: whether the unit also ends it.
+    ``ends``: whether the unit also ends that turn.
     """
     if tx.run("take_prompt", recipient=agent, id=mail, now=now, ends=int(ends)):
         return
@@ -131,7 +131,7 @@ def take_prompt(tx: Transaction, agent: str, mail: int, now: int, *, ends: bool)
 
 
 def ends_as_it_begins(tx: Transaction, recipient: str, number: int) -> bool:
-    """Whether the turn of a prompt that waits will end as it begins."""
+    """Return whether the turn of a waiting prompt will end as soon as it begins, because of an INT."""
     return any(bool(row[0]) for row in tx.run("interrupted_prompt", recipient=recipient, id=number))
 
 
@@ -150,7 +150,7 @@ def new_prompts(tx: Transaction, host: str | None = None) -> list[NewPrompt]:
 
 
 def ask_new_prompts(tx: Transaction, host: str | None) -> Callable[[], list[NewPrompt]]:
-    """Ask for the prompts of `new_prompts` in one round trip with other queries; the returned function gives them."""
+    """Send the query of `new_prompts` in one round trip with other queries; return a function that reads the rows."""
     rows = tx.ask("new_prompts", host=host)
     return lambda: [_new_prompt(row) for row in rows()]
 

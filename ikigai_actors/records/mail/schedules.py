@@ -190,7 +190,8 @@ def _zone(name: str) -> tzinfo:
 def _times(schedule: str, zone: tzinfo, after: int) -> Iterator[int]:
     """The times of a schedule after a time, in order; all in milliseconds since 1970.
 
-    In an hour that comes twice the five fields mean its first pass, which may be over: that time is left out.
+    If clocks are set back, the five fields mean the first pass of the repeated hour. A time whose first pass is over is
+    left out.
     """
     from cronsim import CronSim
 
@@ -202,7 +203,7 @@ def _times(schedule: str, zone: tzinfo, after: int) -> Iterator[int]:
 
 
 def _step(schedule: str) -> int | None:
-    """The milliseconds from each time of a schedule to the next; None where five fields say when it is due."""
+    """Return the milliseconds between two times of a periodic schedule; None for a schedule of five fields."""
     return None if " " in schedule else parse_span(schedule)
 
 
@@ -233,10 +234,10 @@ def _told(seconds: int) -> str:
 
 
 def _closest(schedule: str, least: int) -> int:
-    """The least milliseconds between two times of a schedule, as far as that is less than ``least``, at most a day.
+    """Return the least milliseconds between two times of a schedule, or ``least`` if that is smaller; at most a day.
 
-    Five fields are due at the same times on each of their days. So one day shows all distances but that over midnight,
-    which counts where two of their days follow each other.
+    Five fields mean the same times on each of their days. So one day shows all distances except the one over midnight,
+    which counts if two of the days follow each other.
     """
     if (step := _step(schedule)) is not None:
         return step
@@ -276,7 +277,7 @@ def _read_schedule(text: str) -> str:
 
 
 def _moment(at: object, zone: tzinfo, now: int) -> int:
-    """A moment that was given, in milliseconds since 1970."""
+    """Return a time argument in milliseconds since 1970."""
     moment = at
     if isinstance(at, str):
         try:
@@ -292,7 +293,7 @@ def _moment(at: object, zone: tzinfo, now: int) -> int:
 
 
 def _next_at(text: str, zone: tzinfo, now: int) -> datetime | None:
-    """The next time at which clocks show this; None when they never do."""
+    """Return the next time at which clocks show this text; None if they never do."""
     try:
         wanted = datetime.strptime(text, "%H:%M")
     except ValueError:

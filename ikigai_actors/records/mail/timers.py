@@ -259,7 +259,7 @@ class Fire(Unit):
         latest: int | None = None,
         notified: int = 0,
     ) -> None:
-        """Write when it fires next; None is never."""
+        """Write when the timer fires next; None means never again."""
         keep_timers(tx, [timer.agent_uuid], self.now, timer.id)
         if due is None:
             tx.run("end_timer", agent=timer.agent_uuid, id=timer.id)

@@ -103,7 +103,7 @@ class KeepWord(Send):
         return KeptWord(super().write(tx, locked), self._data, self._receipt)
 
     def _again(self, tx: Transaction, number: int) -> "KeptWord":
-        """The word that has the key already; it may have entered the history."""
+        """Return the answer with the steering message that has the key already. It may have entered the history."""
         mail = Mail(self._recipient, number, self._sender, PROMPT, self._body, self._now, None)
         return KeptWord(mail, self._data, self._receipt, entered_as(tx, self._recipient, number))
 

@@ -53,7 +53,7 @@ def unreferenced(tx: Transaction, but: Collection[str] = ()) -> list[str]:
 
 
 def uploaded_blobs(tx: Transaction) -> list[str]:
-    """The blobs that uploads keep, by hash (`ikigai_actors.records.uploads`)."""
+    """Return the hashes of the blobs that uploads keep (`ikigai_actors.records.uploads`)."""
     return [sha256 for (sha256,) in tx.run("uploaded_blobs")]
 
 
@@ -70,7 +70,7 @@ def drop_unreferenced(tx: Transaction) -> int:
 
 
 def hashes_in(data: Any) -> Iterator[str]:
-    """The hashes of the blobs to which the data of a message, a prompt or a request refers."""
+    """Iterate over the hashes of the blobs to which the data of a message, a prompt or a request refers."""
     if not isinstance(data, Mapping):
         return
     yield from hashes_in(data.get("data"))  # of a request to fork

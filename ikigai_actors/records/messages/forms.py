@@ -201,7 +201,7 @@ def _is_count(value: object) -> bool:
 
 
 def _are_counts(values: Iterable[object]) -> bool:
-    """Whether each is a whole number from 0 on. A replay asks this of every reply, so no value costs a call."""
+    """Return whether all values are whole numbers from 0 on. Fast, since a replay checks every reply with it."""
     return all(type(value) is int and 0 <= value <= LARGEST_NUMBER for value in values)
 
 

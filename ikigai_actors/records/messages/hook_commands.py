@@ -27,7 +27,7 @@ _FURTHER = ("timeout", "onFailure", "off")
 
 
 def pinned_command(manifest: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """The entry for a command of a file, whose manifest has an event, a matcher and a command."""
+    """Return the entry for a command from a file. The manifest has its event, matcher and command."""
     digest = digest_of_skill(manifest)
     return {**manifest, "name": f"{manifest['event']}-{digest[:8]}", "sha256": digest, "from": source}
 
@@ -52,14 +52,14 @@ def commands_in(settings: Mapping[str, Any]) -> list[PinnedCommand]:
 
 
 def are_pinned_commands(value: Any) -> bool:
-    """Whether a value is what `with_commands` makes."""
+    """Return whether a value is a valid setting ``hook_commands``."""
     if not isinstance(value, list) or len(value) > MOST_HOOK_COMMANDS or not all(map(is_pinned_command, value)):
         return False
     return len({entry["name"] for entry in value}) == len(value)
 
 
 def is_pinned_command(entry: Any) -> bool:
-    """Whether a value is an entry of the setting, as it was pinned."""
+    """Return whether a value is a valid, unchanged entry of the setting."""
     if not isinstance(entry, dict) or not all(isinstance(entry.get(key), str) for key in _TEXTS):
         return False
     if not entry["command"].strip() or len(entry["command"]) > LONGEST_HOOK_COMMAND:

@@ -23,12 +23,15 @@ class KeptRequest(NamedTuple):
 
 
 def kept_data(kept: KeptRequest) -> Mapping[str, Any]:
-    """The data of a message that names a reply."""
+    """Return the data of a message that names the kept reply of a service."""
     return {RESPONSE: kept.reply.id, "after": kept.reply.after, "model": kept.model}
 
 
 def reply_named_in(message: Message, agent: str) -> KeptRequest | None:
-    """The reply that the message at the head of an agent's log names, if it names any that can be read."""
+    """Return the kept reply that the message at the head of an agent's log names.
+
+    None if it names none that is valid.
+    """
     match message.data:
         case {"response": str(name), "after": int(after), "model": str(model)} if name and _may_name(message, agent):
             return KeptRequest(model, KeptReply(name, after))

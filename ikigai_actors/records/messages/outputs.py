@@ -209,7 +209,7 @@ def _as_json(value: object, what: str) -> str:
 
 
 def _checked(wanted: Expected) -> Expected:
-    """The schema, if values can be checked by it. Raises `BadInput`."""
+    """Return the type, if values can be checked by its schema. Raises `BadInput`."""
     from jsonschema import SchemaError
     from jsonschema.validators import validator_for
 
@@ -239,7 +239,7 @@ def _check_part(part: Mapping[str, Any]) -> None:
 
 
 def _closed(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with its objects closed: a key that the type does not know would vanish."""
+    """Return the schema with closed objects. Otherwise keys that the type does not know would be dropped silently."""
     copy: dict[str, Any] = json.loads(json.dumps(schema))
 
     def close(part: dict[str, Any]) -> None:

@@ -21,8 +21,8 @@ def reply_message_data(reply: Reply, model: str) -> dict[str, Any]:
     """Return the data of an assistant message for a reply, without its text.
 
     Blocks and calls are kept as they came, except for what no request can carry: halves of characters become U+FFFD,
-    and numbers that JSON does not have become None. A thought that this changes is left out, since its signature fits
-    no more.
+    and numbers that JSON does not have become None. A thinking block that this changes is left out, since its signature
+    would be wrong.
 
     Args:
         model: The model that was asked for it, as ``provider:model``: `assemble` compares it before it resends
@@ -61,7 +61,7 @@ def spent_data(spent: Spent | None) -> dict[str, Any]:
 
 
 def _sendable(value: Any) -> Any:
-    """A value of a reply as a request can carry it."""
+    """Return a value of a reply, changed so that a request can carry it."""
     match value:
         case str():
             return value if value.isascii() else _HALVES.sub("\ufffd", value)
@@ -88,7 +88,7 @@ def output_reply(message: Message) -> Reply:
 
 
 def outcome_of(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnInterrupted | None:
-    """Return how the latest turn among an agent's own messages ended; None when there was none."""
+    """Return the outcome of the latest turn among an agent's own messages; None if there was none."""
     ended = False  # hooks have let it end
     for message in newest_first:
         match message.kind:
@@ -116,7 +116,7 @@ def outcome_of(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnI
 
 
 def last_outcome(newest_first: Iterable[Message]) -> Reply | ProviderError | TurnInterrupted | None:
-    """Return how the latest turn of a dead agent ended; None when there was none, or the death cut it off."""
+    """Return the outcome of a dead agent's latest turn; None if there was none, or the death cut it off."""
     ended = False
     for message in newest_first:
         if message.kind in (Kind.USER, Kind.REPAIR, Kind.STEER, Kind.CONTEXT):

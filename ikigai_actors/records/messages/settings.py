@@ -233,7 +233,7 @@ SETTINGS: Mapping[str, Setting] = {
 
 
 def misfits(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the settings with invalid values, by name, with the faults. Only an edited database has such.
+    """Return the settings with invalid values, by name, with the faults. Only an edited database has invalid values.
 
     A setting that this version does not know is left alone. None removes a setting, and fits.
     """

@@ -76,7 +76,7 @@ def fork_points(starts: Mapping[str, LogStart]) -> dict[str, tuple[str, int]]:
 
 
 def _holder(starts: Mapping[str, LogStart], uuid: str, position: int) -> str:
-    """The agent in whose log a position of a history is."""
+    """Return the agent in whose log a position of a history is stored."""
     seen = {uuid}
     while (start := starts.get(uuid)) is not None and start.fork >= position:
         if start.parent is None or start.parent in seen:  # a damaged circle
@@ -164,7 +164,7 @@ class ChainCheck:
             yield Problem("missing", uuid, position)
 
     def _end_log(self) -> Iterator[Problem]:
-        """The problem of messages that were left out, and no clear came after them: no export does that."""
+        """Return the problem of omitted messages that no clear follows, since no export omits such messages."""
         place, self._left_out = self._left_out, 0
         if place:
             yield Problem("altered", self._agent, place)
@@ -186,14 +186,14 @@ def is_hash(stored: object) -> TypeGuard[bytes]:
 
 
 def _attached(data: object) -> Iterator[str]:
-    """The hashes of the attachments that the data of a message names."""
+    """Iterate over the hashes of the attachments that the data of a message names."""
     if isinstance(data, str) and f'"{ATTACHMENTS_KEY}":' in data:
         with suppress(ValueError, RecursionError):  # damage, which its own hash shows
             yield from hashes_in(json.loads(data))
 
 
 def _compared(before: bytes | None, row: Row) -> Iterator[Problem]:
-    """The problem of a message after the history of which this is the hash; none where a hash is not known."""
+    """Return the problem of a message whose hash does not follow from ``before``, the hash of the history before it."""
     if before is None or not is_hash(row[6]) or row[2] == Kind.OMITTED:
         return
     if hash_after(before, row) != row[6]:

@@ -46,10 +46,9 @@ def verify_histories(
         tx: a transaction, whose snapshot is checked.
         agent: the uuid of the agent whose history is checked, with its inherited part; None for all logs.
         since: the heads of a checkpoint. Each must be in the log of its agent, with the same hash.
-        AgentNotFound,: HistoryPruned there is no such agent, or its messages were pruned.
 
     Raises:
-        AgentNotFound, HistoryPruned: the agent is not there, or its messages were deleted.
+        AgentNotFound, HistoryPruned: there is no such agent, or its messages were pruned.
         HistoryError: its lineage is damaged.
     """
     if agent is not None:
@@ -65,7 +64,7 @@ def verify_histories(
 
 
 def _verify_history(tx: Transaction, uuid: str, since: Mapping[str, HashedHead]) -> Verified:
-    """Verify what an agent remembers: its own log, and those of its ancestors as far as it inherits them."""
+    """Verify an agent's history: its own log, and the inherited parts of its ancestors' logs."""
     starts: dict[str, LogStart] = {}
     ends: dict[str, int] = {}
     bound = 2**63 - 1
@@ -85,7 +84,7 @@ def _verify_history(tx: Transaction, uuid: str, since: Mapping[str, HashedHead])
 
 
 def _stored(tx: Transaction, names: Iterable[str]) -> Iterator[str]:
-    """The hashes that the bytes of attachments have, which are read one at a time."""
+    """Compute the hashes of attachments from their bytes, reading one at a time."""
     for name in names:
         for data in read_blobs(tx, [name]).values():
             yield sha256(data).hexdigest()
@@ -122,5 +121,5 @@ def heads_missed(
 
 
 def _once(problems: list[Problem]) -> tuple[Problem, ...]:
-    """The same without repetitions: several may inherit what is missing."""
+    """Return the problems without repetitions, since several agents may inherit a missing message."""
     return tuple(dict.fromkeys(problems))

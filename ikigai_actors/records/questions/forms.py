@@ -101,7 +101,7 @@ def _check_object(form: AnswerForm, value: object) -> None:
 
 
 def _misfit(field: Mapping[str, Any], value: object) -> str:
-    """The words for what a field wants, where a value does not fit it; empty where it fits."""
+    """Return the requirement of a field that a value does not fulfil; empty if the value fits."""
     match field["type"]:
         case "string":
             least, most = field.get("minLength", 0), field.get("maxLength", LARGEST_ANSWER)

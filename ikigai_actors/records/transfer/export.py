@@ -112,7 +112,7 @@ def export_file(
 
 
 def _counted(lines: Iterable[bytes], total: int, advance: Callable[[int, int], object]) -> Iterator[bytes]:
-    """The same lines; reports now and then how many of how many went by. The header and the end are not counted."""
+    """Pass the lines on, and report progress now and then. The header and the end are not counted."""
     for done, line in enumerate(lines):
         if done % _AT_ONCE == 0:
             advance(min(done, total), total)
@@ -146,7 +146,10 @@ class Inheritance:
 
     @property
     def hidden(self) -> int:
-        """Return how many messages are hidden. They were cleared before the fork points of all who inherit them."""
+        """Return how many messages are hidden.
+
+        These were cleared before the fork points of all agents that inherit them.
+        """
         seen = sum(end - start + 1 for start, end in self.seen.items())
         return self.end - seen - sum(birth <= self.end and not self._is_seen(birth) for birth in self.births)
 
@@ -196,7 +199,10 @@ class Branch:
         yield from self._contents()
 
     def _origin(self, agents: list[AgentRecord]) -> Inheritance:
-        """The history that the children of one outside parent inherit. All of them are pruned, or none is."""
+        """Return the history that agents inherit from one parent outside the branch.
+
+        Either all of these agents are pruned, or none.
+        """
         if agents[0].pruned_at is not None:
             return Inheritance(tuple(agents), (), 0, {}, {})
         furthest = max(agents, key=lambda agent: agent.fork_message_id)
@@ -208,12 +214,12 @@ class Branch:
         return Inheritance(tuple(agents), parts, end, births, self._seen(agents, parts))
 
     def _made_by_another(self, record: AgentRecord) -> bool:
-        """Whether an agent was born in the log of another one than its parent."""
+        """Return whether an agent was born in the log of another agent than its parent."""
         first = self._section(record.uuid, record.fork_message_id, record.fork_message_id + 1)
         return any("by" in (data_object(row[4]) or {}) for row in first)
 
     def _inherited(self, of: AgentRecord) -> tuple[tuple[str, int, int], ...]:
-        """Where what an agent inherits is stored, oldest first: ``(uuid, start, end)``."""
+        """Return where the history that an agent inherits is stored, oldest part first, as ``(uuid, start, end)``."""
         parts: list[tuple[str, int, int]] = []
         bound = of.fork_message_id
         for ancestor in read_lineage(self._tx, of.uuid, whole=True)[1:]:
@@ -223,7 +229,7 @@ class Branch:
         return tuple(parts[::-1])
 
     def _seen(self, agents: list[AgentRecord], parts: tuple[tuple[str, int, int], ...]) -> dict[int, int]:
-        """The stretches that agents and all who descend from them see: each from a clear to the latest fork point."""
+        """Return the parts of a history that agents and their descendants see: from a clear to the last fork point."""
         rows = self._tx.run("controls_in", uuids=[uuid for uuid, _, _ in parts]) if parts else []
         ends = {uuid: (start, end) for uuid, start, end in parts}
         clears = [row[1] for row in rows if row[2] == Kind.CLEAR and ends[row[0]][0] < row[1] <= ends[row[0]][1]]
@@ -302,7 +308,7 @@ class Branch:
                 )  # fmt: skip
 
     def _mail(self, uuid: str) -> list[Row]:
-        """The mail of an agent; none of one that is pruned, though some may be left for a moment."""
+        """Return the mail of an agent; none for a pruned agent, whose last rows may not be deleted yet."""
         return all_mail(uuid, self._tx) if self.agents[uuid].pruned_at is None else []
 
     def _section(self, uuid: str, start: int, end: int) -> Iterator[Row]:
@@ -356,7 +362,7 @@ class Branch:
 
 
 def _birth(position: int, of: AgentRecord) -> Row:
-    """The message in an origin for an agent that its parent made later."""
+    """Return the ``fork`` message in an origin's log for an agent that the parent made later."""
     at = {} if of.fork_message_id == position - 1 else {"at": of.fork_message_id}
     return Message("", position, Kind.FORK, "", {"child": of.uuid, **at}, of.created_at).row()
 
@@ -370,7 +376,7 @@ def _message(agent: str, row: Row) -> Fields:
 
 
 def _parents_first(records: list[AgentRecord]) -> list[AgentRecord]:
-    """Agents in order of birth, each after its parent, whatever the clocks said."""
+    """Return the agents in order of birth, but each after its parent even if clocks were wrong."""
     known = {record.uuid for record in records}
     children: dict[str | None, list[AgentRecord]] = {}
     for record in records:

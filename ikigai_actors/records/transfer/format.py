@@ -219,7 +219,10 @@ def read_file(path: Path) -> Iterator[Record]:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file. Raises `ImportRefused` for one that is too long, of which no more is read than that."""
+    """Iterate over the lines of a file.
+
+    Raises `ImportRefused` for a line that is too long, without reading all of it.
+    """
     for number in count(1):
         longest = LONGEST_HEADER if number == 1 else LONGEST_RECORD
         line = file.readline(longest + 1)

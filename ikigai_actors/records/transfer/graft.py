@@ -268,7 +268,7 @@ class Graft:
                 write_questions(tx, [question_of(record.uuid, call) for call in waits], (), self._now)
 
     def _records(self) -> Iterator[Record]:
-        """The records of the file, which are counted as they come."""
+        """Iterate over the records of the file, and report how many were read."""
         total = sum(self._manifest.counts.values())
         for done, record in enumerate(self._file.records()):
             if done % _COUNTED == 0:
@@ -362,14 +362,14 @@ class Graft:
         )  # fmt: skip
 
     def _labels(self, agent: AgentRecord) -> Mapping[str, str]:
-        """The labels here: over those of the agent under which it comes, as if that had forked it."""
+        """Return the labels of an imported agent, over the labels of the agent under which it comes, as for a fork."""
         try:
             return check_labels({**self._under.labels, **agent.labels})
         except BadInput as error:
             raise ImportRefused(f"Agent {agent.uuid} cannot come under agent {self._under.short}. {error}") from error
 
     def _supervisor(self, agent: AgentRecord) -> str:
-        """The supervisor here. The living do not stay with one that was terminating, unless it would leave them."""
+        """Return the supervisor of an imported agent in this database."""
         agents, above = self._manifest.agents, agent.supervisor_uuid
         while above is not None and agent.living and above in self._dead:
             if agents[above].on_orphan == OrphanPolicy.CONTINUE:
@@ -378,7 +378,10 @@ class Graft:
         return self._under.uuid if above is None else self.uuids[above]
 
     def _origin(self, of: str, whose: str) -> AgentRecord:
-        """The agent that holds what others have inherited from outside. It never acts."""
+        """Return the agent that holds the inherited history of others, whose owner is not in the file.
+
+        It never acts.
+        """
         under, others = self._under, self._heirs[ORIGIN + of] - 1
         heirs = f"{self.uuids[of]} and {others:,} more have" if others else f"{self.uuids[of]} has"
         return AgentRecord(
@@ -412,7 +415,7 @@ class Graft:
         return (*row, self._hash(record, row))
 
     def _hash(self, record: Record, row: Row) -> bytes:
-        """The hash of a message as it is here. What was left out keeps that of what stood there."""
+        """Return the hash of a message in this database. An omitted message keeps the hash of the original."""
         uuid, stored = record.fields["agent"], hash_bytes(record, "hash")
         left_out = stored is not None and row[2] == Kind.OMITTED
         made = stored if stored is not None and left_out else hash_after(self._end(uuid), row)
@@ -423,20 +426,20 @@ class Graft:
         return made
 
     def _end(self, uuid: str) -> bytes:
-        """The hash of the history of an agent as far as it is here, by its uuid in the file."""
+        """Return the hash of an agent's history as far as it was imported, by the agent's uuid in the file."""
         if (known := self._ends.get(uuid)) is not None:
             return known
         return self._at_points[self._points[uuid]] if uuid in self._points else EMPTY_HASH
 
     def _parent_at(self, uuid: str, position: int) -> str | None:
-        """The parent, as it is called here, that the first message of an agent names."""
+        """Return the uuid, in this database, of the parent that the first message of an agent names."""
         agent = self._manifest.agents.get(uuid)
         if agent is None or agent.parent_uuid is None or position != agent.fork_message_id + 1:
             return None
         return self.uuids[agent.parent_uuid]
 
     def _renamed(self, value: Any, parent: str | None) -> Any:
-        """Data with the uuids of here: of a child, a parent, a maker, one that was merged, those who are awaited."""
+        """Return data with the uuids of this database in place of those in the file."""
         data = data_object(value)
         if data is None:
             return value
@@ -509,7 +512,7 @@ class Graft:
         )  # fmt: skip
 
     def _named(self, value: Any) -> Any:
-        """The answer of a keyed call with the uuids of here."""
+        """Return the answer of a keyed call with the uuids of this database."""
         if isinstance(value, dict):
             return {name: self._named(value) for name, value in value.items()}
         return [self._named(element) for element in value] if isinstance(value, list) else self._here(value)
@@ -520,7 +523,7 @@ class Graft:
 
 
 def _free_names(tx: Transaction, named: Sequence[AgentRecord]) -> dict[str, str | None]:
-    """A name for each of these agents that nobody who lives here has, nor another one of them."""
+    """Return a name for each of these agents that no living agent here has, and none of the others."""
     taken_here = {agent.name for agent in named}
     taken = {row.name for row in registry.rows_of(tx, "namesakes", names=[*taken_here]) if row.living}
     free: dict[str, str | None] = {}
@@ -535,7 +538,7 @@ def _free_names(tx: Transaction, named: Sequence[AgentRecord]) -> dict[str, str 
 
 
 def _settings(tx: Transaction, uuid: str) -> Mapping[str, Any]:
-    """The settings in force at the end of a history."""
+    """Return the settings in force at the end of a history."""
     history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
     return history.view(history.head).settings
 
@@ -552,7 +555,7 @@ class _Versions(NamedTuple):
 def _new_documents(
     tx: Transaction, bodies_by_path: Mapping[str, Sequence[str | None]], how: str
 ) -> dict[str, _Versions]:
-    """The treatment of each document of a file. Raises `ImportRefused`."""
+    """Return for each document of a file the versions to write. Raises `ImportRefused`."""
     new: dict[str, _Versions] = {}
     for path, bodies in bodies_by_path.items():
         here = [row[1] for row in tx.run("bodies_of", path=path)]

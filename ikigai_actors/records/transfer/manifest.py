@@ -219,7 +219,7 @@ class Manifest:
         self._refers(record)
 
     def _check_hash(self, record: Record) -> None:
-        """Whether a message has the hash of its history; those that it follows come before it."""
+        """Check that a message has the hash of its history. The messages before it have been read already."""
         if self._chain is None:  # all agents are known
             self._chain = ChainCheck(log_starts(self.agents.values()))
         for problem in self._chain.read(message_row(record)):
@@ -227,7 +227,7 @@ class Manifest:
             raise wrong_line(record.line, f"{text}; it is another one, so something was changed")
 
     def _check_data(self, line: int, data: Mapping[str, Any], form: Form | None) -> None:
-        """Whether what an agent reads when it goes on can be read: costs, calls, attachments, types of values."""
+        """Check the data that an agent reads when it goes on: costs, calls, attachments, types of values."""
         if (wrong := problem_of(form, data)) is not None:
             raise wrong_line(line, wrong)
         usage = data.get("usage")  # of a kind that has none it is left alone
@@ -242,7 +242,7 @@ class Manifest:
             self._schemas.add(text)
 
     def _fork(self, uuid: str, position: int, data: Mapping[str, Any]) -> None:
-        """Remember which births a message names, and where."""
+        """Record the births that a message reports, with its position, to compare them with the agents of the file."""
         agent = self.agents.get(uuid)
         if agent is not None and position == agent.fork_message_id + 1:
             if "by" in data:
@@ -352,7 +352,7 @@ class Manifest:
                 self._mentioned.setdefault(name, record.line)
 
     def _conclude(self, line: int) -> None:
-        """The checks that need the whole file."""
+        """Run the checks that need the whole file."""
         if self.top not in self.agents:
             raise wrong_line(1, f"expected the agent {self.top!r:.60} to be in the file")
         for uuid in self.origins:
@@ -378,7 +378,7 @@ class Manifest:
             raise wrong_line(line, f"expected {dict(self._foretold)} records, as the header says; got {counted}")
 
     def _check_inheritance(self, line: int, row: AgentRecord, origin: str) -> None:
-        """Whether an origin holds what an agent inherits from it."""
+        """Check that an origin has the whole history that an agent inherits from it."""
         if (row.pruned_at is None) != (self.agents[origin.removeprefix(ORIGIN)].pruned_at is None):
             raise wrong_line(line, f"expected all agents of {origin} to be pruned, or none; {row.uuid} differs")
         if row.pruned_at is not None:
@@ -444,7 +444,7 @@ def blob_bytes(record: Record) -> bytes:
 
 
 def _names(value: object) -> set[str]:
-    """The names that are not blank among what should be a collection of names."""
+    """Return the names in a value that should be a collection of names, without blank ones."""
     if not isinstance(value, list | tuple | dict):
         return set()
     return {name.strip() for name in value if isinstance(name, str) and name.strip()}

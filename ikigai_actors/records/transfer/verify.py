@@ -86,7 +86,7 @@ def verify_named(
 
 
 def _file_of(what: object) -> Path | None:
-    """The file that is meant; None where it is no path of one."""
+    """Return the file that an argument names; None if it names no file."""
     if not isinstance(what, str | os.PathLike):
         return None
     path = as_path(what)

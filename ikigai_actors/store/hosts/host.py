@@ -192,7 +192,7 @@ class Host(Service):
             self._watch.start()
 
     def may_act(self, when_it_may: Callable[[], None]) -> bool:
-        """Whether effects may start now. If not, calls ``when_it_may`` once they may."""
+        """Return whether effects may start now. If not, ``when_it_may`` is called once they may."""
         if self._lease is None:
             return True
         with self._lock:
@@ -295,7 +295,7 @@ class Host(Service):
                 self.pause(LOOK)
 
     def _migrating(self, work: Callable[[Transaction], None]) -> None:
-        """Commit what may migrate; while somebody else's transaction is in the way, try again each second."""
+        """Commit work that may migrate the schema. While another transaction is in the way, try again each second."""
         while True:
             try:
                 return self._store.write(work)
@@ -308,7 +308,9 @@ class Host(Service):
         return 0 if self._lease is None else int(self._lease * 1000)
 
     def _owner(self, tx: Transaction) -> HostRecord | None:
-        """A host that is believed, whose process seems to have ended; if there is none, end what they have left undone.
+        """Return a host whose lease is valid although its process seems to have ended.
+
+        If there is none, clean up after ended hosts.
 
         Raises `StoreInUse` for one that lives.
         """
@@ -325,7 +327,7 @@ class Host(Service):
         return next(iter(believed), None)
 
     def _enter(self, tx: Transaction) -> None:
-        """Register this host, in the place of one of the same name, and bring the schema to what it knows.
+        """Register this host, in place of one of the same name, and migrate the schema to this program's version.
 
         Hosts that live know what the schema asks for then. Of those that do not, the ones whose lease has run out are
         ended: they could come back.
@@ -391,7 +393,7 @@ class Host(Service):
         self._resources.callback(release)
 
     def _end_by(self, error: IkigaiError) -> None:
-        """End since somebody or something has ended this host, and report why."""
+        """End this host, because another host or an error has ended it, and report the reason."""
         logger.error("%s", error)
         self.stop()
         with self._lock:
@@ -515,7 +517,7 @@ def take_database(host: Host) -> Host:
 
 
 def unshareable(location: str) -> StoreUnusable:
-    """Why hosts cannot share the agents of a file."""
+    """Return the error that hosts cannot share the agents of a file."""
     return StoreUnusable(
         f"Database {location} is a file, which has one host. Hosts share agents on PostgreSQL: ikigai copy moves a "
         "team there. Open it without join, or name that database."

@@ -33,7 +33,10 @@ GAP = 5.0
 
 
 def rhythm(lease: float) -> float:
-    """Seconds between two renewals of a lease of this many seconds. Each takes the lock, if its connection was lost."""
+    """Return the seconds between two renewals of a lease of this length.
+
+    Each renewal also takes the lock, if it was lost.
+    """
     return min(lease / 4, LOOK)
 
 

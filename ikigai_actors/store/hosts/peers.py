@@ -41,7 +41,7 @@ class Peers:
         return bool(dead)
 
     def _sightings(self, tx: Transaction) -> tuple[list[Sighting], bool]:
-        """The other hosts, and whether the lock of this one is held."""
+        """Return the other hosts, and whether this host's lock is held."""
         rows = tx.run("other_hosts", host=self._host)
         held = tx.held([self._host, *(row[0] for row in rows)])
         self._names = {row[0]: row[3] for row in rows}

@@ -112,7 +112,7 @@ def gifts(me: str, members: Sequence[SharingHost], agents: Mapping[int, Living],
 
 
 def _divide(me: str, members: Sequence[SharingHost]) -> tuple[SharingHost | None, list[SharingHost]]:
-    """This host, and those that may be given something."""
+    """Return this host, and the hosts to which it may give shards."""
     own = next((member for member in members if member.host == me), None)
     return own, [member for member in members if not member.draining and member.host != me]
 
@@ -123,12 +123,12 @@ def _idlest(others: Sequence[SharingHost]) -> SharingHost:
 
 
 def _is_heavy(own: SharingHost, other: SharingHost) -> bool:
-    """Whether a host has so much more to do than another one that this is worth a cut request."""
+    """Return whether a host has so much more work than another one that a cut-off request is worth the move."""
     return own.working >= 2 * other.working + FEW_TURNS
 
 
 def _all(others: Sequence[SharingHost], agents: Mapping[int, Living]) -> Iterator[Gift]:
-    """Every shard to the host that has the fewest agents at that point, the largest shards first."""
+    """Give every shard, the largest first, to the host that has the fewest agents at that point."""
     load = {other.host: (other.agents, other.shards) for other in others}
     for shard in sorted(agents, key=lambda shard: (-agents[shard].agents, shard)):
         to = min(load, key=lambda host: (*load[host], host))
@@ -137,7 +137,7 @@ def _all(others: Sequence[SharingHost], agents: Mapping[int, Living]) -> Iterato
 
 
 def _empty(others: Sequence[SharingHost], agents: Mapping[int, Living]) -> Iterator[Gift]:
-    """Shards without agents, as long as another host has two shards fewer."""
+    """Give shards without agents, as long as another host has at least two shards fewer."""
     counts = {other.host: other.shards for other in others}
     left = len(agents)
     for shard in sorted(shard for shard, living in agents.items() if not living.agents):
@@ -150,7 +150,7 @@ def _empty(others: Sequence[SharingHost], agents: Mapping[int, Living]) -> Itera
 
 
 def _turns(own: SharingHost, others: Sequence[SharingHost], agents: Mapping[int, Living]) -> list[Gift]:
-    """The shard with the most turns that does not make the other host busier than this one, when this one is heavy."""
+    """Give the shard with the most turns that leaves the other host less busy than this one, if this is heavy."""
     least = _idlest(others)
     fit = [shard for shard, living in agents.items() if 0 < 2 * living.working <= own.working - least.working]
     if not fit or not _is_heavy(own, least):
@@ -159,7 +159,7 @@ def _turns(own: SharingHost, others: Sequence[SharingHost], agents: Mapping[int,
 
 
 def _agents(own: SharingHost, others: Sequence[SharingHost], agents: Mapping[int, Living]) -> list[Gift]:
-    """Shards with agents for the host that has the fewest of these: some that fit, else the smallest one that helps.
+    """Give shards with agents to the host with the fewest agents: some that fit, or else the smallest one that helps.
 
     The host that gives keeps more than the other one had, also when several give to it at once. So with every gift the
     host with the fewest agents has more than before, and nobody has as few: gifts come to an end.
@@ -176,7 +176,7 @@ def _agents(own: SharingHost, others: Sequence[SharingHost], agents: Mapping[int
 
 
 def _fitting(agents: Mapping[int, Living], difference: int, spare: int) -> list[int]:
-    """Shards that together are no more than the part of the difference that moves at once, idle and large ones first.
+    """Return shards with at most the part of the difference that moves at once, idle and large ones first.
 
     Args:
         agents: the shards that may move.
@@ -194,6 +194,6 @@ def _fitting(agents: Mapping[int, Living], difference: int, spare: int) -> list[
 
 
 def _smallest(agents: Mapping[int, Living], difference: int) -> list[int]:
-    """The smallest shard that makes a difference in agents smaller, an idle one first; none if none does."""
+    """Return the smallest shard that reduces a difference in agents, an idle one first; empty if none does."""
     small = [shard for shard, living in agents.items() if living.agents < difference]
     return sorted(small, key=lambda shard: (agents[shard].working, agents[shard].agents, shard))[:1]

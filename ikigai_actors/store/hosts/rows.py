@@ -66,7 +66,7 @@ class HostRecord:
 
     @property
     def is_believed(self) -> bool:
-        """Whether its lease lasts. On SQLite there is none."""
+        """Return whether the host's lease is valid. On SQLite there is no lease, so this is False."""
         return self.lease_until > self.now
 
     @property
@@ -115,8 +115,8 @@ RETURNS = 10_000
 def expected_hosts(tx: Transaction) -> tuple[HostRecord, ...]:
     """Return the hosts that may come back by themselves, while no host runs the agents.
 
-    The lease of one runs out while its server is away, or while it is held up. One that shares the agents is started
-    again where it ends, by whatever watches over it.
+    A lease may have run out because the server was away or the host was delayed. A host that shares agents and has
+    ended is usually started again by a service manager.
     """
     records = (_record(*row) for row in tx.run("expected_hosts", within=RETURNS))
     return tuple(record for record in records if record.lease_until and (record.name is not None or not record.is_gone))
@@ -183,7 +183,7 @@ def _record(
 
 
 def find_host(tx: Transaction, text: str) -> HostRecord:
-    """The living host with this name, or this id. Raises `NoHost`."""
+    """Return the living host with this name or id. Raises `NoHost`."""
     living = [host for host in recent_hosts(tx) if host.ended_at is None]
     for host in living:
         if text in (host.name, host.id):
@@ -193,7 +193,7 @@ def find_host(tx: Transaction, text: str) -> HostRecord:
 
 
 def find_taker(tx: Transaction, text: str) -> HostRecord:
-    """The living host with this name, or this id, that takes agents. Raises `NoHost`."""
+    """Return the living host with this name or id that takes agents. Raises `NoHost`."""
     host = find_host(tx, text)
     if host.draining:
         raise NoHost(f"Host {text} gives its agents away, and takes none. Name another.")

@@ -45,7 +45,10 @@ class Bell(Service):
         self._give_up()
 
     def _rung(self) -> Mapping[str, Collection[str] | None]:
-        """Wait for a ring, and a moment more for others; none when the bell was stopped and nothing is left to say."""
+        """Wait for a ring, and a moment more for further rings.
+
+        Return them, or nothing when the bell was stopped and all are sent.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._rings or self._stopped)
             self._changed.wait_for(lambda: self._stopped, TOGETHER)

@@ -85,7 +85,10 @@ def _answer(line: pq.abc.PGconn, statement: str, patience: float) -> pq.abc.PGre
 
 
 def _answers(line: pq.abc.PGconn, patience: float | None) -> list[pq.abc.PGresult]:
-    """The answers to what was sent, waited for so long, and for None forever: libpq itself would stop all threads."""
+    """Return the answers to sent statements, waiting at most this many seconds.
+
+    None waits forever, without blocking other threads.
+    """
     until = None if patience is None else time.monotonic() + patience
     answers: list[pq.abc.PGresult] = []
     with selectors.DefaultSelector() as selector:

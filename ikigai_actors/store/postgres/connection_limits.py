@@ -70,10 +70,10 @@ def limits(tx: Transaction) -> list[Limit]:
 def check_limits(store: Store) -> None:
     """Refuse a server that gives fewer connections than a host needs beside the others.
 
-    Called when the host's connections have its name already: of two that come at once each sees the other.
+    Call it when the host's connections have its name already, so that two hosts that start at once see each other.
 
     Args:
-        store: by which the server is asked.
+        store: the store through which the server is asked.
 
     Raises:
         StoreUnusable: a limit is too low.
@@ -101,11 +101,11 @@ def check_limits(store: Store) -> None:
 def check_own(store: Store, separate: Store) -> None:
     """Refuse a pooler that gives each transaction another server process. Raises `StoreUnusable`.
 
-    There a setting, a lock of a session and a LISTEN would pass to the next client.
+    Behind such a pooler a setting, a session lock and a LISTEN would pass to the next client.
 
     Args:
-        store: whose connection for writes is one.
-        separate: whose connection for reads is another one, which is to have a server process of its own.
+        store: the store whose connection for writes is checked.
+        separate: a store whose connection for reads must have another server process.
     """
     own = separate.read(process)
     for _ in range(_LOOKS):

@@ -104,11 +104,11 @@ class PostgresErrors:
         return self.error(StoreError, "it refused", error)
 
     def bad_url(self, error: Exception) -> StoreError:
-        """Our error for a URL that psycopg cannot read."""
+        """Return our error for a URL that psycopg cannot read."""
         return self.error(StoreUnusable, _URL, error)
 
     def cause(self, error: Exception) -> Exception | None:
-        """The error as a cause, unless its text has a password."""
+        """Return the driver's error as the cause of ours; None if its text contains a password."""
         return error if self._hide(str(error)) == str(error) else None
 
     def error(self, kind: type[StoreError], meaning: str, error: Exception) -> StoreError:

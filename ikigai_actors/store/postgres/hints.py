@@ -71,7 +71,7 @@ class Channels:
         return blake2b(nonce + text, key=self._key, digest_size=_PROOF, person=b"proof").digest()
 
     def _mixed(self, nonce: bytes, text: bytes) -> bytes:
-        """A text with a stream of the key's, which takes the stream away again."""
+        """Combine a text with a key stream by XOR. A second call with the same nonce restores the text."""
         blocks = range(-(-len(text) // _BLOCK))
         stream = b"".join(blake2b(nonce + each.to_bytes(4), key=self._key, person=b"seal").digest() for each in blocks)
         size = len(text)
@@ -101,7 +101,7 @@ class Hints:
 
 
 def secret_of(connection: Connection) -> str:
-    """The secret of the database of an idle connection. Raises an error of psycopg."""
+    """Return the secret of the database of an idle connection. Raises an error of psycopg."""
     [(secret,)] = connection.execute(SECRET).fetchall()
     return str(secret)
 

@@ -112,11 +112,11 @@ class _Server:
         self._abandoned: str | None = None
 
     def introduce(self, host: str) -> None:
-        """Call connections from now on after a host."""
+        """Name connections after a host from now on."""
         self.called = self.settings["application_name"] = HOST_NAME.format(host)
 
     def call(self, connection: Connection) -> None:
-        """Give an idle connection the name that new ones have. Raises `StoreError`."""
+        """Give an idle connection the same name as new connections. Raises `StoreError`."""
         try:
             connection.execute(b"SELECT set_config('application_name', %s, false)", (self.called,))
         except psycopg.Error as error:
@@ -175,7 +175,10 @@ class _Server:
 def _transaction(
     connection: Connection, server: _Server, begin: bytes, end: Callable[[Connection], object]
 ) -> Iterator[PostgresTransaction]:
-    """A transaction on an idle connection, with what ends it unless the block has committed it."""
+    """Run a transaction on an idle connection for the length of a block.
+
+    ``end`` ends it unless the block has committed it.
+    """
     transaction = PostgresTransaction(connection, server.errors, server.hints, begin)
     try:
         yield transaction
@@ -356,7 +359,9 @@ class PostgresStore(_ServerStore):
         self._take("an attached program", CLIENT_CONNECTIONS)
 
     def _take(self, who: str, most: int) -> None:
-        """Take this many connections from a pooler at once. Those beside the readers' are given back: others take them.
+        """Open this many connections at once.
+
+        Those that the readers do not keep are closed, since others will need them.
 
         Raises `StoreUnavailable` when it does not give them.
         """

@@ -109,7 +109,7 @@ living."""
 
 
 def _lock_of(host: str) -> int:
-    """The number of a host's advisory lock: 64 bits of its id, signed."""
+    """Return the number of a host's advisory lock: 64 bits of its id, signed."""
     return int.from_bytes(blake2b(host.encode(), digest_size=8).digest(), signed=True)
 
 

@@ -79,7 +79,7 @@ class Trips:
         self._gathered: list[Gathered] = []
 
     def gather(self, statement: Gathered) -> Gathered:
-        """Have a statement go with the next trip."""
+        """Add a statement to the next round trip."""
         self._gathered.append(statement)
         return statement
 
@@ -115,7 +115,7 @@ def _go_together(connection: Connection, gathered: Sequence[Gathered]) -> None:
 
 
 def _first(error: psycopg.Error) -> psycopg.Error:
-    """The error that has ended a pipeline: psycopg may raise that of a statement which was skipped for it."""
+    """Return the error that ended a pipeline. psycopg may raise the error of a later statement that was skipped."""
     while isinstance(error, PipelineAborted) and isinstance(error.__context__, psycopg.Error):
         error = error.__context__
     return error

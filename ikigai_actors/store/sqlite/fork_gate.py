@@ -44,21 +44,21 @@ class ForkGate:
 
     @property
     def _depth(self) -> int:
+        """Return how many times the calling thread has entered the gate."""
+        return getattr(self._own, "depth", 0)
+
+    def close(self) -> None:
         """Keep other threads from entering, and wait until those inside have left.
 
         For the thread that is about to fork.
         """
-        return getattr(self._own, "depth", 0)
-
-    def close(self) -> None:
-        """Let other threads enter again."""
         with self._changed:
             self._changed.wait_for(lambda: not self._forking)
             self._forking = True
             self._changed.wait_for(lambda: self._inside <= bool(self._depth), FORK_WAIT)
 
     def open(self) -> None:
-        """Let the others in again."""
+        """Let other threads enter again."""
         with self._changed:
             self._forking = False
             self._changed.notify_all()

@@ -269,9 +269,9 @@ class SQLiteStore(Store):
                 self._care(lambda log: log.settle(self._reader.connection))
 
     def _care(self, work: Callable[[WriteAheadLog], None]) -> None:
-        """Do something with the log, if there is one.
+        """Run maintenance work on the log, if there is one.
 
-        What fails is done later: no transaction is refused for it, and none that is committed counts as failed.
+        Work that fails is done later: no transaction is refused because of it, and no committed one counts as failed.
         """
         if self._log is not None:
             try:
@@ -295,11 +295,11 @@ class SQLiteStore(Store):
         return BorrowedStore(self)
 
     def watch(self, *, hosts: bool = False) -> Watch:
-        """A watch on the file, which every commit changes: ``hosts`` makes no difference."""
+        """Return a watch on the file. Every commit changes the file, so ``hosts`` makes no difference."""
         return NoWatch() if self.path is None else FileWatch(self.path, self._commits_of_others)
 
     def _commits_of_others(self) -> int:
-        """A number that changes when a connection other than the writing one has committed."""
+        """Return a number that changes when a connection other than the writing one has committed."""
         with self._writer.lock:
             self._check()
             try:

@@ -180,21 +180,21 @@ def _as_json(values: list[Any]) -> str:
 
 @cache  # a simulation asks at each commit
 def _find_misfit(table: str, columns: tuple[tuple[str, str, int], ...]) -> str:
-    """A SELECT that says whether a column (name, declared type, required) has a value of another type.
+    """Return a SELECT that finds whether a column (name, declared type, required) has a value of another type.
 
-    To count them takes twice as long.
+    Counting such values would take twice as long.
     """
     return f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {' OR '.join(_wrong(*column) for column in columns)})"
 
 
 @cache
 def _count_misfits(table: str, columns: tuple[tuple[str, str, int], ...]) -> str:
-    """A SELECT that counts in each column the values of another type."""
+    """Return a SELECT that counts, for each column, the values of another type."""
     return f"SELECT {', '.join(f'SUM({_wrong(*column)})' for column in columns)} FROM {table}"
 
 
 def _wrong(name: str, declared: str, required: int) -> str:
-    """Whether a column of ``schema.sql`` has a value that it does not take; keys count as required."""
+    """Return the SQL condition that a value does not fit its column in ``schema.sql``. Keys count as required."""
     kind = {"BIGINT": "integer", "BYTEA": "blob"}.get(declared, "text")
     wrong = f"typeof({name}) <> '{kind}'"
     return wrong if required else f"({name} IS NOT NULL AND {wrong})"

@@ -91,9 +91,12 @@ class Header(bytes):
 
 
 def check_log(file: SQLiteFile, patience: float) -> None:
-    """Look whether the log beside a file is its own, and there if the file needs it. Before SQLite may move the log.
+    """Check that the log beside a file belongs to it, and exists if the file needs it.
 
-    A host that lives knows its log itself. Raises `StoreUnusable`, and changes nothing then.
+    Call it before SQLite may move the log.
+
+    Nothing is checked while a host lives, since the log is that host's. Raises `StoreUnusable`, and changes nothing
+    then.
     """
     beside = log_path(file.path)
     while not is_locked(file.path):
@@ -163,10 +166,10 @@ class WriteAheadLog:
             self.move()
 
     def settle(self, reader: sqlite3.Connection) -> None:
-        """Move all but the mark into the file, so that the last close moves that alone.
+        """Move everything except the mark into the file, so that only the mark is left for the last close.
 
-        It moves page by page, the mark first: a copy made meanwhile would look whole. What another connection reads
-        stays in the log, so ``reader`` reads what was there before the mark was written again.
+        SQLite would move the page with the mark first, and a copy made meanwhile would look whole. Pages that another
+        connection reads stay in the log. So ``reader`` keeps reading the state before the mark was last written.
         """
         if self._open:
             self.move()
@@ -183,7 +186,10 @@ class WriteAheadLog:
             reader.execute("ROLLBACK")
 
     def _checkpoint(self) -> int | None:
-        """Let SQLite move what it may; return how many pages the log has, None while another connection moves it."""
+        """Let SQLite move the pages that it may.
+
+        Return how many pages the log has, None while another connection moves it.
+        """
         [(_, pages, _)] = self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         return int(pages) if pages >= 0 else None
 
@@ -205,7 +211,7 @@ class WriteAheadLog:
         return int(self._writer.execute("PRAGMA user_version").fetchone()[0])
 
     def _reaches(self, pages: int) -> bool:
-        """Whether the log has that many pages. It is a file of pages, of which those with its present salt count."""
+        """Return whether the log has that many pages. Only pages with its present salt count."""
         try:
             descriptor = os.open(self._path, os.O_RDONLY)
         except OSError:
@@ -221,7 +227,10 @@ class WriteAheadLog:
 
 @contextlib.contextmanager
 def _unsynced(writer: sqlite3.Connection) -> Iterator[None]:
-    """Commits reach the disk in their order, but later: a mark may be lost together with what follows it."""
+    """Let commits in the block reach the disk later, though in order.
+
+    A crash may lose a mark, with everything after it.
+    """
     writer.execute("PRAGMA synchronous = NORMAL")
     try:
         yield
@@ -230,13 +239,16 @@ def _unsynced(writer: sqlite3.Connection) -> Iterator[None]:
 
 
 def _note(path: Path, mark: str) -> None:
-    """Note beside a file, where the host holds its lock, the mark under which the log is moved; none when it is not."""
+    """Write the mark under which the log is moved into the host's lock file, beside the database.
+
+    Remove it for no mark.
+    """
     with contextlib.suppress(OSError):
         lock_path(path).write_text(mark)
 
 
 def _moved(path: Path) -> int | None:
-    """The mark under which a host moved the log when it was killed, as far as it noted."""
+    """Return the mark in the lock file, under which a killed host was moving the log; None if there is none."""
     with contextlib.suppress(OSError, ValueError):
         return int(lock_path(path).read_text())
     return None
@@ -250,7 +262,7 @@ def _size(path: Path) -> int:
 
 
 def _seen(path: Path, patience: float) -> int:
-    """The mark as SQLite shows it, by a connection that moves nothing."""
+    """Return the mark as SQLite shows it, through a connection that moves nothing."""
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=patience)) as connection:
         return int(connection.execute("PRAGMA user_version").fetchone()[0])
 

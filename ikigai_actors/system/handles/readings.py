@@ -106,10 +106,9 @@ class Readings(BaseRef[H]):
 
         Args:
             other: a handle, or a uuid, name, or unique prefix of a uuid; dead or alive.
-            AgentNotFound,: AmbiguousAgent no agent, or several agents, have this name or prefix.
 
         Raises:
-            AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
+            AgentNotFound, AmbiguousAgent: no agent, or several agents, have this name or prefix.
             HistoryError: the rows of a history have faults.
         """
         self.system._check_open()

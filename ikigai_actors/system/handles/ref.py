@@ -477,14 +477,13 @@ class System(Directory):
             notice: a function that is called before the import with lines of text: the work that the import would
                 start, and the models and tools that the file names.
             timeout: seconds to wait for the commit; None waits forever.
-            AgentNotFound,: AmbiguousAgent, AgentDead ``under`` is no living agent.
 
         Returns:
             The handle of the topmost imported agent.
 
         Raises:
             ImportRefused: the file is damaged, is newer than this program, or conflicts with the database.
-            AgentNotFound, AmbiguousAgent, AgentDead: ``under`` is no agent that lives.
+            AgentNotFound, AmbiguousAgent, AgentDead: ``under`` is no living agent.
             BudgetExceeded: a budget above it does not allow this many agents.
             HostElsewhere: another process runs the agent ``under``; import in that process.
             BadInput: an argument cannot be used, or the file cannot be read.

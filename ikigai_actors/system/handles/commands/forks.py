@@ -144,13 +144,12 @@ class ForkCommands(CommandBase[H]):
                 process and after any crash, makes nothing, and gives the child of the first one, even if it has another
                 name now, or is dead.
             timeout: seconds to wait. After a `TimedOut`, which has the uuid of the child, the fork may still happen.
-            AgentDead,: AgentStopped this agent is dead or stopped, and does not fork.
 
         Raises:
             NameTaken, BadInput: the child cannot have this name, or there is no such kind.
             KeyTaken: the key names another call.
             NotABoundary: this position lies within a step. The error has the nearest allowed positions.
-            AgentDead, AgentStopped: this agent does not fork.
+            AgentDead, AgentStopped: this agent is dead or stopped, and does not fork.
             BudgetExceeded: a budget allows no further agents.
             InboxFull: 10,000 commands wait for the agent.
             WouldWaitForItself: called by the agent's own code during its turn. Let the code return ``[ToolCall("fork",
@@ -251,14 +250,13 @@ class ForkCommands(CommandBase[H]):
             key: as in `fork`.
             timeout: seconds to wait. After a `TimedOut`, which has the uuid of the first child, the forks may still
                 happen.
-            AgentDead,: AgentStopped this agent is dead or stopped, and does not fork.
 
         Raises:
             BadInput: an argument cannot be used; or a child with ``go`` has a history that ends with nothing to answer.
             NotABoundary: a step is in progress at a position. The error has the nearest allowed positions.
             HistoryPruned: a history was deleted.
             AgentNotFound, AmbiguousAgent: there is no such agent, or several.
-            AgentDead, AgentStopped: this agent does not fork.
+            AgentDead, AgentStopped: this agent is dead or stopped, and does not fork.
             BudgetExceeded: a budget allows no further agents.
         """
         terms = note_of({} if note is None else note)

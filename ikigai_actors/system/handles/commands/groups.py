@@ -51,10 +51,9 @@ class GroupCommands(CommandBase[H]):
         Args:
             watched: the other agent: a handle, or a uuid, name, or unique prefix of a uuid.
             timeout: seconds to wait; None waits forever.
-            AgentNotFound,: AmbiguousAgent no agent, or several agents, have this name or prefix.
 
         Raises:
-            AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
+            AgentNotFound, AmbiguousAgent: no agent, or several agents, have this name or prefix.
             AgentDead: this agent is dead.
             BadInput: the agent would monitor itself.
         """
@@ -68,9 +67,8 @@ class GroupCommands(CommandBase[H]):
         Args:
             watched: as in `monitor`.
             timeout: seconds to wait; None waits forever.
-            AgentNotFound,: AmbiguousAgent no agent, or several agents, have this name or prefix.
 
         Raises:
-            AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
+            AgentNotFound, AmbiguousAgent: no agent, or several agents, have this name or prefix.
         """
         return self._write(about(watched, Demonitor, lambda uuid: Demonitor(uuid, self.uuid)), timeout)

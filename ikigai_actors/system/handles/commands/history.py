@@ -185,13 +185,12 @@ class HistoryCommands(CommandBase[H]):
             timeout: seconds to wait; None waits forever.
             key: 1 to 200 printable characters that name this merge for this agent. A second call with the key, in any
                 process and after any crash, merges nothing, and returns the result of the first one.
-            AgentNotFound,: AmbiguousAgent no agent, or several agents, have this name or prefix.
 
         Returns:
             The text that was taken over, its position, and the documents.
 
         Raises:
-            AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
+            AgentNotFound, AmbiguousAgent: no agent, or several agents, have this name or prefix.
             NotBelow: this agent has neither forked nor supervises the child.
             TurnOpen: a turn of the child is open.
             AlreadyMerged: the child has said nothing since it was last merged.
@@ -239,13 +238,12 @@ class HistoryCommands(CommandBase[H]):
             how: ``apply`` for files in layers, ``branch`` for worktrees: git merges the branch of the child, with its
                 uncommitted changes, into the branch of this agent. None chooses the way that fits the workspace.
             timeout: seconds to wait; None waits forever.
-            AgentNotFound,: AmbiguousAgent no agent, or several agents, have this name or prefix.
 
         Returns:
             The paths of the changed files, relative to the directory.
 
         Raises:
-            AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
+            AgentNotFound, AmbiguousAgent: no agent, or several agents, have this name or prefix.
             NotBelow: the child's files did not begin as a copy of this agent's files.
             FilesConflict: both have changed the same files. Nothing was merged.
             BadInput: one of the two agents has no files of its own, or there is no workspace.

@@ -50,10 +50,9 @@ class MailCommands(CommandBase[H]):
             zone: as in `remind`.
             key: 1 to 200 printable characters that name this mail for this agent. A second call with the key, in any
                 process and after any crash, sends nothing, and returns the number of the first mail.
-            AgentNotFound,: AmbiguousAgent no agent, or several agents, have this name or prefix.
 
         Raises:
-            AgentNotFound, AmbiguousAgent: no agent, or several, are called so.
+            AgentNotFound, AmbiguousAgent: no agent, or several agents, have this name or prefix.
             AgentDead: the recipient is dead, or this agent is.
             BadInput: the body cannot be sent, or the time is wrong; `KeyTaken`: the key names another call.
             MailboxFull: the recipient has 10,000 unread mails.
@@ -89,13 +88,12 @@ class MailCommands(CommandBase[H]):
             sender: only mail of this agent (a handle or text, as in `send`); ``""`` is a person outside of any agent.
                 None reads all.
             timeout: seconds to wait; None waits forever.
-            AgentNotFound,: AmbiguousAgent no agent, or several agents, have the name or prefix of the sender.
 
         Returns:
             The mails.
 
         Raises:
-            AgentNotFound, AmbiguousAgent: no agent, or several, are called as the sender is.
+            AgentNotFound, AmbiguousAgent: no agent, or several agents, have the name or prefix of the sender.
         """
         now = self.system._clock.now_ms()
         if sender is None or (isinstance(sender, str) and sender == PERSON):

@@ -195,11 +195,10 @@ class TurnCommands(CommandBase[H]):
             timeout: seconds to wait; None waits forever.
             output: the type of ``Reply.output``, for which the turn was asked. None takes the type of the fork that
                 gave this handle, or else leaves the JSON value as it is.
-            ProviderError,: TurnInterrupted the turn ended so. A turn that a crash cut off counts as interrupted.
 
         Raises:
             OutputError: the turn gave no value of this type.
-            ProviderError, TurnInterrupted: that was the outcome. A turn that a crash cut off counts as interrupted.
+            ProviderError, TurnInterrupted: the turn ended so. A turn that a crash cut off counts as interrupted.
             NoTurn: the agent has had no turn yet.
             AgentDead: the agent died before its latest turn had an outcome, or without a turn.
         """
