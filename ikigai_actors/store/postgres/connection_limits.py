@@ -101,7 +101,7 @@ def check_limits(store: Store) -> None:
 def check_own(store: Store, separate: Store) -> None:
     """Refuse a pooler that gives each transaction another server process. Raises `StoreUnusable`.
 
-    Behind such a pooler a setting, a session lock and a LISTEN would pass to the next client.
+    A setting, a session lock or a LISTEN would pass to the next client of such a pooler.
 
     Args:
         store: the store whose connection for writes is checked.
