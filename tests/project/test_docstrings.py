@@ -127,6 +127,22 @@ def test_no_docstring_begins_with_a_word_that_names_nothing() -> None:
     assert [(path, line, text.partition("\n")[0]) for path, line, text in every if begins.match(text)] == []
 
 
+def documented(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
+    """The names below "Args:" in the docstring of a function."""
+    section = re.search(r"^Args:\n((?: {4}.*\n?|\n)*)", ast.get_docstring(function) or "", re.MULTILINE)
+    for names in re.findall(r"^ {4}(\S.*?):(?:\s|$)", section[1] if section else "", re.MULTILINE):
+        yield from names.split(", ")
+
+
+def test_the_arguments_in_a_docstring_are_those_of_its_function() -> None:
+    for path in MODULES.values():
+        for node in statements(parsed(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.args.kwarg is None:
+                every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg)
+                missing = {name.lstrip("*") for name in documented(node)} - {each.arg for each in every if each}
+                assert (path, node.name, missing) == (path, node.name, set())
+
+
 RIDDLES = {
     r"\b[Ww]hat (?:it|they) ": 166,
     r"\bof (?:its|their) own\b": 121,
