@@ -2,8 +2,8 @@
 
     from ikigai_actors.behaviour import MCTS, search
 
-    found = search(agent, judge, plan=MCTS(trials=200), options=["Your next step."])
-    found.keep("winner")
+    outcome = search(agent, judge, plan=MCTS(trials=200), options=["Your next step."])
+    outcome.keep("winner")
 
 The agent itself is not asked, and gets no message. Each trial is a fork, below an agent that is the experiment, and
 nothing that its model calls is done outside. Killed in the middle, the same call goes on.

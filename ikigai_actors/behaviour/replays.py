@@ -1,8 +1,8 @@
 """Replays of recorded turns with a change, without effects outside.
 
     turns = recorded(agent)
-    found = replay(turns, change={"model": "openai:gpt-5"})
-    print(found.text())
+    report = replay(turns, change={"model": "openai:gpt-5"})
+    print(report.text())
 
 Each turn is a trial of an experiment: a fork of the history as recorded before it, with the settings of then and the
 change. Its calls are answered from the record of that turn; a call that the record has not ends it as diverged.

@@ -1,7 +1,7 @@
 """Tokens: secrets by which a principal gets access through the network.
 
     issued = AddToken("tk-3f…", "anna", ("approve",), under=uuid, made_by="bob", now=now, expires_at=None)
-    found = token_of(tx, "ikg_…", now)          # a `Token`; None for a secret that nobody has, or no more
+    token = token_of(tx, "ikg_…", now)          # a `Token`; None for a secret that nobody has, or no more
 
 The database has the SHA-256 of a secret alone, so a copy of it lets nobody in. A token is looked at in each request: it
 ends with that request which comes after its expiry, or after its revocation is committed.
