@@ -59,6 +59,11 @@ RUNTIMES = {
     )
 }
 
+INSTALLED = "installed.txt"
+"""The file of an environment that says which packages are there. It is written last, so an installation that was ended
+in the middle goes on.
+"""
+
 NOT_RUN = {
     "Inngest": "its package downloads the server while it installs, which our machines do not allow",
     "pi-durable": "no package of this name was found on PyPI or npm",
@@ -84,18 +89,20 @@ def python_of(runtime: Runtime) -> str:
 
 
 def is_prepared(runtime: Runtime) -> bool:
-    """Whether the environment of a runtime is there."""
-    return Path(python_of(runtime)).exists()
+    """Whether the environment of a runtime has the packages that its driver pins, all of them."""
+    packages = DRIVERS / f"{runtime.driver}.txt"
+    installed = environments() / runtime.driver / INSTALLED
+    return not packages.exists() or (installed.exists() and installed.read_text() == packages.read_text())
 
 
 def prepare(runtime: Runtime) -> None:
     """Make the environment of a runtime. Raises `CalledProcessError` where its packages cannot be installed."""
     if is_prepared(runtime):
         return
-    place = environments() / runtime.driver
+    place, packages = environments() / runtime.driver, DRIVERS / f"{runtime.driver}.txt"
     venv.create(place, with_pip=True)
-    packages = ["-r", str(DRIVERS / f"{runtime.driver}.txt")]
-    subprocess.run([place / "bin" / "pip", "install", "-q", *packages], check=True)
+    subprocess.run([place / "bin" / "pip", "install", "-q", "-r", packages], check=True)
+    (place / INSTALLED).write_text(packages.read_text())
 
 
 def versions_of(runtime: Runtime) -> dict[str, str]:
