@@ -31,6 +31,7 @@ from ikigai_actors.records.outbox.subscriptions import (
     EventSubscription,
     PauseSubscription,
     ResumeSubscription,
+    RotateSecret,
     SubscriptionSpec,
     all_subscriptions,
     check_receiver,
@@ -133,6 +134,29 @@ class Subscriptions(OfOneProcess):
     def resume(self, subscription: str) -> None:
         """Go on with a subscription that is paused. Raises `SubscriptionNotFound`."""
         self._perform(ResumeSubscription(subscription))
+
+    def rotate(self, subscription: str, secret: str | None = None, *, plain: str | None = None) -> None:
+        """Sign with one more secret from now on, beside those that sign already, until `finish_rotation`.
+
+        Args:
+            subscription: its id.
+            secret: a reference to the new secret, as ``env:NAME``; or give ``plain``.
+            plain: the new secret itself, which the database keeps sealed by the operator's key.
+
+        Raises:
+            SubscriptionNotFound: there is none.
+            BadInput: not one secret was given, it cannot be used, or too many sign already.
+        """
+        if (secret is None) == (plain is None):
+            raise BadInput("Expected one new secret: a reference, such as 'env:EVENTS_SECRET', or plain.")
+        self.get(subscription)
+        references, plains = ([] if text is None else [text] for text in (secret, plain))
+        [kept] = self._secrets.kept(subscription_place(subscription), references, plains)
+        self._perform(RotateSecret(subscription, kept))
+
+    def finish_rotation(self, subscription: str) -> None:
+        """Sign with the latest secret alone. Raises `SubscriptionNotFound`."""
+        self._perform(RotateSecret(subscription, None))
 
     def remove(self, subscription: str) -> None:
         """End a subscription; what waits for it is dead. Raises `SubscriptionNotFound`."""

@@ -148,6 +148,47 @@ def resume_subscription(place: "Place", subscription: str) -> object:
     return {"id": subscription, "paused": False}
 
 
+@verb("rotate", script="", everywhere=True)
+@click.argument("subscription", metavar="SUBSCRIPTION", type=TEXT)
+@click.option(
+    "--secret", cls=LocalOption, metavar="REF", type=TEXT,
+    help="Where the new secret is: env:NAME, file:PATH or keyring:NAME, as the host finds it.",
+)  # fmt: skip
+@click.option(
+    "--plain", cls=ScriptOption, metavar="SECRET", type=TEXT,
+    help="The new secret itself, which the database keeps sealed by the operator's key ($IKIGAI_KEYS).",
+)  # fmt: skip
+@click.option("--make", cls=LocalOption, is_flag=True, help="Make the new secret, keep it sealed, and print it once.")
+@click.option("--finish", is_flag=True, help="Sign with the latest secret alone from now on.")
+def rotate_secret(
+    place: "Place",
+    subscription: str,
+    finish: bool,
+    plain: str | None = None,
+    secret: str | None = None,
+    make: bool = False,
+) -> object:
+    """Sign with a new secret beside those that sign already; with --finish, with the latest alone.
+
+    An example: subscription rotate sub_abc --secret env:NEW_SECRET
+    """
+    from ikigai_actors.records.secret_references import new_secret
+
+    if [secret is not None, plain is not None, make, finish].count(True) != 1:
+        raise click.UsageError("Give one new secret (--secret, --plain or --make), or --finish.")
+    subscriptions, made = place.system.subscriptions, new_secret() if make else None
+    if finish:
+        place.wait_for(lambda: subscriptions.finish_rotation(subscription))
+    else:
+        place.wait_for(lambda: subscriptions.rotate(subscription, secret, plain=made or plain))
+    rotated = subscriptions.get(subscription)
+    count = len(rotated.spec.secrets)
+    place.screen.line(f"{subscription} signs with {count} secret{'s' if count > 1 else ''}")
+    if made is not None:
+        place.screen.line(f"the new secret, shown this once: {made}")
+    return _subscription_row(rotated) | ({"secret": made} if made else {})
+
+
 @verb("redeliver", script="", everywhere=True)
 @click.argument("subscription", metavar="SUBSCRIPTION", type=TEXT)
 @click.argument("delivery", metavar="[DELIVERY]", type=TEXT, required=False)
@@ -183,6 +224,7 @@ subscriptions = VerbGroup(
         show_subscription,
         pause_subscription,
         resume_subscription,
+        rotate_secret,
         repeat_deliveries,
         remove_subscription,
     ),

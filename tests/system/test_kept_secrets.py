@@ -1,18 +1,21 @@
 """Secrets of endpoints and subscriptions that the database keeps: sealed, shown once, opened in their own row alone."""
 
+import base64
 import json
 from collections.abc import Iterator
 from dataclasses import replace
 
 import httpx2
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
+from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from ikigai_actors import ActorSystem, BadInput
 from ikigai_actors.api import AttachedSystem
-from ikigai_actors.errors import Forged
+from ikigai_actors.errors import Forged, SubscriptionNotFound
 from ikigai_actors.records.arrivals.endpoints import AddEndpoint, endpoint_place
 from ikigai_actors.records.fsck.check import check
+from ikigai_actors.records.outbox.subscriptions import MOST_SECRETS
 from ikigai_actors.shell.cli.main import cli
 from ikigai_actors.store.unit import Unit
 from ikigai_actors.system.kept_secrets import KeptSecrets, seal_secrets_again
@@ -22,6 +25,7 @@ from tests.kit.databases import eventually
 from tests.system.test_subscriptions import SECRET, Receiver
 
 CANARY = "canary-of-an-endpoint"
+NEW_SECRET = "whsec_" + base64.b64encode(b"the new secret of a receiver").decode()
 KEY, OTHER_KEY = "a1" * 32, "b2" * 32
 
 
@@ -112,6 +116,77 @@ def test_a_made_secret_is_shown_once_and_the_host_signs_with_it(durable: str, re
         host.subscriptions.add(receiver.url, plain=[SECRET], kinds=["turn"])
         host.root.prompt("Hello").get(timeout=60)
         eventually(lambda: "turn.done" in receiver.kinds(), "the library of Standard Webhooks takes the signature")
+
+
+def test_a_receiver_verifies_with_the_old_and_the_new_secret_until_the_rotation_is_finished(
+    durable: str, receiver: Receiver
+) -> None:
+    with staged(durable, allow_private=["127.0.0.1"]) as stage:
+        made = stage.host.subscriptions.add(receiver.url, plain=[SECRET], kinds=["turn"])
+
+        def verifiers() -> list[str]:
+            """The secrets by which the library of Standard Webhooks takes the next delivery."""
+            count = len(receiver.requests)
+            stage.host.root.prompt("Hello").get(timeout=60)
+            eventually(lambda: len(receiver.requests) == count + 1, "it is delivered")
+            return [secret for secret in (SECRET, NEW_SECRET) if verifies(secret, *receiver.requests[-1])]
+
+        async def rotate(client: httpx2.AsyncClient) -> list[str]:
+            terms = {"subscription": made, "plain": NEW_SECRET}
+            shown = [
+                await client.post("/v1/subscription/rotate", json=terms, headers={"Idempotency-Key": "k"})
+                for _ in range(2)
+            ]
+            assert [each.status_code for each in shown] == [200, 200]
+            return [each.text for each in shown]
+
+        async def finish(client: httpx2.AsyncClient) -> int:
+            terms = {"subscription": made, "finish": True}
+            return (await client.post("/v1/subscription/rotate", json=terms)).status_code
+
+        assert verifiers() == [SECRET]
+        shown = stage.run(rotate)
+        assert verifiers() == [SECRET, NEW_SECRET]
+        receiver.secret = NEW_SECRET
+        assert stage.run(finish) == 200
+        assert verifiers() == [NEW_SECRET]
+        assert len(stage.host.subscriptions.get(made).spec.secrets) == 1
+        assert check(stage.host._store) == []
+    assert NEW_SECRET not in "".join(shown)
+    assert NEW_SECRET.encode() not in every_byte(durable)
+
+
+def verifies(secret: str, body: bytes, headers: dict[str, str]) -> bool:
+    try:
+        Webhook(secret).verify(body, headers)
+    except WebhookVerificationError:
+        return False
+    return True
+
+
+def test_a_rotation_takes_one_secret_and_the_latest_is_left(durable: str) -> None:
+    with ActorSystem.open(durable) as host:
+        made = host.subscriptions.add("https://example.com", ["env:OLD"])
+
+        def rotate(*words: str) -> Result:
+            return CliRunner().invoke(cli, ["--database", durable, "subscription", "rotate", made, *words, "--json"])
+
+        for wrong in ([], ["--make", "--finish"], ["--secret", "NEW"], ["--plain", "short"]):
+            assert rotate(*wrong).exit_code != 0
+        for reference in ("env:NEW", "env:NEW", "env:OLD"):  # one that is given again is the latest
+            rotate("--secret", reference)
+        assert host.subscriptions.get(made).spec.secrets == ("env:NEW", "env:OLD")
+        secret = json.loads(rotate("--make").output)["secret"]
+        assert secret.encode() not in every_byte(durable)
+        for number in range(MOST_SECRETS - 3):
+            host.subscriptions.rotate(made, f"env:N{number}")
+        with pytest.raises(BadInput, match="--finish"):
+            host.subscriptions.rotate(made, "env:ONE_MORE")
+        host.subscriptions.rotate(made, "env:NEW")
+        host.subscriptions.finish_rotation(made)
+        assert host.subscriptions.get(made).spec.secrets == ("env:NEW",)
+        with pytest.raises(SubscriptionNotFound):
+            host.subscriptions.rotate("sub_0", "env:NEW")
 
 
 def test_without_a_key_nothing_is_kept_and_the_error_says_what_to_do(

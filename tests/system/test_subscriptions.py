@@ -34,6 +34,8 @@ class Receiver:
     def __init__(self) -> None:
         self.got: list[tuple[str, Any]] = []
         self.paths: list[str] = []
+        self.secret = SECRET
+        self.requests: list[tuple[bytes, dict[str, str]]] = []
         self.status = 204
         self.holds = threading.Event()
         """Set while it answers at once; else what it gets waits for its answer."""
@@ -45,7 +47,8 @@ class Receiver:
             def do_POST(self) -> None:
                 raw = self.rfile.read(int(self.headers["content-length"]))
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                value = Webhook(SECRET).verify(raw, headers)
+                value = Webhook(receiver.secret).verify(raw, headers)
+                receiver.requests.append((raw, headers))
                 receiver.got.append((headers["webhook-id"], value))
                 receiver.paths.append(self.path)
                 receiver.holds.wait(PATIENCE)

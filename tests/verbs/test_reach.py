@@ -75,6 +75,7 @@ CHANGES: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("subscription/redeliver", {"subscription": THE_SUBSCRIPTION, "received": True}),
     ("subscription/resume", {"subscription": THE_SUBSCRIPTION}),
     ("subscription/pause", {"subscription": THE_SUBSCRIPTION}),
+    ("subscription/rotate", {"subscription": THE_SUBSCRIPTION, "plain": "another secret"}),
     ("subscription/remove", {"subscription": THE_SUBSCRIPTION}),
     ("finish", {"agent": "kid"}),
     ("kill", {"agent": "kid", "cascade": True}),

@@ -10,7 +10,7 @@ that sends looks up, or the secret sealed for this subscription.
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from urllib.parse import urlsplit
 
 from ikigai_actors.arguments import check_choice, shown
@@ -23,6 +23,9 @@ from ikigai_actors.store.unit import LockedRows, Unit
 
 MOST_SUBSCRIPTIONS = 100
 """The most subscriptions that are not ended."""
+
+MOST_SECRETS = 5
+"""The most secrets by which one subscription signs after a rotation."""
 
 LONGEST_URL = 2_000
 """The most characters of a receiver's address."""
@@ -39,7 +42,7 @@ class SubscriptionSpec:
     """The settings of a subscription. Raises `BadInput` for invalid ones."""
 
     secrets: tuple[str, ...]
-    """References to the secrets, or the secrets sealed. Each signs; there are two while one is being replaced."""
+    """References to the secrets, or the secrets sealed, the latest last. Each signs."""
     form: str = "standard"
     """The format of bodies, one of `BODY_FORMATS`, or `A2A_FORM` for one task."""
     thin: bool = False
@@ -221,6 +224,41 @@ class ResumeSubscription(Unit):
     def write(self, tx: Transaction, locked: LockedRows) -> SubscriptionChanged:
         subscription_with(tx, self.id)
         tx.run("resume_subscription", id=self.id)
+        return SubscriptionChanged(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class RotateSecret(Unit):
+    """Sign by one more secret, or by the latest alone. Raises `SubscriptionNotFound`, `BadInput`."""
+
+    id: str
+    secret: str | None
+    """The new secret as the row has it; None ends the rotation."""
+
+    alone = True
+    concerns_others = True
+    concerns_hosts = True
+
+    def write(self, tx: Transaction, locked: LockedRows) -> SubscriptionChanged:
+        tx.run("lock_subscription", id=self.id)
+        spec = subscription_with(tx, self.id).spec
+        if spec.task is not None:
+            raise BadInput(f"{self.id} signs nothing: the client of A2A that made it gives the header.")
+        if self.secret is None:
+            secrets = spec.secrets[-1:]
+        else:
+            secrets = (*(kept for kept in spec.secrets if kept != self.secret), self.secret)
+        if len(secrets) > MOST_SECRETS:
+            raise BadInput(
+                f"{MOST_SECRETS} secrets sign for {self.id}, and no more may. Let the latest sign alone: "
+                f"ikigai subscription rotate {self.id} --finish"
+            )
+        tx.run(
+            "change_subscription_spec",
+            id=self.id,
+            former=spec.encode(),
+            spec=replace(spec, secrets=secrets).encode(),
+        )
         return SubscriptionChanged(self.id)
 
 
