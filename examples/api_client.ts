@@ -36,17 +36,25 @@ const token = process.env.IKIGAI_TOKEN ?? "";
 async function ask<T>(path: string, body?: object, key?: string): Promise<T> {
   const headers: Record<string, string> = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
   if (key !== undefined) headers["Idempotency-Key"] = key;
+  const method = body === undefined ? "GET" : "POST";
   for (let attempt = 0; ; attempt++) {
-    const answer = await fetch(`${url}${path}`, {
-      method: body === undefined ? "GET" : "POST",
-      headers,
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-    if (answer.ok) return (await answer.json()) as T;
-    const problem = (await answer.json()) as Problem;
-    // The same key does nothing twice, so a request that was refused for the moment is sent again.
-    if (![429, 503].includes(answer.status) || attempt === 5) throw new Error(`${problem.type}: ${problem.detail}`);
-    await new Promise((resolve) => setTimeout(resolve, 1000 * Number(answer.headers.get("Retry-After") ?? 1)));
+    const sent = await fetch(`${url}${path}`, { method, headers, body: body && JSON.stringify(body) })
+      .then(async (answer) => ({ answer, value: (await answer.json()) as unknown }))
+      .catch((error: Error) => error);
+    let pause = 1;
+    // The same key does nothing twice, so what had no answer, or was refused for the moment, is sent again.
+    if (sent instanceof Error) {
+      const repeatable = method === "GET" || key !== undefined;
+      if (!repeatable || attempt === 10) throw sent;
+      console.error(`${sent.cause ?? sent}: trying again`); // the server may be starting again
+    } else {
+      const { answer, value } = sent;
+      if (answer.ok) return value as T;
+      const problem = value as Problem;
+      if (![429, 503].includes(answer.status) || attempt === 10) throw new Error(`${problem.type}: ${problem.detail}`);
+      pause = Number(answer.headers.get("Retry-After") ?? 1);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1000 * pause));
   }
 }
 

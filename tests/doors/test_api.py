@@ -8,9 +8,11 @@ import json
 import os
 import socket
 import subprocess
+import threading
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -24,7 +26,7 @@ from starlette.routing import Mount
 
 from ikigai_actors import ActorSystem, BadInput, OfflineProvider, Signal
 from ikigai_actors.api import ApiRequest, AttachedSystem, Principal, api
-from ikigai_actors.doors.api.application import Api
+from ikigai_actors.doors.api.application import API_THREADS, MOST_QUEUED, Api
 from ikigai_actors.doors.api.limits import OpenPlaces, RequestRates
 from ikigai_actors.doors.api.openapi import openapi_page
 from ikigai_actors.doors.api.operations import operations
@@ -35,10 +37,12 @@ from ikigai_actors.reach.views import scrollback_of
 from ikigai_actors.records.arrivals.endpoints import SetEndpoint
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store.base import Transaction
+from ikigai_actors.store.existing import open_existing
 from ikigai_actors.system.endpoints import LARGEST_DELIVERY
 from ikigai_actors.verbs.text.pages import history_page
 from tests.kit.blocking_provider import Gate
 from tests.kit.databases import eventually
+from tests.kit.faults import FaultyStore
 from tests.kit.npm import installed
 from tests.kit.openapi import PAGE
 
@@ -371,9 +375,11 @@ async def events(response: httpx2.Response) -> AsyncIterator[tuple[str, str, Any
 
 
 @asynccontextmanager
-async def served(stage: Stage, trusted: Sequence[str] = ()) -> AsyncIterator[tuple[httpx2.AsyncClient, asyncio.Event]]:
+async def served(
+    stage: Stage, trusted: Sequence[str] = (), listening: socket.socket | None = None
+) -> AsyncIterator[tuple[httpx2.AsyncClient, asyncio.Event]]:
     """A client of a real server on this machine, and what ends it."""
-    listening, stop = listen("127.0.0.1", 0), asyncio.Event()
+    listening, stop = listening or listen("127.0.0.1", 0), asyncio.Event()
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
     stage.server = HttpServer(stage.app, listening, ConnectionLimits(), trusted=trusted)
     serving = asyncio.create_task(stage.server.serve(stop, 10.0))
@@ -577,6 +583,90 @@ def test_a_signed_delivery_comes_in_without_a_token_and_is_done_once(stage: Stag
     assert stage.turns("kid") == ["Order 7"]
 
 
+@pytest.mark.parametrize("committed", [False, True])
+def test_whichever_commit_is_lost_what_is_answered_is_there_and_a_repetition_does_it_once(
+    durable: str, tmp_path: Path, committed: bool
+) -> None:
+    place = tmp_path / "secret"
+    place.write_text("tea", encoding="utf-8")
+    with ExitStack() as opened:
+        host = opened.enter_context(ActorSystem.open(durable, OfflineProvider()))
+        kid = host.root.fork(name="kid")
+        host.endpoints.add("shop", "kid", "hmac", [f"file:{place}"], way="mail", template="{n}")
+        store = FaultyStore(open_existing(durable))
+        opened.callback(store.close)
+        system = AttachedSystem(store)
+        opened.callback(system.close)
+        system._start()
+        stage = Stage(host, system)
+        opened.callback(stage.app.close)
+
+        def mails() -> list[str]:
+            return [mail.body for mail in kid.mails()]
+
+        async def repeated(text: str, after: int, ask: Callable[[], Awaitable[httpx2.Response]]) -> None:
+            """Lose the commit after so many others; then repeat the request until it is answered."""
+            for _ in range(after):
+                store.works()
+            store.breaks_during_commit(committed=committed)
+            answer = await ask()
+            store.recovers()
+            if answer.status_code == 503:
+                assert answer.json()["type"] == "urn:ikigai:problem:database-away"
+                answer = await ask()
+            assert answer.status_code in (200, 202), answer.text
+            assert mails().count(text) == 1, text
+            assert (await ask()).status_code == 200
+            assert mails().count(text) == 1, text
+
+        async def work(client: httpx2.AsyncClient) -> None:
+            for after in range(3):
+                text = f"key {after}"
+                terms, headers = {"recipient": "kid", "text": text}, {"Idempotency-Key": text}
+                await repeated(text, after, partial(client.post, "/v1/send", json=terms, headers=headers))
+                sent = delivery(b'{"n": "delivery %d"}' % after, f"d{after}")
+                await repeated(f"delivery {after}", after, partial(client.post, "/in/shop", **sent))
+
+        stage.run(work)
+        assert len(mails()) == 6
+        assert check(host._store) == []
+
+
+def test_a_server_with_too_much_to_do_says_so_and_loses_nothing(stage: Stage) -> None:
+    gate = threading.Event()
+
+    def principal_of(request: ApiRequest) -> Principal | None:
+        assert gate.wait(60)
+        return Principal(request.bearer, "", frozenset({"prompt"}))
+
+    async def main() -> None:
+        stage.app = Api(stage.system, principal_of)
+        async with stage.client() as client:
+
+            async def ask(number: int) -> httpx2.Response:
+                terms = {"recipient": "kid", "text": f"text {number}"}
+                headers = {"Authorization": f"Bearer p{number}", "Idempotency-Key": "k"}
+                return await client.post("/v1/send", json=terms, headers=headers)
+
+            most = API_THREADS + MOST_QUEUED
+            held = [asyncio.ensure_future(ask(number)) for number in range(most)]
+            while stage.app._queued < most:
+                await asyncio.sleep(0)
+            refused = [await ask(number) for number in range(most, most + 3)]
+            for answer in refused:
+                assert (answer.status_code, answer.json()["type"]) == (503, "urn:ikigai:problem:busy")
+                assert int(answer.headers["retry-after"]) > 0
+            assert (await client.get("/healthz")).status_code == 200
+            gate.set()
+            assert {answer.status_code for answer in await asyncio.gather(*held)} == {200}
+            again = [await ask(number) for number in range(most, most + 3)]
+            assert {answer.status_code for answer in again} == {200}
+
+    asyncio.run(main())
+    sent = sorted(mail.body for mail in stage.host.agent("kid").mails())
+    assert sent == sorted(f"text {number}" for number in range(API_THREADS + MOST_QUEUED + 3))
+
+
 @pytest.mark.parametrize(
     ("endpoint", "body", "status"), [("shop", b"{}", 401), ("desk", b"{}", 404), ("shop", b"x" * 2**21, 413)]
 )
@@ -745,16 +835,24 @@ def test_the_client_in_typescript_compiles_prompts_and_follows_the_turn_though_i
     assert (done.returncode, done.stdout) == (0, "")
 
     async def main() -> None:
-        async with served(stage) as (client, _):
-            environment = {**os.environ, "IKIGAI_URL": str(client.base_url).rstrip("/"), "IKIGAI_TOKEN": "op"}
-            for _ in range(2):  # under its key the prompt is one turn, which is over the second time
-                program = await asyncio.create_subprocess_exec(
-                    "node", str(tmp_path / "api_client.js"), env=environment, stdout=-1, stderr=-2
-                )
-                raw, _ = await program.communicate()
+        listening = listen("127.0.0.1", 0)
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        environment = {**os.environ, "IKIGAI_URL": url, "IKIGAI_TOKEN": "op"}
+
+        async def program() -> asyncio.subprocess.Process:
+            words = ["node", str(tmp_path / "api_client.js")]
+            return await asyncio.create_subprocess_exec(*words, env=environment, stdout=-1, stderr=-2)
+
+        early = await program()
+        assert early.stdout is not None
+        refused = (await early.stdout.readline()).decode()
+        assert "ECONNREFUSED" in refused
+        async with served(stage, listening=listening):
+            for client in (early, await program()):  # under its key the prompt is one turn, which is over now
+                raw, _ = await client.communicate()
                 printed = raw.decode()
-                begun = [line.split()[0] for line in printed.splitlines()]
-                assert (program.returncode, begun) == (0, ["user:", "assistant:", "done"]), printed
+                begun = [line.split()[0] for line in printed.splitlines() if not line.endswith("trying again")]
+                assert (client.returncode, begun) == (0, ["user:", "assistant:", "done"]), printed
 
     asyncio.run(main())
     assert stage.turns("root") == ["Good morning"]

@@ -68,7 +68,8 @@ def plant(mutant: Mutant, where: Path) -> None:
     texts = changed(mutant)
     for part in ("ikigai_actors", "supervisors", "tests"):
         shutil.copytree(ROOT / part, where / part, ignore=shutil.ignore_patterns("__pycache__"))
-    for part in ("schema.sql", "pyproject.toml"):
+    (where / "docs" / "integrate").mkdir(parents=True)
+    for part in ("schema.sql", "pyproject.toml", "docs/integrate/openapi.json"):
         shutil.copy(ROOT / part, where / part)
     for name, text in texts.items():
         (where / "ikigai_actors" / name).write_text(text, encoding="utf-8")

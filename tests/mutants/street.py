@@ -372,4 +372,94 @@ STREET_MUTANTS = (
         "UPDATE endpoints SET spec = :spec WHERE name = :name AND :former <> '' RETURNING name",
         test=_SECRETS,
     ),
+    Mutant(
+        "a key is claimed in a transaction of its own",
+        "store/unit.py",
+        "        unit = asker.around(act)\n",
+        "        unit = asker.around(act)\n        if hasattr(unit, 'claim'):\n            store.write(unit.claim)\n",
+        (
+            Edit(
+                "records/once.py",
+                "        if (known := claim_key(tx, self._call, self._now)) is not None:\n            raise Repeated(",
+                "        known = self._known[0] if self._known else claim_key(tx, self._call, self._now)\n"
+                "        if known is not None:\n            raise Repeated(",
+            ),
+            Edit("records/once.py", '"_call", "_gave", "_now")', '"_call", "_gave", "_known", "_now")'),
+            Edit(
+                "records/once.py",
+                "        self._call, self._now, self._gave = call, now, gave\n",
+                "        self._call, self._now, self._gave, self._known = call, now, gave, []\n\n"
+                "    def claim(self, tx: Transaction) -> None:\n"
+                "        self._known = [claim_key(tx, self._call, self._now)]\n",
+            ),
+        ),
+        test=_API,
+    ),
+    Mutant(
+        "a request is answered before its commit",
+        "store/unit.py",
+        "        tx.notify(concerned((unit,), locked))\n        return answer\n\n    while True:",
+        "        tx.notify(concerned((unit,), locked))\n        early.append(answer)\n        return answer\n\n"
+        "    early: list[Any] = []\n    while True:",
+        (
+            Edit(
+                "store/unit.py",
+                "            unit = alone.unit\n    if asker is not None:\n        asker.committed",
+                "            unit = alone.unit\n        except Exception:\n            if not early:\n"
+                "                raise\n            answer = early[-1]\n            break\n"
+                "    if asker is not None:\n        asker.committed",
+            ),
+        ),
+        test=_API,
+    ),
+    Mutant(  # which is careful: it looks first, and leaves what is held, full or dead to the row
+        "the row of a delivery is written after its act",
+        "system/endpoints.py",
+        "        received: Received = self._perform("
+        "_arrive(endpoint, NewArrival(name, delivery.id, body, kept, now), delivery))\n",
+        "        arrive = _arrive(endpoint, NewArrival(name, delivery.id, body, kept, now), delivery)\n"
+        "        if arrive._act and not self._store.read(arrive.is_settled):\n"
+        "            try:\n"
+        "                arrive._act = arrive._act._replace(unit=_Done(self._perform(arrive._act.unit)))\n"
+        "            except BadInput:\n"
+        "                pass\n"
+        "        received: Received = self._perform(arrive)\n",
+        (
+            Edit(
+                "system/endpoints.py",
+                "class Endpoints(OfOneProcess):",
+                "class _Done(Unit):\n"
+                "    def __init__(self, done: Any) -> None:\n"
+                "        self._done = done\n\n"
+                "    def write(self, tx: Any, locked: Any) -> Any:\n"
+                "        return self._done\n\n\n"
+                "class Endpoints(OfOneProcess):",
+            ),
+            Edit(
+                "records/arrivals/arrivals.py",
+                "    def _known(self, tx: Transaction) -> Received | None:",
+                "    def is_settled(self, tx: Transaction) -> bool:\n"
+                "        endpoint = endpoint_called(tx, self._arrival.endpoint)\n"
+                "        held = endpoint.paused_at is not None or bool(arrivals_with(tx, endpoint.name, HELD, 1))\n"
+                "        return held or self._known(tx) is not None or is_full(tx, endpoint.name, self._act)\n\n"
+                "    def _known(self, tx: Transaction) -> Received | None:",
+            ),
+        ),
+        test=_API,
+    ),
+    Mutant(
+        "an id that nobody has signed makes the same body another delivery",
+        "records/arrivals/arrivals.py",
+        "        if not rows and self._by_body and arrival.again_of is None:",
+        "        if not rows and self._by_body and arrival.again_of is not None:",
+        test=_ARRIVALS,
+    ),
+    Mutant(
+        "an argument is dropped from the schema",
+        "doors/api/openapi.py",
+        "    schema = operation.schema\n",
+        "    schema = dict(operation.schema)\n"
+        '    schema["properties"] = {name: kind for name, kind in schema["properties"].items() if name != "steer"}\n',
+        test=_API,
+    ),
 )
