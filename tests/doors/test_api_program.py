@@ -101,7 +101,7 @@ def test_a_delivery_that_comes_again_over_kills_of_api_and_host_is_one_turn(tmp_
         assert answer.status_code == (200 if outcome.pop("repeated") else 202)
         return outcome
 
-    with hosting(database) as first, AttachedSystem.open(str(database)) as system:
+    with hosting(database) as first, AttachedSystem.open(str(database)) as watching:
         with serving(database) as (url, _):
             outcomes = [answered(url)]  # and the API is killed
         with serving(database) as (url, _):
@@ -109,7 +109,7 @@ def test_a_delivery_that_comes_again_over_kills_of_api_and_host_is_one_turn(tmp_
             first.kill()
             outcomes.append(answered(url))
             with hosting(database):
-                eventually(lambda: kinds_of(system, "kid") == ["fork", "user", "assistant"], "the turn is over")
+                eventually(lambda: kinds_of(watching, "kid") == ["fork", "user", "assistant"], "the turn is over")
     assert outcomes == [outcomes[0]] * 3
     assert outcomes[0]["status"] == "taken"
 

@@ -99,7 +99,7 @@ def test_the_pages_tell_how_many_connections_a_host_and_a_shell_hold() -> None:
     pages = [(ROOT / "docs/operate" / page).read_text(encoding="utf-8") for page in ("databases.md", "cluster.md")]
     databases, cluster = (" ".join(page.split()) for page in pages)
     held = [(str(HOST_CONNECTIONS), str(CLIENT_CONNECTIONS))]
-    assert re.findall(r"A host uses up to (\d+) connections, an attached shell up to (\d+)\.", databases) == held
+    assert re.findall(r"A host uses up to (\d+) connections, and an attached shell up to (\d+)\.", databases) == held
     assert re.findall(r"`max_connections` ≥ (\d+) × hosts \+ (\d+) × shells", cluster) == held
 
 
