@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import suppress
 
@@ -50,6 +50,12 @@ class Prompts:
         self._waiting: dict[TurnHandle, asyncio.Future[PromptResponse]] = {}
         self._kept: dict[RequestId | None, tuple[object, asyncio.Future[TurnHandle]]] = {}
         """The session of each request that is not answered, and the handle of its prompt, once that is kept."""
+        self._to_store: set[RequestId | None] = set()
+        """The requests whose prompts are not on their way to the database yet: a cancel ends them without a trace."""
+        self._withdrawing: set[TurnHandle] = set()
+        """The prompts that are being withdrawn. Between that commit and its answer a look finds that they have no turn,
+        which would be an error.
+        """
 
     @property
     def _turns(self) -> TurnReader:
@@ -66,13 +72,19 @@ class Prompts:
     async def answer(self, number: RequestId | None, asked: PromptRequest, ready: asyncio.Event) -> PromptResponse:
         """Store a prompt once the door is ready, and wait for the end of its turn.
 
-        The request is registered before anything is awaited: a cancel that comes right after it finds it.
+        The request is registered before anything is awaited: a cancel that comes right after it finds it. The prompt
+        is stored one round of the loop later: once it is there, its turn may begin and ask the model at any time.
         """
         kept: asyncio.Future[TurnHandle] = self._loop.create_future()
         self._kept[number] = (asked.session_id, kept)
+        self._to_store.add(number)
         handle: TurnHandle | None = None
         try:
             await ready.wait()
+            await asyncio.sleep(0)
+            self._to_store.discard(number)
+            if kept.cancelled():
+                return PromptResponse(stop_reason="cancelled")
             handle = await self._loop.run_in_executor(self._pool, self._keep, number, asked)
             end: asyncio.Future[PromptResponse] = self._loop.create_future()
             self._waiting[handle] = end
@@ -81,6 +93,7 @@ class Prompts:
             return await end
         finally:
             kept.cancel()
+            self._to_store.discard(number)
             self._kept.pop(number, None)
             if handle is not None:
                 self._waiting.pop(handle, None)
@@ -130,7 +143,7 @@ class Prompts:
 
     def _settle(self, handle: TurnHandle, end: object) -> None:
         future = self._waiting.get(handle)
-        if future is None or future.done():
+        if future is None or future.done() or handle in self._withdrawing:
             return
         if isinstance(end, Reply):
             future.set_result(_ended(end))
@@ -144,12 +157,15 @@ class Prompts:
 
         The tasks of one client begin in the order of its lines, so those that came before are registered now.
         """
-        before = [kept for of, kept in self._kept.values() if of == session]
+        before = [(number, kept) for number, (of, kept) in self._kept.items() if of == session]
+        for number, kept in before:
+            if number in self._to_store:
+                kept.cancel()
         with suppress(IkigaiError):
             uuid = (await self._loop.run_in_executor(self._pool, self._access.find, session)).uuid
-            for kept in before:
+            for _, kept in before:
                 if (handle := await _outcome(kept)) is not None:
-                    await self._withdraw(handle)
+                    await self._withdraw(handle, take_back)
             if turn := (await self._loop.run_in_executor(self._pool, self._access.find, session)).turn:
                 await self._interrupt(uuid, turn)
 
@@ -158,17 +174,18 @@ class Prompts:
         prompt = self._kept.get(number)
         with suppress(IkigaiError):
             handle = None if prompt is None else await _outcome(prompt[1])
-            if handle is not None and await self._loop.run_in_executor(
-                self._pool, end_or_take_back, self._access, handle
-            ):
-                self._settle(handle, TurnInterrupted("withdrawn", handle.agent))
+            if handle is not None:
+                await self._withdraw(handle, end_or_take_back)
 
-    async def _withdraw(self, handle: TurnHandle) -> bool:
-        """Take a prompt back, if its turn has not begun; return whether it was."""
-        withdrawn = await self._loop.run_in_executor(self._pool, take_back, self._access, handle)
+    async def _withdraw(self, handle: TurnHandle, how: Callable[[Access, TurnHandle], bool]) -> None:
+        """Withdraw a prompt, if its turn has not begun, and answer it."""
+        self._withdrawing.add(handle)
+        try:
+            withdrawn = await self._loop.run_in_executor(self._pool, how, self._access, handle)
+        finally:
+            self._withdrawing.discard(handle)
         if withdrawn:
             self._settle(handle, TurnInterrupted("withdrawn", handle.agent))
-        return withdrawn
 
     async def _interrupt(self, uuid: str, turn: int) -> None:
         await self._loop.run_in_executor(self._pool, self._access.client.interrupt, uuid, turn)
