@@ -565,12 +565,12 @@ class Effects:
         A name counts as that of a program if the latest reply in the log was made by one.
         """
         model = state.view.settings.get("model")
-        if not model or self._runtime.providers.knows(model):
+        if not isinstance(model, str) or self._runtime.providers.knows(model):
             return ""
         with contextlib.suppress(NotHeld):
             replies = (message for message in log.newest_first() if message.kind == Kind.ASSISTANT)
             if (latest := next(replies, None)) is not None and program_of(latest) == model:
-                return str(model)
+                return model
         return ""
 
     def _choose(self, state: State, log: Log, end: int, summary: bool = False) -> "_Chosen":

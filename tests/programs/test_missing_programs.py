@@ -70,6 +70,7 @@ def test_a_turn_waits_for_its_program_says_so_and_goes_on_where_that_is(cut_off:
         assert boss.resume()
         waits(boss)
         assert len(boss.history()) == length
+        eventually(lambda: system.agent("kid").history()[-1].kind == "assistant", "the child's answer")
         assert not system._processes.is_at_work()
     for _ in range(4):  # no boot without the program counts as a cut-off
         with ActorSystem.open(cut_off, "offline", SCRIPT) as system:

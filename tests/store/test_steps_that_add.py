@@ -21,7 +21,12 @@ CONDITIONS = (
     "WHERE attrelid = conrelid AND attnum = ANY(conkey)) FROM pg_constraint c "
     "WHERE connamespace = current_schema()::regnamespace"
 )
-UNIQUE = "SELECT tablename, indexdef FROM pg_indexes WHERE schemaname = current_schema() AND indexdef LIKE '%UNIQUE%'"
+UNIQUE = """
+SELECT indrelid::regclass::text, pg_get_indexdef(indexrelid)
+  FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+ WHERE indisunique AND relnamespace = current_schema()::regnamespace
+"""
+"""Unlike the view ``pg_indexes``, it reads no index of another schema, which another test may drop meanwhile."""
 
 
 class Shape(NamedTuple):
