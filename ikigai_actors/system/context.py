@@ -10,7 +10,7 @@ from ikigai_actors.records.log.log import Log
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The messages, settings and marks in force in an agent's history, counted now."""
+    """The numbers of messages, the settings and the marks in force in an agent's history at one moment."""
 
     inherited: int
     """The number of visible messages that the agent has inherited."""

@@ -210,7 +210,7 @@ class Directory(OfOneProcess, ABC):
 
     @cached_property
     def _secrets(self) -> "KeptSecrets":
-        """The secrets that rows have."""
+        """Return the object that seals and opens the secrets stored in rows."""
         from ikigai_actors.system.kept_secrets import KeptSecrets
         from ikigai_actors.system.secrets import key_references
 
@@ -226,26 +226,26 @@ class Directory(OfOneProcess, ABC):
     @property
     @abstractmethod
     def _toolbox(self) -> "Toolbox":
-        """The tools that agents may use. Raises `HostElsewhere` when only another process knows."""
+        """The tools that agents may use. Raises `HostElsewhere` if only another process has the tools."""
 
     @property
     @abstractmethod
     def _default_settings(self) -> Mapping[str, Any]:
-        """The settings of agents that have not set them; empty when only another process knows."""
+        """The default settings of agents; empty if only another process has them."""
 
     @property
     @abstractmethod
     def _default_model(self) -> str:
-        """The model of agents without a ``model`` setting; empty when only another process knows."""
+        """The model of agents without a ``model`` setting; empty if only another process has this default."""
 
     @property
     @abstractmethod
     def _stand_in_notice(self) -> str:
-        """The notice where only the offline provider answers though nobody asked for it; else empty."""
+        """Return the notice that only the offline provider answers, though nobody chose it; else an empty text."""
 
     @abstractmethod
     def _window_of(self, model: str | None = None) -> int:
-        """How many tokens a model takes, as ``ikigai.toml`` says; 0 when it does not, or only another process knows.
+        """Return the context window of a model in tokens, by ``ikigai.toml``; 0 if this process does not know it.
 
         Args:
             model: as a ``model`` setting; None for an agent that has none.
@@ -306,14 +306,14 @@ class Directory(OfOneProcess, ABC):
         """Raise `BadInput` when a ``model`` setting names a provider that is not registered, if this process knows."""
 
     def _check_new_rule(self, rule: NewRule) -> None:
-        """Raise `BadInput` when a rule allows too much, if this process knows: else it has no effect there."""
+        """Raise `BadInput` if a rule allows too much. Checks nothing in a process that does not have the tools."""
 
     @abstractmethod
     def state_of(self, record: AgentRecord) -> str:
         """The state of an agent, in a word or two."""
 
     def _abandoned(self) -> int:
-        """How many threads of tools go on past the time of their calls, in this process."""
+        """Return the number of tool threads of this process that still run after the time-out of their calls."""
         return 0
 
     @property
@@ -327,7 +327,7 @@ class Directory(OfOneProcess, ABC):
         return None
 
     def _text_of(self, uuid: str, path: str) -> str | None:
-        """The text of a file as an agent sees it; None where nothing here knows it."""
+        """Return the text of a file as an agent sees it; None if this process cannot read the agent's files."""
         return None
 
     @property
@@ -336,7 +336,7 @@ class Directory(OfOneProcess, ABC):
         return ()
 
     def _printed(self, uuid: str) -> dict[str, str]:
-        """The end of what the running calls of an agent have printed, by the id of the call; none of other hosts'."""
+        """Return the latest output of an agent's running calls, by call id; empty if another host runs the agent."""
         return {}
 
     def _signs(self) -> dict[str, Sign]:
@@ -353,7 +353,7 @@ class Directory(OfOneProcess, ABC):
         """The counters of an agent, without its restarts. Reads nothing when it is given the record."""
 
     def _look_at_rows(self) -> None:
-        """Look at what this process has left as rows for agents that it runs. Never waits."""
+        """Check for rows that this process wrote for agents that it runs itself. Never waits."""
 
     @abstractmethod
     def _parts(self) -> Sequence[SystemPart]:
@@ -361,7 +361,7 @@ class Directory(OfOneProcess, ABC):
 
     @abstractmethod
     def _on_commit(self, answer: object) -> None:
-        """Carry out what a unit did that concerns others, and that this process has committed. Never waits."""
+        """Carry out the effects on other agents of a unit that this process has committed. Never waits."""
 
     @abstractmethod
     def _handle(self, uuid: str) -> object:
@@ -383,7 +383,7 @@ class Directory(OfOneProcess, ABC):
 
     @contextmanager
     def _says_why_it_stopped(self) -> Iterator[None]:
-        """Raise for what fails once the system has stopped why it has, whatever noticed that first."""
+        """In the block, replace any error with the reason for the stop, if the system has stopped."""
         try:
             yield
         except IkigaiError:
@@ -416,7 +416,7 @@ class Directory(OfOneProcess, ABC):
         note_failure(self.close, error)
 
     def _fail(self, error: IkigaiError) -> None:
-        """Stop with one error: the store is gone for good, belongs to another host, or is not for this program.
+        """Stop the system with an error: the store is lost, belongs to another host, or needs another program version.
 
         No agent crashes, and none is buried.
         """
@@ -522,7 +522,7 @@ class Directory(OfOneProcess, ABC):
         return self._store.read(lambda tx: spending(tx, key, start))
 
     def _labels_of(self, uuid: str) -> Mapping[str, str]:
-        """The labels of an agent. Reads nothing of one that this process runs. Raises `AgentNotFound`."""
+        """Return the labels of an agent, from memory if this process runs it. Raises `AgentNotFound`."""
         if (actor := self._here(uuid)) is not None:
             return labels_in(actor.origin.labels)
         return self._store.read(lambda tx: registry.get(tx, uuid)).labels
@@ -567,7 +567,7 @@ class Directory(OfOneProcess, ABC):
         return self._begin_subscription(lambda: self._publisher.subscribe(callback, only=only))
 
     def _listen(self, callback: Callback, only: tuple[type, ...]) -> DirectSubscription:
-        """As `subscribe`, for a callback that never waits: it needs no thread."""
+        """Subscribe, as `subscribe` does, a callback that never waits: it runs on the publishing thread."""
         self._check_open()
         check_events(only)
         return self._begin_subscription(lambda: self._publisher.listen(callback, only))
@@ -579,7 +579,7 @@ class Directory(OfOneProcess, ABC):
         return subscription
 
     def _publish_news(self, news: News, before: Sequence[HostRecord]) -> None:
-        """Publish what was committed since the latest look, when ``before`` ran the agents."""
+        """Publish the events of ``news``; ``before`` are the hosts that ran the agents at the previous look."""
         self._tallies.note(news, self._clock.now_ms())
         events: list[Event] = [*news.messages, *news.died, *news.renamed, *news.statuses]
         for reply in news.replies:
@@ -697,7 +697,7 @@ class Directory(OfOneProcess, ABC):
         return None if actor is None or actor.state.phase is Phase.UNLOADED else actor.state.view.settings
 
     def _remote_agent(self, uuid: str) -> RemoteActor:
-        """The remote agent: it asks the host that runs an agent, also when it is this one, by a row.
+        """Return the remote agent of an agent, which sends commands as rows to the host that runs the agent.
 
         Raises `NoHost` in a host that shares its agents with nobody, and `SystemClosed`.
         """
@@ -730,18 +730,18 @@ class Directory(OfOneProcess, ABC):
         return self._remote.actor(uuid)
 
     def _woken(self, record: AgentRecord) -> "AgentActor | None":
-        """The actor of an agent that has slept, when this process runs it."""
+        """Wake an agent that sleeps, and return its actor; None if this process does not run the agent."""
         return None
 
     def _not_here(self, record: AgentRecord) -> AgentDead:
-        """Why an agent has no actor."""
+        """Return the error that says why an agent has no actor."""
         reason = record.exit_reason or "not run by this host"
         return AgentDead(f"Agent {record.short} is {record.status}: {reason}.", record.uuid)
 
     def _tell(self, uuid: str, command: object) -> "AgentActor | RemoteActor":
-        """Give an agent a command; return what has taken it.
+        """Give an agent a command; return the actor or remote agent that took the command.
 
-        When an actor has ended and the agent has its next one, that gets the command.
+        If the actor has ended and the agent has a new actor, the new actor gets the command.
 
         Raises:
             AgentDead: no actor of the agent takes commands.
@@ -775,7 +775,7 @@ class Directory(OfOneProcess, ABC):
         *,
         waits: bool = False,
     ) -> Future[Any]:
-        """Commit a unit once under a key. The future gives what ``make`` makes of its answer, which JSON must hold."""
+        """Commit a unit once under a key; return a future of ``make(answer)``. The answer must be a JSON value."""
 
         def gave(done: Any) -> dict[str, Any]:
             timer = {"timer": [done.agent_uuid, done.id]} if isinstance(done, Timer) else {}
@@ -789,7 +789,7 @@ class Directory(OfOneProcess, ABC):
         return outer
 
     def _perform_once(self, unit: Unit, call: KeyedCall, timeout: float | None) -> Any:
-        """Commit a unit once under a key, and return its answer, which JSON must hold."""
+        """Commit a unit once under a key, and return the unit's answer, which must be a JSON value."""
         return self._write_once(unit, call, lambda done: done, timeout, waits=True).get()
 
     def _prompt_once(self, call: KeyedCall, command: on.Prompt) -> None:
@@ -840,7 +840,7 @@ class Directory(OfOneProcess, ABC):
         self._waits.probe(uuid, PromptedTurn(uuid, mail, self._nobody_answers).current_end, ended)
 
     def _nobody_answers(self) -> IkigaiError | None:
-        """Why no prompt is answered: no process runs the agents; None while one does."""
+        """Return the error that no process runs the agents, so no prompt is answered; None while a process does."""
         return None
 
     def _steer(self, uuid: str, text: str, now: bool = False, key: str | None = None) -> "Receipt":
@@ -901,5 +901,5 @@ class Directory(OfOneProcess, ABC):
         return sent.id
 
     def _mailbox_of(self, recipient: str) -> str:
-        """The uuid of the agent that is called so; empty for a group. Raises what `uuid_of` does."""
+        """Return the uuid of the recipient; empty if the recipient is a group. Raises what `uuid_of` does."""
         return "" if group_in(recipient) is not None else registry.uuid_of(self._store, recipient)

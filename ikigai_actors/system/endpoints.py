@@ -67,7 +67,7 @@ _EVERY_PROMPT = 2**62
 """A number above that of any mail, for callers who do not want the prompts before it."""
 
 _BATCH = 100
-"""Arrivals that are read at once."""
+"""The number of arrivals that are read in one query."""
 
 
 Arrivals = list[ArrivalRecord]
@@ -80,7 +80,7 @@ class Endpoints(OfOneProcess):
     def __init__(
         self, store: Store, perform: Callable[[Unit], Any], now_ms: Callable[[], int], secrets: KeptSecrets
     ) -> None:
-        """Use a store. ``perform`` commits a unit, and returns its answer; ``secrets`` seals and opens."""
+        """Use a store. ``perform`` commits a unit and returns its answer; ``secrets`` seals and opens secrets."""
         self._store, self._perform, self._now_ms, self._secrets = store, perform, now_ms, secrets
 
     def add(
@@ -189,7 +189,7 @@ class Endpoints(OfOneProcess):
         return received
 
     def _found(self, endpoint: Endpoint) -> Sequence[str]:
-        """The secrets that this process finds. Raises `Forged` where it finds none of them."""
+        """Return the secrets of an endpoint that this process can look up. Raises `Forged` if it finds no secret."""
         try:
             secrets = self._secrets.opened(endpoint_place(endpoint.name), endpoint.spec.secrets)
         except BadInput as error:
@@ -221,7 +221,7 @@ class Endpoints(OfOneProcess):
             self.take_held(name)
 
     def _take(self, endpoint: Endpoint, delivery: str) -> Received:
-        """Take one that is held, unless it cannot be taken yet."""
+        """Process a held delivery, unless the limit does not allow it yet; return the result."""
         raw, _ = self._store.read(lambda tx: body_of_arrival(tx, endpoint.name, delivery))
         now = self._now_ms()
         act = _act(endpoint, delivery, raw, parsed_body(raw)[0], now)
@@ -255,7 +255,7 @@ class Endpoints(OfOneProcess):
 
 
 def _arrive(endpoint: Endpoint, arrival: NewArrival, delivery: SignedDelivery) -> Arrive:
-    """The unit of a delivery whose signature is good."""
+    """Return the unit that commits a delivery whose signature is valid."""
     spec, by_body = endpoint.spec, endpoint.spec.once_by_body
     if spec.needs_json and not delivery.is_json:
         return Arrive(
@@ -267,7 +267,7 @@ def _arrive(endpoint: Endpoint, arrival: NewArrival, delivery: SignedDelivery) -
 
 
 def _act(endpoint: Endpoint, delivery: str, raw: bytes, value: Any, now: int) -> ArrivalAct:
-    """The act of a delivery."""
+    """Return what a delivery does: the prompt, the mail or the child that it becomes."""
     spec, agent = endpoint.spec, endpoint.agent
     text = filled(spec.template, value, raw.decode("utf-8", "replace"))
     if not text.strip():

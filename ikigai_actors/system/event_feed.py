@@ -57,7 +57,7 @@ else:
 MOST_PIECES = 10_000
 """The most events that may wait for the reader. Beyond that, pieces of replies are dropped."""
 _SECTION = 500
-"""Messages of one agent that are read at a time."""
+"""The number of messages of one agent that are read in one query."""
 
 
 class EventSource(Protocol):
@@ -114,7 +114,7 @@ class Places:
     """
 
     def __init__(self, at: int, passed: dict[str, int], dead: dict[str, int]) -> None:
-        """Begin at a position.
+        """Make the places of a feed that begins at a position.
 
         Args:
             at: when the position was taken, in milliseconds since 1970.
@@ -164,7 +164,7 @@ class Places:
 
 
 class _Missed(NamedTuple):
-    """The events from before a feed began."""
+    """The messages and deaths between the ``since`` position and the start of a feed, as far as not read yet."""
 
     heads: list[Head]
     """Where the logs stood as it began."""
@@ -267,7 +267,7 @@ class EventFeed(ClosedByBlock, Generic[E_co]):
         return True
 
     def _prepare_missed(self, missed: "_Missed") -> None:
-        """Read some of what was missed. A read that failed begins again where it was."""
+        """Read a part of the missed events. After a failed read, the next call repeats that part."""
         reading, self._reading = self._reading or self._read_missed(missed), None
         for event in islice(reading, _SECTION):
             missed.places.note(event, self._clock.now_ms())
@@ -288,11 +288,11 @@ class EventFeed(ClosedByBlock, Generic[E_co]):
             self._missed = _Missed(heads, begun.copy())
 
     def _heads(self, tx: Transaction, at: int) -> list[Head]:
-        """The living, and those who may have died since."""
+        """Return the heads of the logs of all living agents, and of agents that may have died since ``at``."""
         return heads(tx, at - CLOCK_MARGIN) if self._agents is None else heads_of(tx, self._agents)
 
     def _read_missed(self, missed: "_Missed") -> Iterator[Event]:
-        """The messages between some places and the heads that were found."""
+        """Iterate over the missed messages of each agent, up to the head of its log."""
         late = [head for head in missed.heads if head.uuid not in missed.places.dead]
         if self._wants(Message):
             passed = missed.places.passed
@@ -303,14 +303,14 @@ class EventFeed(ClosedByBlock, Generic[E_co]):
                 yield Died(head.uuid, head.exit_cause or "", head.exit_reason or "")
 
     def _log(self, uuid: str, start: int, end: int) -> Iterator[Message]:
-        """Messages of an agent, some at a time, as far as they can be read."""
+        """Iterate over an agent's messages in a range of ids, read in sections; ends at an unreadable message."""
         while start < end:
             upto = min(end, start + _SECTION)
             yield from self._store.read(partial(_section, uuid, start, upto))
             start = upto
 
     def _before(self, event: Event) -> list[Message]:
-        """The messages before an event that did not come."""
+        """Return the messages before an event that the subscription did not deliver."""
         if not isinstance(event, Message) or (passed := self._seen.passed.get(event.agent_uuid)) is None:
             return []
         return [*self._log(event.agent_uuid, passed, event.id - 1)]
@@ -319,7 +319,7 @@ class EventFeed(ClosedByBlock, Generic[E_co]):
         return not self._only or issubclass(kind, self._only)
 
     def _hear(self, event: Event) -> None:
-        """Take an event that concerns the agents which are asked for: of others the reader is not woken."""
+        """Pass on an event of one of the feed's agents; events of other agents do not wake the reader."""
         agent: Any = None if self._agents is None else getattr(event, "agent", None)
         if agent is None or self._agents is None or agent in self._agents:
             self._inbox.put(event)

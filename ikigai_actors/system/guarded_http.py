@@ -1,7 +1,7 @@
-"""HTTP to addresses that somebody else has named: each connection is looked at (`AllowedAddresses`).
+"""HTTP requests to addresses that other parties named: each connection is checked (`AllowedAddresses`).
 
-The socket is made for the address that a look-up has given, or that the text itself is, and for no other one.
-Redirections are not followed, no cookies are kept, and no proxy of the environment is asked: each would lead elsewhere.
+A socket is opened only to the checked address, which a look-up returned or which the URL contains. Redirections are not
+followed, no cookies are kept, and no proxy of the environment is used, because each could lead to another address.
 """
 
 import errno
@@ -14,14 +14,14 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.records.outbox.addresses import AllowedAddresses
 
 ANSWER_SECONDS = 15.0
-"""Seconds that a server has to answer."""
+"""The time-out of a request, in seconds."""
 
 LARGEST_ANSWER_READ = 256 * 1024
-"""Bytes of an answer that are read."""
+"""The most bytes of an answer that are read."""
 
 
 ALLOW_PRIVATE = "IKIGAI_ALLOW_PRIVATE"
-"""The variable with networks that may be reached beside public addresses, with commas between."""
+"""The environment variable that lists the private networks that may be reached, separated by commas."""
 
 
 def allowed_addresses(networks: Iterable[str] | None) -> AllowedAddresses:
@@ -41,7 +41,7 @@ class GuardedAnswer(NamedTuple):
 
 
 def guarded_sockets(allowed: AllowedAddresses, *, tls: bool) -> Callable[[Any], socket.socket]:
-    """Makes sockets to allowed addresses alone, for aiohttp."""
+    """Return a socket factory for aiohttp that refuses all addresses that are not allowed."""
 
     def make(looked_up: Any) -> socket.socket:
         family, kind, protocol, _, (address, port, *_) = looked_up

@@ -1,6 +1,6 @@
 """The commands of a workspace as hooks: finding them on a disk, and pinning them.
 
-system.root.use_hooks(only=["PreToolUse-1f3a9c2e"])   # of .claude/settings.json of the workspace
+    system.root.use_hooks(only=["PreToolUse-1f3a9c2e"])   # of .claude/settings.json of the workspace
 
 A workspace is not trusted: none of its commands runs as a hook before a person has accepted it by its digest. The
 commands run in the fence of the workspace.
@@ -40,7 +40,7 @@ class ListedHook(NamedTuple):
 
 
 def find_hooks(directory: Path) -> FoundHooks:
-    """The commands of a workspace. Reads a file, and runs nothing."""
+    """Return the hook commands of a workspace. Reads a file, and runs nothing."""
     file = directory / HOOK_FILE
     if not file.is_file():
         return FoundHooks()
@@ -66,7 +66,7 @@ def _manifest(entry: HookEntry) -> dict[str, Any]:
 
 
 def hooks_listed(settings: Mapping[str, Any], there: FoundHooks) -> list[ListedHook]:
-    """The commands that are pinned, and those on the disk, in order."""
+    """Return the pinned commands of an agent, and the commands on the disk, in order."""
     pinned = {entry["name"]: entry for entry in settings.get("hook_commands") or ()}
     listed = {entry["name"]: entry for entry in (*pinned.values(), *there.entries)}
     return [_listed(entry, pinned.get(name)) for name, entry in listed.items()]
@@ -85,7 +85,7 @@ def undecided_hooks(settings: Mapping[str, Any], directory: Path) -> list[str]:
 def pin_hooks(
     settings: Mapping[str, Any], there: FoundHooks, only: Sequence[str] | None, place: Path, off: bool
 ) -> dict[str, Any]:
-    """The change of settings that pins commands, as refused or for use. Raises `BadInput` where one is not there."""
+    """Return the settings that pin commands, or that refuse them if ``off``. Raises `BadInput` for a missing command."""
     known = {entry["name"]: entry for entry in (*(settings.get("hook_commands") or ()), *there.entries)}
     if missing := sorted(set(only or ()) - known.keys()):
         raise BadInput(f"There is no hook {', '.join(missing)} in {place}. Hooks: {', '.join(known) or 'none'}.")

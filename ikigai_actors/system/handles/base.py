@@ -29,7 +29,7 @@ class BaseRef(Generic[H]):
         self._output = output
 
     def _ref(self, uuid: str, output: Any = None) -> H:
-        """The handle of an agent, of the same face."""
+        """Return the handle of an agent, sync or async as this handle is."""
         raise NotImplementedError  # no ABC: handles are made all the time
 
     def __repr__(self) -> str:
@@ -42,7 +42,7 @@ class BaseRef(Generic[H]):
         return mime_bundle(self.system, repr(self), self.uuid)
 
     def _told(self) -> str:
-        """The name of the agent, and its state, as far as that can be known now."""
+        """Return the agent's name and state as text, as far as they can be read now."""
         try:
             if (actor := self.system._here(self.uuid)) is not None:
                 return f"{actor.called} {actor.state.shown.value}"

@@ -57,7 +57,7 @@ _FUTURE = re.compile(r"Future\[((?:[^\[\]]|\[[^\[\]]*\])*)\]")
 
 
 class _Asked(Commands["AgentRef"]):
-    """The commands of an agent for a caller who waits."""
+    """The commands behind `AgentRef`, each of which returns a future."""
 
     __slots__ = ()
 
@@ -68,7 +68,7 @@ class _Asked(Commands["AgentRef"]):
 
 
 class _Read(Readings["AsyncAgentRef"]):
-    """The readings of an agent for a coroutine."""
+    """The readings behind `AsyncAgentRef`, whose handles are async handles."""
 
     __slots__ = ()
 
@@ -82,7 +82,7 @@ def _words(form: Signature, ref: str) -> str:
 
 
 def _waits(command: Callable[Concatenate[_Asked, _P], Future[_T]]) -> "Callable[Concatenate[AgentRef, _P], _T]":
-    """The form of a command that waits for its future."""
+    """Return a command as a method of `AgentRef` that waits for the future and returns its value."""
 
     @wraps(command)
     def wait(self: "AgentRef", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -97,7 +97,7 @@ def _waits(command: Callable[Concatenate[_Asked, _P], Future[_T]]) -> "Callable[
 
 
 def _gives(command: Callable[Concatenate[_Asked, _P], _T]) -> "Callable[Concatenate[AgentRef, _P], _T]":
-    """The form of a command that gives a future to everybody."""
+    """Return a command as a method of `AgentRef` that returns the future, without waiting."""
 
     @wraps(command)
     def give(self: "AgentRef", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -107,7 +107,7 @@ def _gives(command: Callable[Concatenate[_Asked, _P], _T]) -> "Callable[Concaten
 
 
 def _reads(reading: Callable[Concatenate[_Read, _P], _T]) -> "Callable[Concatenate[AsyncAgentRef, _P], Future[_T]]":
-    """The form of a reading that does not block an event loop."""
+    """Return a reading as a method of `AsyncAgentRef`, which reads on another thread and returns a future."""
 
     @wraps(reading)
     def read(self: "AsyncAgentRef", /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
@@ -168,7 +168,7 @@ class AgentRef(Readings["AgentRef"]):
     def _opening(
         self, text: str | None, output: Any, attach: Sequence[Attachable], labels: Mapping[str, str] | None
     ) -> Callable[[], Future[Reply]]:
-        """The call that opens the turn of a stream."""
+        """Return the function that opens the turn of a stream, or waits for the turn in progress."""
         self.system._check_open()
         asked = _Asked(self.system, self.uuid, self._output)
         if text is not None:
@@ -255,7 +255,7 @@ class AsyncAgentRef(Commands["AsyncAgentRef"]):
         return AsyncReplyStream(self.system._beside, lambda: ReplyStream(it.system, it.uuid, text, opens))
 
     def _read(self, reading: Callable[[_Read], _T]) -> Future[_T]:
-        """Read on another thread."""
+        """Run a reading on another thread; return a future of its result."""
         it = _Read(self.system, self.uuid, self._output)
         return self.system._beside.read(lambda: reading(it))
 
@@ -501,7 +501,7 @@ class System(Directory):
         return self.handle(self._import(looked, uuid, timeout))
 
     def _import(self, file: "ImportFile", under: str | None, timeout: float | None) -> str:
-        """Import a file under an agent; return the uuid of its top."""
+        """Import a file under an agent; return the uuid of the topmost imported agent."""
         raise HostElsewhere("Another process runs the agents, and only that one imports: type /import FILE there.")
 
     def move(self, agent: AgentRef | str, host: str, timeout: float | None = None) -> None:

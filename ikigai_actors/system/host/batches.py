@@ -63,17 +63,17 @@ from ikigai_actors.store.unit import Unit
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 60.0
-"""Seconds after which a service is asked again whether a batch has ended, or whether it has one."""
+"""Seconds between two requests to a service for the state of a batch."""
 
 LOST_SECONDS = 600.0
 """Seconds after which a batch that the service does not list is sent again."""
 
 OTHER_HOST_SECONDS = 30.0
-"""Seconds after which a host that does not have a seat looks again whether it is free."""
+"""Seconds between two checks of a host whether the seat of a service is free."""
 
 
 class Attend(Protocol):
-    """Runs what asks a service."""
+    """Runs coroutines that send requests to a service."""
 
     def __call__(self, work: Callable[[], Coroutine[Any, Any, Any]], done: Callable[[Any], object], /) -> object:
         """Run a coroutine; ``done`` gets its result, or its error, on any thread. Never waits."""
@@ -156,7 +156,7 @@ class Batches(BatchDesk):
         self._post(lambda: self._leave(question))
 
     def look_soon(self) -> None:
-        """Look what is to be done: another process may have changed something. From any thread; never waits."""
+        """Check the batches soon, because another process may have changed rows. From any thread; never waits."""
         if (self._is_wanted or self._waiters) and not self._is_asked:
             self._is_asked = True
             self._post(self._look)
@@ -221,7 +221,7 @@ class Batches(BatchDesk):
         self._write(ReadMembers([member.key for member in ended], self._clock.now_ms()), hand_over)
 
     def _see_to(self, name: str, service: BatchService) -> None:
-        """Do what is due for a service whose seat this host has."""
+        """Carry out the due work for the batches of a service whose seat this host has."""
         now = self._clock.now_ms()
         work = self._reader.read(lambda tx: _work(tx, name, now))
         known = self._services.setdefault(name, _Service())
@@ -339,7 +339,7 @@ class Batches(BatchDesk):
         self._ask(known, batch, ask, answered)
 
     def _cancel(self, known: _Service, service: BatchService, batch: OpenBatch, remote: str) -> None:
-        """Ask for no more of a batch: the time of all its members is over, and their models were asked directly."""
+        """Cancel a batch at its service: the time of all its members is over, and their models were asked directly."""
 
         def cancelled(error: BaseException | None) -> None:
             if error is None:
@@ -411,7 +411,7 @@ def _work(tx: Transaction, service: str, now: int) -> BatchWork:
 
 
 async def _found(service: BatchService, batch: OpenBatch, candidates: list[ListedBatch]) -> str | bool:
-    """The service's name of a batch; False where none of these can be it, True where one may be."""
+    """Return the service's name of a batch; False if no candidate can be the batch, True if a candidate may be."""
     open_ones = False
     for candidate in candidates:
         if candidate.id == batch.id:

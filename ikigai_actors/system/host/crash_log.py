@@ -29,23 +29,23 @@ def note_decision(text: str, error: BaseException | None = None, level: int = lo
 
 
 def on_one_line(reason: str) -> str:
-    """A reason on one line."""
+    """Return a reason as one line of text."""
     line = " ".join(reason.split())
     return line if len(line) <= _MOST else f"{line[:_MOST]} …"
 
 
 def restarts_so_far(supervisor: Supervisor) -> str:
-    """How many of its restarts a supervisor has used: ``1 of 3 in 10 min``."""
+    """Return as text how many of its restarts a supervisor has used: ``1 of 3 in 10 min``."""
     return f"{len(supervisor.restarts)} of {supervisor.intensity} in {span(supervisor.period)}"
 
 
 def span(milliseconds: int) -> str:
-    """A span of time: whole minutes as such, else seconds."""
+    """Return a span of time as text: in minutes if they are whole, else in seconds."""
     return f"{milliseconds // 60_000} min" if milliseconds % 60_000 == 0 else f"{milliseconds / 1_000:g} s"
 
 
 def users_frames(error: BaseException) -> TracebackType | None:
-    """The traceback of an error without the frames of the runtime; whole when it has no others."""
+    """Return the traceback of an error without the frames of the runtime; the whole traceback if it has no others."""
     frames, each = list[TracebackType](), error.__traceback__
     while each is not None:
         frames.append(each)

@@ -36,7 +36,7 @@ from ikigai_actors.system.secrets import referred_key
 logger = logging.getLogger(__name__)
 
 SENT_AT_ONCE = 20
-"""Deliveries of a host that are on their way at once."""
+"""The most deliveries that a host sends at the same time."""
 
 SENT_TO_ONE = 4
 """The most deliveries of one subscription that are sent at once."""
@@ -71,7 +71,7 @@ class ReceiverLink(Protocol):
         """Send a request; ``done`` gets what came of it, once, on any thread. Never waits."""
 
     def close(self) -> None:
-        """Send no more. What is on its way may be cut off: nobody hears of it."""
+        """Stop sending. Requests in progress may be cut off, and their ``done`` is not called."""
 
 
 class Deliveries:
@@ -110,12 +110,12 @@ class Deliveries:
         self._alarm: float | None = None
 
     def note_event(self) -> None:
-        """Something was committed of which somebody may have to hear. From any thread; never waits."""
+        """Note that an event was committed, which may have to be delivered. From any thread; never waits."""
         if self._is_wanted:
             self.look_soon()
 
     def look_soon(self) -> None:
-        """Look what is due: a subscription, or what waits for it, may have changed. From any thread; never waits."""
+        """Check for due deliveries: a subscription, or its deliveries, may have changed. From any thread; never waits."""
         self._is_wanted = True
         if not self._is_asked:
             self._is_asked = True
@@ -176,7 +176,7 @@ class Deliveries:
         return Outgoing(subscription.url, headers, body, is_last)
 
     def _answered(self, due: DueDelivery, is_last: bool, answer: ReceiverAnswer) -> None:
-        """Write what came of a try. Called on any thread."""
+        """Write the result of an attempt to deliver. Called on any thread."""
         unit = RecordDelivery(due, answer, self._host, self._clock.now_ms(), is_last=is_last)
         self._journal.submit(unit, partial(self._recorded, due))
 

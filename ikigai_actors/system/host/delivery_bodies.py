@@ -37,7 +37,7 @@ LONGEST_FIELD = 4_000
 """The most characters of a text in a body."""
 
 LARGEST_DELIVERED = 20_000
-"""The most bytes of a body; one that would be larger has names alone."""
+"""The most bytes of a body. A body that would be larger has names only, and no texts."""
 
 _OF_QUESTIONS = (QUESTION_ASKED, QUESTION_ANSWERED, QUESTION_EXPIRED)
 
@@ -81,7 +81,7 @@ def _encoded(due: DueDelivery, spec: SubscriptionSpec, data: Mapping[str, Any]) 
 
 
 def _names(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
-    """The names in a body: no text of a model, a person or a service."""
+    """Return the ids and names in a body, without any text of a model, a person or a service."""
     record = registry.get(tx, key.agent)
     names: dict[str, Any] = {"agent": key.agent, "name": record.name, "position": key.position}
     if key.kind in (TURN_DONE, TURN_FAILED, TURN_INTERRUPTED, TURN_STUCK):
@@ -94,7 +94,7 @@ def _names(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
 
 
 def _texts(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
-    """The further facts of a body."""
+    """Return the fields of a body that are left out of thin bodies."""
     if key.kind in (TURN_DONE, TURN_INTERRUPTED, TURN_FAILED):
         texts = [_cut(message.content) for message in _messages(tx, key)]
         return dict(zip(["error" if key.kind == TURN_FAILED else "text"], texts, strict=False))
@@ -109,7 +109,7 @@ def _texts(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
 
 
 def _asked(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
-    """The question, as a person answers it."""
+    """Return the fields of a question: those that a person needs to answer it."""
     question = question_with(tx, key.about)
     if question is None:
         return {}
@@ -117,7 +117,7 @@ def _asked(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
 
 
 def _decided(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
-    """The decision on a question, and the one who has decided."""
+    """Return the decision on a question, and who made it."""
     question = question_with(tx, key.about)
     decided = {} if question is None else {"how": question.how, "by": question.by}
     for message in _messages(tx, key):

@@ -27,7 +27,7 @@ SEND_SECONDS = 15.0
 """Seconds that a receiver has to answer."""
 
 _MOST_READ = 200
-"""Bytes of an answer that are read, for people."""
+"""The most bytes of an answer that are read, for error texts."""
 
 
 class HttpLink(ReceiverLink):

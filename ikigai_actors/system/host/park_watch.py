@@ -61,7 +61,7 @@ class ParkWatch:
             self._post(self._look_later)
 
     def ends(self, uuid: str) -> None:
-        """Note that a program waits no more. Never waits."""
+        """Note that a program no longer waits. Never waits."""
         if uuid in self._since:
             with self._lock:
                 self._since.pop(uuid, None)

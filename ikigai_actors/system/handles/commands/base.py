@@ -1,4 +1,4 @@
-"""How a command is sent.
+"""The base of all commands: how a command is sent.
 
 Commands that the agent carries out itself go to its actor, in this process or through its host (`_tell`). Commands that
 only write rows go to the writer (`_write`). Arguments are checked before anything is sent, and bad ones raise at once.
@@ -39,9 +39,9 @@ class CommandBase(BaseRef[H]):
         call: KeyedCall | None = None,
         repeated: Callable[[dict[str, Any]], Any] = itemgetter("value"),
     ) -> Future[Any]:
-        """Let the agent carry out a command, which settles the future; once, if it is a call under a key.
+        """Send a command to the agent, which settles the future; once, if the command is a call under a key.
 
-        ``repeated`` makes what settles the future of what the call gave before.
+        ``repeated`` makes the future's value from the recorded answer of an earlier call under the key.
         """
         refuse_in_program()
         if call is None:
@@ -60,7 +60,7 @@ class CommandBase(BaseRef[H]):
     def _look_again(
         self, call: KeyedCall, repeated: Callable[[dict[str, Any]], Any], future: Future[Any], error: BaseException
     ) -> None:
-        """Settle a future with what another call under the same key has given meanwhile, or else with its error."""
+        """Settle a future with the answer of another call under the same key, or else with the error."""
 
         def take(looked: Future[dict[str, Any] | None]) -> None:
             known = None if looked.exception() is not None else looked.get()
@@ -71,7 +71,7 @@ class CommandBase(BaseRef[H]):
         )
 
     def _look_up(self, ask: Callable[[], object], future: Future[T]) -> Future[T]:
-        """Do what first reads, and settles the future: beside an event loop where there is one."""
+        """Run ``ask``, which reads rows and settles the future; on another thread if an event loop runs here."""
         if self._waits or may_block():
             ask()
         else:
@@ -88,7 +88,7 @@ class CommandBase(BaseRef[H]):
         return skill_texts(self.system._store, lambda: self.system._log_cache.load(self.uuid), skills, commands)
 
     def _go(self, act: Callable[[], object], future: Future[T], checks: bool = True) -> Future[T]:
-        """Do what settles the future. For an agent of another process that is a row, written beside an event loop."""
+        """Run ``act``, which settles the future; on another thread if it writes a row and an event loop runs here."""
         if self._waits:
             if checks:
                 future.check_wait()
@@ -102,7 +102,7 @@ class CommandBase(BaseRef[H]):
     def _beside(
         self, ask: Callable[[], Future[T]], timeout: float | None = None, *, cancels: bool = False
     ) -> Future[T]:
-        """Ask for something that is first looked up: beside an event loop, if it is not that of an agent's code."""
+        """Run ``ask``, which first reads rows; on another thread if an event loop runs here, except an agent's own."""
         if self._waits or may_block() or acting_code.get(None) is not None:
             return ask().within(timeout)
         return self.system._beside.forward(ask, cancels=cancels).within(timeout)
@@ -114,7 +114,7 @@ class CommandBase(BaseRef[H]):
         make: Callable[[Any], Any] | None = None,
         call: KeyedCall | None = None,
     ) -> Future[Any]:
-        """Commit a unit, once if it is a call under a key; the future gives what ``make`` makes of its answer."""
+        """Commit a unit, once if it is a call under a key; return a future of ``make(answer)``."""
         refuse_in_program()
         self.system._check_open()
         if call is None or make is None:
@@ -122,7 +122,7 @@ class CommandBase(BaseRef[H]):
         return self.system._write_once(unit, call, make, timeout, waits=self._waits)
 
     def _check_wait(self, timeout: float | None) -> None:
-        """Raise `BadInput` and `WouldDeadlock` before something is sent whose future knows nothing of them."""
+        """Raise `BadInput` or `WouldDeadlock` before a command is sent whose future cannot raise them."""
         if self._waits:
             refuse_to_block()
         check_timeout(timeout)
@@ -136,6 +136,6 @@ class CommandBase(BaseRef[H]):
         until: Until = Until.TURN,
         rescue: Callable[[BaseException], object] | None = None,
     ) -> Future[Any]:
-        """A future of what the agent does; a time-out says why it has not been done."""
+        """Return a future for the answer of the agent; its `TimedOut` says why no answer came."""
         why = partial(why_late, self.system, self.uuid)
         return Future(self.uuid, make, late=late, until=until, why=why, timeout=timeout, rescue=rescue)

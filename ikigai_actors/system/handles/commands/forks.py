@@ -213,13 +213,13 @@ class ForkCommands(CommandBase[H]):
         )
 
     def _refs(self, answer: object, uuids: Sequence[str], output: Any = None) -> list[H]:
-        """The handles of children: of those that a call under a key has made before, or else of these."""
+        """Return the handles of children: those in the answer of an earlier call under the key, or else ``uuids``."""
         return [self._ref(uuid, output) for uuid in (answer if isinstance(answer, list) else uuids)]
 
     def _fork_call(
         self, key: str | None, fork: Callable[[on.Caller], on.Fork], options: Mapping[str, Any]
     ) -> KeyedCall | None:
-        """The fork as its key names it: by all but the uuids, which were drawn for this call."""
+        """Return the keyed call of a fork, which has all arguments but the random uuids; None without a key."""
         if key is None:
             return None
         asked = fork(None)
@@ -282,7 +282,7 @@ class ForkCommands(CommandBase[H]):
         timeout: float | None,
         call: KeyedCall | None,
     ) -> Future[H]:
-        """The living child of this name, or a new one. Of several births the database lets one: the others find it."""
+        """Return the living child of this name, or fork a new one. If several calls fork at once, all get one child."""
 
         def taken(error: BaseException) -> object:
             return error.holder if isinstance(error, NameTaken) and self.uuid in error.above else error
@@ -309,6 +309,6 @@ class ForkCommands(CommandBase[H]):
 
 
 def _asked(child: Child) -> dict[str, Any]:
-    """A child as a key names it."""
+    """Return the data of a child that identify it in a keyed call."""
     fields = {"at": child.at, "prompt": child.prompt, "go": child.go, "settings": dict(child.settings)}
     return {"of": getattr(child.of, "uuid", child.of), **fields}

@@ -298,14 +298,14 @@ class HistoryCommands(CommandBase[H]):
     def use_hooks(
         self, *, only: Sequence[str] | None = None, off: bool = False, timeout: float | None = None
     ) -> Future[int]:
-        """Pin commands of the workspace as hooks, of this agent and of later children.
+        """Pin commands of the workspace as hooks of this agent and of children that are forked later.
 
-        What is pinned is what ``.claude/settings.json`` says now: a later change of it changes no agent. To name the
-        commands is to allow them. They run in the fence of the workspace.
+        The present commands of ``.claude/settings.json`` are stored, so a later change of the file changes no agent. By
+        naming the commands, you approve of them. They run in the sandbox of the workspace.
 
         Args:
-            only: the names of those to pin; None pins all of the file.
-            off: whether they are refused instead: they are not asked, and no shell names them again.
+            only: the names of the commands to pin; None pins all commands of the file.
+            off: whether to refuse the commands instead: they do not run, and no shell proposes them again.
             timeout: seconds to wait; None waits forever.
 
         Returns:

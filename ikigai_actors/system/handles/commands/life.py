@@ -1,4 +1,4 @@
-"""The name of an agent, its signals and death, its place in the tree and on a host."""
+"""The commands that rename, signal, end, supervise and move an agent."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class LifeCommands(CommandBase[H]):
-    """The name of an agent, its signals and death, its place in the tree and on a host."""
+    """The commands that rename, signal, end, supervise and move an agent."""
 
     __slots__ = ()
 
@@ -82,7 +82,7 @@ class LifeCommands(CommandBase[H]):
         return self._signal(signal, had_effect, timeout, cascade=cascade, reason=reason, grace=grace)
 
     def _interrupt(self, timeout: float | None, cascade: bool) -> Future[bool]:
-        """Send INT after what this caller has asked for before, and before what it asks for next."""
+        """Send INT, in order with the other commands of this caller; return a future of whether it ended a turn."""
         lifecycle, begun = self.system._lifecycle, None
         if self._waits or may_block() or self.system._beside.is_idle:
             with suppress(SystemClosed):  # the future raises it

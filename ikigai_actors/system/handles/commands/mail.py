@@ -130,9 +130,8 @@ class MailCommands(CommandBase[H]):
         Returns:
             The reason why the wait ended for each agent, with the agents as in the argument: ``mail`` (unread, in this
                 agent's mailbox), ``idle``, ``stopped``, ``budget``, ``dead``, ``unknown``; or ``timeout``. If
-                ``agents`` was None, the senders of
-            unread mail: handles, and ``""`` for a person outside of any agent; ``dead`` for an agent whose only mail is
-            its exit; empty when no mail came in time.
+                ``agents`` was None, the senders of unread mail: handles, and ``""`` for a person outside of any
+                agent; ``dead`` for an agent whose only mail is its exit; empty when no mail came in time.
 
         Raises:
             BadInput: an agent or the time-out cannot be used.

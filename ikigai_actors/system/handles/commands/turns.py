@@ -125,7 +125,10 @@ class TurnCommands(CommandBase[H]):
         key: str | None = None,
         skills: Sequence[str] = (),
     ) -> Callable[[], Future[Reply]]:
-        """Check and read what a prompt needs; give the function that sends it. Raises what `prompt` does."""
+        """Check the arguments of a prompt, and read its attachments; return the function that sends the prompt.
+
+        Raises what `prompt` raises.
+        """
         prompt_text(text)
         data, blobs = data_of(output, attach)
         if labels is not None and (over := labels_over(self.system._labels_of(self.uuid), labels)):
@@ -305,15 +308,15 @@ class TurnCommands(CommandBase[H]):
         return future
 
     def _reply_of(self, output: Any, timeout: float | None = None) -> Future[Reply]:
-        """A future of a reply whose output is of this type.
+        """Return a future of a reply whose output has this type.
 
-        None is the type for which the handle's fork has asked, if the output fits it; else JSON.
+        If ``output`` is None, the type is that of the fork that gave this handle; if that does not fit, the JSON value.
         """
         is_typed = output is not None or self._output is not None
         return self._future(timeout, partial(self._typed, output=output) if is_typed else None)
 
     def _typed(self, reply: Reply, output: Any) -> Reply:
-        """The reply, with an output of this type. None is that for which the handle's fork has asked, if it fits."""
+        """Return the reply with its output in this type; None is the type of the handle's fork, if that fits."""
         wanted = self._output if output is None else output
         if wanted is None:
             return reply
