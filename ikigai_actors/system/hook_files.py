@@ -85,7 +85,7 @@ def undecided_hooks(settings: Mapping[str, Any], directory: Path) -> list[str]:
 def pin_hooks(
     settings: Mapping[str, Any], there: FoundHooks, only: Sequence[str] | None, place: Path, off: bool
 ) -> dict[str, Any]:
-    """Return the settings that pin commands, or that refuse them if ``off``. Raises `BadInput` for a missing command."""
+    """Return the settings that pin commands, or refuse them if ``off``. Raises `BadInput` for a missing command."""
     known = {entry["name"]: entry for entry in (*(settings.get("hook_commands") or ()), *there.entries)}
     if missing := sorted(set(only or ()) - known.keys()):
         raise BadInput(f"There is no hook {', '.join(missing)} in {place}. Hooks: {', '.join(known) or 'none'}.")

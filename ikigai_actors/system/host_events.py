@@ -1,4 +1,4 @@
-"""The events when other hosts live than before, and when their tools differ."""
+"""Events about hosts: a host has ended, another host runs the agents, or the tools of hosts differ."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from ikigai_actors.store.hosts.rows import HostRecord
 
 
 def host_events(before: Sequence[HostRecord], now: Sequence[HostRecord]) -> list[HostChanged | HostEnded]:
-    """The events between two looks at the hosts that run the agents, each the latest first.
+    """Return the events between two lists of the hosts that run the agents; each list has the latest host first.
 
     Hosts that share the agents come and go: each that goes is reported, once. A host that shares them with nobody is
     followed by none, or by another one.
@@ -30,13 +30,13 @@ class DifferenceWatch:
     """Notices when hosts that share the agents have other tools than one another, and when that ends."""
 
     def __init__(self, store: Store) -> None:
-        """Begin with hosts that are alike."""
+        """Make a watch that takes all hosts to have the same tools."""
         self._store = store
         self._seen: frozenset[str] = frozenset()
         self._latest = HostsDiffer(())
 
     def compare(self, hosts: Sequence[HostRecord]) -> list[HostsDiffer]:
-        """The event at a look at the hosts that live, if there is one. Reads their tools when other hosts live."""
+        """Compare the tools of the living hosts; return the event, if any. Reads tools if the hosts changed."""
         shared = frozenset(host.id for host in hosts if host.name is not None)
         if shared == self._seen:
             return []

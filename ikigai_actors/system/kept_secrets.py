@@ -1,4 +1,4 @@
-"""Secrets that rows have: references, which this process looks up, and sealed ones, which the operator's key opens.
+"""Secrets in rows: references, which this process looks up, and sealed secrets, which the operator's key opens.
 
     kept = secrets.sealed(endpoint_place("shop"), "the secret")     # for the row
     secrets.opened(endpoint_place("shop"), [kept, "env:SHOP"])       # the secrets, in clear
@@ -23,12 +23,12 @@ class KeptSecrets:
     """Opens and seals the secrets of rows. The operator's key is looked up when the first one needs it."""
 
     def __init__(self, keys: Callable[[], Sequence[str]]) -> None:
-        """Make it of a function that returns references to the operator's keys; the first key seals."""
+        """Use the operator's keys; ``keys`` returns references to them. The first key seals."""
         self._keys = keys
         self._box: SealedBox | None = None
 
     def kept(self, place: str, references: Sequence[str], plain: Sequence[str]) -> tuple[str, ...]:
-        """Return secrets as a row has them.
+        """Return secrets in the form in which a row stores them: references, and sealed texts.
 
         Args:
             place: the row for which they are sealed.
@@ -47,11 +47,11 @@ class KeptSecrets:
         return sealed_text(self._opened_box().seal(place, secret.encode()))
 
     def opened(self, place: str, kept: Sequence[str]) -> list[str]:
-        """Return the secrets of a row that this process finds, in clear. Raises `BadInput` where one does not open."""
+        """Return the secrets of a row in clear that this process finds. Raises `BadInput` if a seal is wrong."""
         return [secret for text in kept if (secret := self._secret(place, text))]
 
     def again(self, place: str, kept: Sequence[str]) -> tuple[str, ...]:
-        """Return the secrets of a row with the sealed ones sealed by the first key."""
+        """Return the secrets of a row, with all sealed secrets sealed anew by the first key."""
         return tuple(self._again(place, text) for text in kept)
 
     def _again(self, place: str, text: str) -> str:

@@ -27,7 +27,7 @@ SEND_SECONDS = 15.0
 """Seconds that a receiver has to answer."""
 
 _MOST_READ = 200
-"""The most bytes of an answer that are read, for error texts."""
+"""The most bytes of an answer that are read, and shown to people."""
 
 
 class HttpLink(ReceiverLink):
@@ -88,7 +88,7 @@ class HttpLink(ReceiverLink):
             return ReceiverAnswer(answer.status, said, _seconds(answer.headers.get("Retry-After", "")))
 
     def _session(self, scheme: str) -> "ClientSession":
-        """The session for a scheme: one without TLS reaches only what the operator has allowed."""
+        """Return the HTTP session for a scheme. Without TLS it reaches only networks that the operator has allowed."""
         if (known := self._sessions.get(scheme)) is not None:
             return known
         import aiohttp
@@ -116,7 +116,7 @@ class HttpLink(ReceiverLink):
 
 
 def _seconds(text: str) -> float:
-    """The seconds of a ``Retry-After``; 0 for none."""
+    """Return the seconds in a ``Retry-After`` header; 0 if the text has none."""
     try:
         seconds = float(text)
     except ValueError:

@@ -69,14 +69,14 @@ CROWD = 1_000
 
 
 class LookAt(Protocol):
-    """Looks at the row of an agent that may sleep."""
+    """A function that reads the row of an agent that may sleep."""
 
     def __call__(self, uuid: str, shards: Collection[int], store: "RowReader | None", /) -> "Survey":
         """Find the agent if it lives in one of these shards; raises `StoreError`."""
 
 
 class _Look:
-    """A look at a row that is under way."""
+    """A read of an agent's row in progress, and whether a commit changed the row meanwhile."""
 
     __slots__ = ("is_late",)
 
@@ -85,7 +85,7 @@ class _Look:
 
 
 class _Sleeper(Successor):
-    """Takes what came to the actor of an agent as that fell asleep: it is woken, and gets it."""
+    """The heir of an actor that fell asleep: it wakes the agent, and passes on messages that came meanwhile."""
 
     def __init__(self, uuid: str, hand_on: Callable[[str, object], object]) -> None:
         self._uuid, self._hand_on = uuid, hand_on
@@ -95,7 +95,7 @@ class _Sleeper(Successor):
 
 
 class Supervision(Protocol):
-    """The reports of the table about agents that fail: somebody else decides what becomes of them."""
+    """The supervision as the process table uses it: it decides about agents that fail, and keeps times."""
 
     def note_failure(self, uuid: str, cause: Cause, reason: str, error: BaseException | None) -> None:
         """Remember that an agent has crashed, or has exited and is permanent. Called before its next actor is seen."""
@@ -110,7 +110,7 @@ class Supervision(Protocol):
         """Let actors be given again, later, the prompts and remote commands that no agent has taken up."""
 
     def watch_time(self) -> None:
-        """See to the notices for owners of limits of time, of which some may be new. Never waits."""
+        """Schedule the notices to owners of budgets with a time limit, because there may be new limits. Never waits."""
 
     def serve(self, budgets: Iterable[str], due: int | None = None) -> None:
         """Look at budgets again, by their owners: soon, or at a time in milliseconds since 1970. Never waits."""
@@ -119,7 +119,7 @@ class Supervision(Protocol):
         """Let an agent ask its model again at a time in milliseconds since 1970. Never waits."""
 
     def look_at_questions(self) -> None:
-        """Look which questions take a step next. Never waits."""
+        """Check which question is due next. Never waits."""
 
     def watch(self, uuid: str) -> None:
         """Watch whether an agent sends heartbeats. Never waits."""
@@ -131,13 +131,13 @@ class Supervision(Protocol):
         """Note that a program only waits from now on. Never waits."""
 
     def ends_wait(self, uuid: str) -> None:
-        """Note that an agent waits no more. Never waits."""
+        """Note that a program no longer waits. Never waits."""
 
     def look_at_changes(self, since: int) -> None:
         """Let the actors follow what has changed in the registry since a version of the tree. Never waits."""
 
     def look_at_woken_later(self) -> None:
-        """Look in a while which of the parked are to go on. Never waits."""
+        """Check after a while which parked agents must go on. Never waits."""
 
     def crowded(self) -> None:
         """Note that the host has many actors, so unused agents go to sleep after some time. Returns at once."""
@@ -147,7 +147,7 @@ class ProcessTable(Processes):
     """The actors of one host, by uuid."""
 
     def __init__(self, handle: Callable[[str], object]) -> None:
-        """Empty: `run` gives it what actors need, `restore` the actors.
+        """Make an empty table; `run` sets the parts that actors need, and `restore` makes the actors.
 
         Args:
             handle: makes the handle of an agent whose uuid is known.
@@ -247,12 +247,12 @@ class ProcessTable(Processes):
                     del self._looks[uuid]
 
     def _has_changed(self, uuid: str) -> None:
-        """Have the row of an agent read again that is being woken."""
+        """Note that a commit changed an agent that is being woken: its row is read again."""
         for look in self._looks.get(uuid, ()):
             look.is_late = True
 
     def shut(self) -> "list[AgentActor]":
-        """Make no more actors; return those that are there."""
+        """Stop making actors; return the existing ones."""
         with self._lock:
             self._closed = True
             return list(self._actors.values())
@@ -282,7 +282,7 @@ class ProcessTable(Processes):
             actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=agent.turn))
 
     def finish(self, uuid: str, finished: Callable[[], object]) -> None:
-        """Let an agent begin nothing outside any more. The function is called once nothing of it runs there.
+        """Stop an agent from starting requests and tool calls; call a function when the running ones have ended.
 
         It may never be called: the agent may end, or crash.
         """
@@ -353,7 +353,7 @@ class ProcessTable(Processes):
         self._supervision.look_at_woken_later()
 
     def awaken(self, uuid: str, store: "RowReader") -> None:
-        """Let a parked agent go on, for which something has come. Raises `StoreError`."""
+        """Let a parked agent go on, because a result that it waits for has come. Raises `StoreError`."""
         if (actor := self._actors.get(uuid)) is not None:
             actor.actor_inbox.put_urgent(Awaken())
         else:
@@ -391,7 +391,7 @@ class ProcessTable(Processes):
         return iter(list(self._actors.values()))
 
     def uuids(self) -> list[str]:
-        """The agents that have actors, and the parked ones for whose outcome somebody waits here."""
+        """Return the uuids of agents with actors, and of parked agents with callers in this process."""
         return [*self._actors, *self._parked]
 
     def get(self, uuid: str) -> "AgentActor | None":
@@ -464,12 +464,12 @@ class ProcessTable(Processes):
         self.notified(change.notified)
 
     def notified(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Follow what the runtime has sent agents by mail: recipient, and the agent that it is about. Never waits."""
+        """Notify actors of mail from the runtime. A pair has the recipient and the subject agent. Never waits."""
         for recipient, about in pairs:
             self.mailed(recipient, about)
 
     def renamed(self, change: Renamed) -> None:
-        """Let an actor go by the name that its agent was given here, and publish it."""
+        """Give an actor the new name of its agent, which this process has committed, and publish the name."""
         with self._lock:
             self._changed_here.add(change.agent_uuid)
             self._name(change)
@@ -498,7 +498,7 @@ class ProcessTable(Processes):
             actor.actor_inbox.put_urgent(on.Prompt(text, Future(), mail, data=data, interrupted=interrupted))
 
     def word(self, word: KeptWord) -> bool:
-        """Give an actor a word that was just committed; return False when the agent has none. Never waits."""
+        """Give an actor a steering message just committed; return False if the agent has no actor. Never waits."""
         uuid, mail = word.mail.recipient, word.mail.id
         with self._lock:
             actor = self._actors.get(uuid)
@@ -514,20 +514,20 @@ class ProcessTable(Processes):
             self._settle(message.agent_uuid, steered, mail)
 
     def close_waiting(self) -> None:
-        """Settle with `SystemClosed` who waits for a parked turn, or for a word to enter: the database has both."""
+        """Settle with `SystemClosed` the callers of parked turns and of stored steering messages."""
         for uuid in tuple(self._parked):
             self._answer_parked(uuid, SystemClosed("The system was closed before this was answered; the turn goes on."))
         for uuid in tuple(self._receipts):
             self._settle(uuid, SystemClosed("The system was closed before the word was read; the next one reads it."))
 
     def _answer_parked(self, uuid: str, error: IkigaiError) -> None:
-        """Settle who waits for the outcome of a parked turn."""
+        """Settle with an error the callers that wait for the outcome of a parked turn."""
         _, callers = self._parked.pop(uuid, (None, ()))
         for caller in callers:
             caller.settle(error)
 
     def _settle(self, uuid: str, value: Steered | IkigaiError, mail: int | None = None) -> None:
-        """Settle the receipt of a word, or of all words of an agent."""
+        """Settle the receipt of one steering message by its mail number, or, for None, of all of an agent's."""
         with self._lock:
             waiting = self._receipts.get(uuid, {})
             settled = [waiting.pop(number) for number in ([*waiting] if mail is None else [mail]) if number in waiting]
@@ -557,7 +557,7 @@ class ProcessTable(Processes):
             self._remote(uuid).take_over(message)
 
     def resume_cut_off(self, uuid: str) -> None:
-        """Go on with the turn of an agent, if that was cut off."""
+        """Resume the turn of an agent, if the turn was cut off."""
         if (actor := self._actors.get(uuid)) is not None and actor.state.phase is Phase.INTERRUPTED:
             actor.deliver(on.Resume(Future()))
 
@@ -567,7 +567,7 @@ class ProcessTable(Processes):
 
     @property
     def asking(self) -> bool:
-        """Whether agents have asked about calls, perhaps some time ago."""
+        """Whether any agent has asked for approval of a call; may still be True when the question is answered."""
         return bool(self._asking)
 
     def look_at_rules(self, rules_for: Callable[[Collection[str]], Mapping[str, Rules]]) -> None:
@@ -583,7 +583,7 @@ class ProcessTable(Processes):
                 actor.actor_inbox.put_urgent(RulesRead(rules))
 
     def look_for_mail(self, among: Collection[str] | None) -> None:
-        """Notify actors that want news that mail may have come from another process: of these, or all."""
+        """Notify actors that mail from another process may have come; ``among`` limits this to some agents."""
         for actor in self if among is None else filter(None, map(self._actors.get, among)):
             if actor.wants_news:
                 actor.actor_inbox.put_urgent(NewMail())
@@ -675,7 +675,7 @@ class ProcessTable(Processes):
             actor.actor_inbox.put_urgent(on.Granted(held))
 
     def waits_elsewhere(self, uuid: str, paused: Paused) -> None:
-        """Let an agent know what its request waits for now. Never waits; nothing when it knows."""
+        """Tell an agent which budget its request waits for now. Never waits; does nothing if the agent knows."""
         actor = self._actors.get(uuid)
         known = actor.state.hold if actor is not None else None
         if actor is None or not isinstance(known, Paused):
@@ -708,7 +708,7 @@ class ProcessTable(Processes):
         return known
 
     def restart(self, uuid: str, restarted: Restarted) -> None:
-        """Let an actor go on that is held. Nothing changes for one that is not: it has not handled its `Reset` yet."""
+        """Let a held actor go on. Does nothing to an actor that is not held, because its `Reset` is still pending."""
         with self._lock:
             held = uuid in self._held
             self._held.discard(uuid)
@@ -717,7 +717,7 @@ class ProcessTable(Processes):
             actor.actor_inbox.release(restarted)
 
     def resume(self, among: Collection[str] | None = None, by: on.Resumption = on.Resumption.PERSON) -> list[str]:
-        """Go on with every turn that was cut off, or those of some agents; return the uuids of the agents."""
+        """Resume the cut-off turns of all agents, or of the agents ``among``; return the uuids of the agents."""
         actors = self if among is None else [actor for uuid in among if (actor := self._actors.get(uuid)) is not None]
         cut_off = [actor for actor in actors if actor.state.turn and actor.state.shown is Phase.INTERRUPTED]
         if cut_off and may_block():
@@ -725,7 +725,7 @@ class ProcessTable(Processes):
         return [actor.origin.uuid for actor in cut_off if actor.deliver(on.Resume(Future(), by))]
 
     def go_on(self, survey: "Survey", left: Collection[str]) -> None:
-        """Go on with the turns of a survey that were cut off, but those that are ``left``."""
+        """Resume the cut-off turns of a survey, except those of the agents ``left``."""
         due = [origin.uuid for origin in survey.restored if origin.is_cut_off and origin.uuid not in frozenset(left)]
         if due:
             self.resume(due, on.Resumption.HOST)
@@ -739,11 +739,11 @@ class ProcessTable(Processes):
         return {actor.origin.uuid: actor.tally.sign() for actor in self if actor.state.phase in WORKING}
 
     def is_at_work(self) -> bool:
-        """Whether something is in progress of an agent that ends without a person."""
+        """Whether any agent has work in progress that ends without a person."""
         return any(actor.state.goes_on for actor in self)
 
     def statistics(self, agents: int, read_logs: int) -> SystemStatistics:
-        """The counters of this host, in whose shards ``agents`` live; ``read_logs`` were read from the store."""
+        """Return the counters of this host; ``agents`` is the number of its agents, ``read_logs`` that of logs read."""
         actors = list(self)
         tallies = [actor.tally for actor in actors]
         return SystemStatistics(
@@ -782,7 +782,7 @@ class ProcessTable(Processes):
         return new
 
     def _end_actors(self, dead: "Mapping[str, End]") -> None:
-        """End the actors of agents that died, and the waits for them; those that sleep have none here."""
+        """End the actors of agents that died, and the waits for these agents."""
         with self._lock:
             self.changes += len(dead)
             known = (self._actors, self._looks, self._receipts, self._parked)

@@ -58,7 +58,7 @@ class Parting:
     """Agents that are about to move to another host, and have some time to finish their running tools and requests."""
 
     def __init__(self, agents: Collection[str], until: float, go: RefusableTask) -> None:
-        """Wait for these agents, at most ``until`` (monotonic seconds); then ``go`` gives them away."""
+        """Wait until these agents have finished, or ``until`` (monotonic seconds); then ``go`` gives them away."""
         self.agents, self.until, self.go = agents, until, go
         self.busy = set(agents)
         """The hosts that have not said yet that nothing of them runs outside."""
@@ -117,7 +117,7 @@ class Rebalancer(Worker):
         supervision.remote_commands.handle(Move, self._move_as_asked)
 
     def restore(self, own: Mapping[int, int], balance: float | None, resume: bool) -> None:
-        """Take up what a boot has found; call it before `start`.
+        """Begin with the shards that a boot has claimed; call this before `start`.
 
         Args:
             own: the shards whose agents the boot has restored, each with its epoch.
@@ -141,7 +141,7 @@ class Rebalancer(Worker):
             drained.settle(SystemClosed("The system was closed before it had given all agents away."))
 
     def lives(self, host: str | None) -> bool:
-        """Whether a host lived at the latest look. Reads nothing."""
+        """Whether a host was alive at the latest look. Reads nothing."""
         return host in self._living
 
     def look_again(self) -> None:
@@ -171,7 +171,7 @@ class Rebalancer(Worker):
         return drained
 
     def _move_as_asked(self, move: Move, caller: RemoteCaller) -> None:
-        """Move a branch of this host, as the row of its top asks, which the caller represents. Never waits."""
+        """Carry out a remote command to move an agent and its descendants; the caller gets the answer. Never waits."""
         self.add(RefusableTask(lambda: self._prepare_move(caller.key.agent, move.host, caller), caller.settle))
 
     def on_failure(self, error: IkigaiError) -> None:
@@ -181,7 +181,7 @@ class Rebalancer(Worker):
             super().on_failure(error)
 
     def _look_in_time(self) -> None:
-        """Look when the latest look is some time ago, and again and again from then on."""
+        """Look at the shards if the latest look is too old, and schedule the next look."""
         if self._looked + LOOK <= self._clock.monotonic():
             self._looked = self._clock.monotonic()
             self.post(RefusableTask(self._look))
@@ -202,7 +202,7 @@ class Rebalancer(Worker):
             self._settle_drained(self._shares())
 
     def _claim(self, shares: Shares) -> Shares:
-        """Take of the shards that nobody has, if there are any and this host may; returns who has which then."""
+        """Claim free shards, if there are any and this host may; return the shares after that."""
         if not shares.vacant:
             self._vacant_since = None
         elif any(member.host == self._host.id and not member.draining for member in shares.members):
@@ -212,7 +212,7 @@ class Rebalancer(Worker):
         return shares
 
     def _settle_drained(self, shares: Shares) -> None:
-        """Answer those who wait for the end of a drain, when it has come. A gift may have failed: then it has not."""
+        """Settle the futures of a drain if no shard is left. After a failed gift, shards are left."""
         stuck = is_stuck(self._host.id, shares.members)
         if shares.own and not stuck:
             return
@@ -233,7 +233,7 @@ class Rebalancer(Worker):
         return seen
 
     def _take(self, shards: Sequence[int], epochs: dict[int, int]) -> None:
-        """Run the agents of shards that are new here."""
+        """Begin to run the agents of shards that this host has just claimed."""
         clear_left_behind(self._store, self._host.id, shards)
         self._serve(shards)
         with everything_stays():
@@ -241,11 +241,11 @@ class Rebalancer(Worker):
         self._runs.update((shard, epochs[shard]) for shard in shards)
 
     def _serve(self, new: Iterable[int] = ()) -> None:
-        """Let the agents of the shards be woken that this host runs, and is not about to leave."""
+        """Allow the agents of this host's shards to be woken, except in shards that it is about to give away."""
         self._processes.serve_shards({*self._runs, *new} - self._leaving)
 
     def _count(self, own: Mapping[int, int], *, fresh: bool = False) -> Mapping[int, Living]:
-        """Count who lives in the shards of this host, where that may be another number than at the latest count.
+        """Count the living agents in the shards of this host, if their number may have changed since the latest count.
 
         It reads an entry of an index for each agent, so it is paced, unless the host has other shards now.
 
@@ -263,7 +263,7 @@ class Rebalancer(Worker):
         return self._counted
 
     def count(self) -> Living:
-        """How many agents this host runs, as it has counted them lately, and how many of them work."""
+        """Return how many agents this host runs, and how many of them work, by the latest count."""
         return Living(sum(load.agents for load in self._counted.values()), self._processes.working())
 
     def _begin(self, survey: Survey) -> None:
@@ -282,7 +282,7 @@ class Rebalancer(Worker):
             logger.info("Host %s runs %s more agents", self._host.name, len(new))
 
     def _balance(self, shares: Shares) -> None:
-        """Give away what this host has too much."""
+        """Give away the shards that this host has beyond its share."""
         if not may_give(self._host.id, shares.members):
             return
         now = self._clock.monotonic()
@@ -321,7 +321,7 @@ class Rebalancer(Worker):
         self._part(lambda parting: not parting.busy)
 
     def _part(self, due: Callable[[Parting], bool]) -> None:
-        """Let the agents go whose time it is. An actor that begins nothing more is of no use, wherever they go."""
+        """Give away the partings that are due, and end the actors of their agents."""
         for parting in [parting for parting in self._partings if due(parting)]:
             self._partings.remove(parting)
             self._leave(parting.agents)
@@ -366,7 +366,7 @@ class Rebalancer(Worker):
             )
 
     def _move(self, agent: str, unit: Unit, caller: RemoteCaller, left: Sequence[str]) -> None:
-        """Move a branch, some of which has no actors any more."""
+        """Commit the move of an agent and its descendants, after the actors of the agents ``left`` have ended."""
         try:
             self._leave(self._branch(agent))
             moved = self._journal.perform(unit)
@@ -380,7 +380,7 @@ class Rebalancer(Worker):
         caller.committed(None)
 
     def _take_anew(self) -> None:
-        """Let the next look find the agents of this host that have no actor."""
+        """Make the next look read the agents of this host again, to find those without an actor."""
         self._runs.clear()
         self.look_again()
 
@@ -388,7 +388,7 @@ class Rebalancer(Worker):
         return self._store.read(lambda tx: branch_here(tx, agent, self._host.id))
 
     def _agents_in(self, shards: Collection[int]) -> list[str]:
-        """The agents of some shards that have actors here."""
+        """Return the uuids of agents of some shards that have actors here."""
         return self._store.read(lambda tx: agents_in(tx, shards, self._processes.uuids()))
 
     def _with_actors(self, agents: Iterable[str]) -> list[str]:

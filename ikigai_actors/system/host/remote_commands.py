@@ -1,4 +1,4 @@
-"""Remote commands: what other processes have committed, and the actors of this host have to follow.
+"""Remote commands: rows that other processes commit, and that the actors of this host carry out.
 
 Another process on the database writes rows and nothing else; the host that runs the agents follows them:
 
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class RemoteCommands(OutcomeHandler):
-    """Has the actors of one host follow what other processes have committed."""
+    """Gives the actors of one host the changes, prompts and commands that other processes have committed."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class RemoteCommands(OutcomeHandler):
         self._retry()
 
     def _give(self, row: NewRemoteCommand) -> None:
-        """Give a command to its actor, or carry it out here; never raises a refusal."""
+        """Give a command to its actor, or carry the command out here. A refusal becomes the answer."""
         caller = RemoteCaller(self, row.key, row.kind, row.mailed)
         try:
             command = decode(row.kind, row.body, caller)

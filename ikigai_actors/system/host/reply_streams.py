@@ -70,7 +70,7 @@ class ReplyStreams(Service):
         self._clear_due = 0.0
 
     def listen(self, seconds: float) -> None:
-        """Somebody listens for this many seconds from now on; 0 for nobody. Never waits; any thread may call it."""
+        """Note that other processes listen for this many seconds from now; 0 for none. Thread-safe; never waits."""
         until = self._clock.monotonic() + seconds
         with self._changed:
             begins = seconds > 0 and not self._is_heard()
@@ -84,7 +84,7 @@ class ReplyStreams(Service):
         return self._clock.monotonic() < self._until
 
     def run(self) -> None:
-        """Write as long as somebody listens, until this is stopped."""
+        """Write rows while another process listens, until the thread is stopped."""
         while self.awaits(self._is_heard):
             taken = 0.0
             while self.pause(max(EVERY, APART * taken)) and self._is_heard():
@@ -96,7 +96,7 @@ class ReplyStreams(Service):
                 self._writer.ask(ClearPieces(self._host))  # not waited for: the system may be closing
 
     def write(self) -> None:
-        """Append what is new, and delete what is void. Raises what `Writer.perform` does."""
+        """Append rows for new text, and delete void rows. Raises what `Writer.perform` raises."""
         new, ends = self._new()
         now = self._clock.monotonic()
         clears = bool(self._over) and (bool(new) or now >= self._clear_due)
@@ -114,7 +114,7 @@ class ReplyStreams(Service):
             del self._over[reply]
 
     def _new(self) -> tuple[list[NewPieces], dict[int, int]]:
-        """The text since the latest rows, and how many deltas of each reply have come so far."""
+        """Return the text since the latest rows, and the number of deltas received of each reply."""
         for call in [call for call in self._told if call.is_over()]:
             reply = self._told.pop(call)
             if reply.deltas:

@@ -101,7 +101,7 @@ class SignBoard(Instrument):
             self._go_on()
 
     def _signs(self, heard: set[str]) -> tuple[dict[str, PublishedSign], dict[str, int]]:
-        """The signs of those in turns that are published now, and the turns that are too young for that."""
+        """Return the heartbeats to publish now by agent, and the turns that are too new to be published."""
         signs_now, young, now = dict[str, PublishedSign](), dict[str, int](), self._clock.now_ms()
         for uuid in sorted({*self._told, *self._young, *heard}):
             actor = self._processes.get(uuid)
@@ -123,7 +123,7 @@ class SignBoard(Instrument):
         self._post(self._go_on)  # what was not committed is published with the next sign
 
     def _go_on(self) -> None:
-        """Look again while something may change by itself, or has changed; else rest."""
+        """Schedule the next look if a heartbeat may still change; else rest."""
         if self._young or any(sign.tokens for sign in self._told.values()):
             self._look_later()
             return

@@ -21,7 +21,7 @@ _LOOKS = 4
 """The number of checks within that time."""
 
 _PAUSE = 1.0
-"""Seconds between two units that clear marks."""
+"""Seconds between two commits that clear the marks of sleeping agents."""
 
 
 class SleepWatch:
@@ -75,6 +75,6 @@ class SleepWatch:
         self._journal.perform(PutToSleep(self._host, some))
 
     def clear_marks(self) -> None:
-        """Clear the marks that a boot has found of agents that rest, some at a time."""
+        """Clear, in batches, the boot marks of agents that have nothing open."""
         if self._journal.perform(PutToSleep(self._host)) == MOST_PUT_TO_SLEEP:
             self._after(_PAUSE, self.clear_marks)

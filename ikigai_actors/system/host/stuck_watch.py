@@ -17,7 +17,7 @@ from ikigai_actors.store.journal import Journal
 from ikigai_actors.system.host.processes import ProcessTable
 
 WATCHED = (Phase.WAITING_FOR_MODEL, Phase.RUNNING_TOOLS, Phase.COMPACTING)
-"""The phases in which something must happen."""
+"""The phases of a turn in which an agent must send heartbeats."""
 
 
 class StuckWatch:

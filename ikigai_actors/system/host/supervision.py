@@ -1,4 +1,4 @@
-"""The supervision of a host: what becomes of agents that crash, that cannot start, or that take too long to terminate.
+"""The supervision of a host: decides about agents that crash, cannot start, or take too long to terminate.
 
 The pure functions of `supervisors` decide; the loop counts restarts and carries the decisions out. It reads the
 registry alone, so the actor of the supervising agent is not needed, and it remembers nothing that a restart of the
@@ -111,7 +111,7 @@ class AgentFailure(NamedTuple):
 
     @property
     def why(self) -> str:
-        """The reason, as the log has it."""
+        """Return the reason of the failure as text."""
         return on_one_line(self.reason) or "it has exited, and is permanent"
 
 
@@ -176,12 +176,12 @@ class SupervisionLoop(Worker, Supervision):
         self._looks_at_woken = False  # whether a look is on its way
 
     def restore(self, survey: Survey) -> None:
-        """Do what is to be done for the agents that a boot has found, once the thread is started."""
+        """Schedule restarts, deadlines and timers of the agents that a boot has found, once the thread is started."""
         self.remote_commands.version = survey.version
         self.take_over(survey)
 
     def take_over(self, survey: Survey) -> None:
-        """Do what is to be done for agents that this host has just begun to run.
+        """Schedule the restarts, deadlines and timers of agents that this host has just begun to run.
 
         That is: a supervisor that gave up and whose own restart was cut off, deadlines, timers, and what other
         processes have changed and prompted since the agents were looked at.
@@ -201,7 +201,7 @@ class SupervisionLoop(Worker, Supervision):
         self.look_at_timers()
 
     def stop(self) -> None:
-        """Do no more than the event in progress. The journal must be closed: it refuses, so no commit is waited for."""
+        """Stop after the event in progress. The journal must be closed, so that no commit is waited for."""
         self._reader.close()
         super().stop()
 
@@ -259,7 +259,7 @@ class SupervisionLoop(Worker, Supervision):
         self.post(self._follow_others)
 
     def look_at_cancelled(self) -> None:
-        """End what programs have asked of agents here, and ask for no more. Never waits."""
+        """End the turns that programs have asked for here and have cancelled since. Never waits."""
         self.post(self._end_cancelled)
 
     def _end_cancelled(self) -> None:
@@ -270,13 +270,13 @@ class SupervisionLoop(Worker, Supervision):
                     actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=turn))
 
     def look_at_woken(self) -> None:
-        """Let the parked agents go on for which something has come. Never waits."""
+        """Let parked agents go on whose waits are over. Never waits."""
         if not self._looks_at_woken:
             self._looks_at_woken = True
             self.post(self._wake_parked)
 
     def look_at_changes(self, since: int) -> None:
-        """Let the actors follow what has changed since a version of the tree, though they have followed it before.
+        """Give the actors all changes since a version of the tree again, even those that they have followed before.
 
         Never waits.
         """
@@ -297,13 +297,13 @@ class SupervisionLoop(Worker, Supervision):
         self._park_watch.ends(uuid)
 
     def look_at_timers(self) -> None:
-        """Look which timers fire next, which questions take a step, and which waits are over. Never waits."""
+        """Check which timers and questions are due next, and which waits are over. Never waits."""
         self.post(self._due_timers.fire_due)
         self.post(self._due_questions.fire_due)
         self.post(self._due_waits.fire_due)
 
     def look_at_questions(self) -> None:
-        """Look which questions take a step next. Never waits."""
+        """Check which question is due next. Never waits."""
         self.post(self._due_questions.fire_due)
 
     def watch(self, uuid: str) -> None:
@@ -504,7 +504,7 @@ class SupervisionLoop(Worker, Supervision):
         self.post(decide)
 
     def _wake(self, agent: str) -> "AgentActor | None":
-        """The actor of an agent of this host, whether it has slept or not. Waits for the database."""
+        """Return the actor of an agent, after waking the agent if it sleeps. Waits for the database."""
         return self._processes.wake(agent, self._reader)
 
     def _reset(self, agent: str) -> None:
@@ -516,17 +516,17 @@ class SupervisionLoop(Worker, Supervision):
     # Budgets
 
     def _serve(self, budget: str) -> None:
-        """Let those go on who wait for a budget, as far as it allows."""
+        """Let the agents that wait for a budget go on, in order, as far as the budget allows."""
         self._to_serve.discard(budget)  # before: what is freed meanwhile is looked at again
         self._journal.perform(Serve(budget))
 
     def _serve_later(self, budget: str, due: int) -> None:
-        """Look at a budget when it is due by the database's clock, compared with which this host's may be late."""
+        """Schedule a check of a budget for the time ``due`` of the database's clock."""
         wait = min(max(0, due - self._clock.now_ms()) / 1000, _LOOK_AGAIN)
         self.after(wait, lambda: self.serve((budget,)))
 
     def _await_service(self, uuid: str, at: int) -> None:
-        """Let an agent ask again when its time has come; nothing when it waits no more."""
+        """Schedule the next request of an agent that waits for its service; does nothing if the wait has ended."""
         waits, left = self._processes.service_due(uuid, at), at - self._clock.now_ms()
         if waits and left > 0:
             self.after(min(left / 1000, _LOOK_AGAIN), partial(self._await_service, uuid, at))
@@ -539,14 +539,14 @@ class SupervisionLoop(Worker, Supervision):
                 self.after(max(0, line - now) / 1000, partial(self._tell_of_time, budget, line))
 
     def _tell_of_time(self, budget: str, line: int) -> None:
-        """Look at a budget whose time is nearly over; once more where the database's clock is later than this one."""
+        """Check a budget whose time is nearly over; once more if the database's clock is behind this one."""
         if self._time_lines.get(budget) == line:
             del self._time_lines[budget]
             self._serve(budget)
             self.after(1, self._watch_time)
 
     def _look_for_grants(self) -> None:
-        """Let those go on that another process has given what they wait for; let others know what that is now."""
+        """Let agents go on whose budgets another process has raised; tell other waiting agents what they wait for."""
         if waiting := self._processes.paused():
             held_for, paused_for = self._reader.read(lambda tx: (holds_of(tx, waiting), pauses_of(tx, waiting)))
             for uuid, held in held_for.items():
@@ -575,7 +575,7 @@ class SupervisionLoop(Worker, Supervision):
             self._journal.perform(SendSignal(uuid, Signal.KILL, self._clock.now_ms(), reason=reason))
 
     def _follow_others(self, since: int | None = None) -> None:
-        """Let the actors follow other processes; of agents that were looked at earlier, also ``since`` that."""
+        """Give the actors the changes of other processes; with ``since``, all changes after that version."""
         if self.remote_commands.follow(since):
             self.post(self._watch_deadlines)  # a TERM may be among them
 
@@ -591,7 +591,7 @@ class SupervisionLoop(Worker, Supervision):
 
 
 def read_supervisor(tx: Transaction, uuid: str, now: int) -> tuple[AgentRecord, AgentRecord, otp.Supervisor]:
-    """An agent, its supervisor, and that as the pure decisions know it, read at one moment.
+    """Return the rows of an agent and of its supervisor, and the supervisor as the pure functions take it.
 
     Agent 0 is its own supervisor.
     """

@@ -22,7 +22,7 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.text import iso_time
 
 LARGEST_PUSHED = 20_000
-"""The most bytes of a body; one that would be larger has no artifact, which the client then asks for."""
+"""The most bytes of a body. A larger body is sent without its artifact, which the client can request."""
 
 
 class TaskBody(NamedTuple):
@@ -56,7 +56,7 @@ def _is_turn(tx: Transaction, agent: str, opening: int, task: PushedTask) -> boo
 
 
 def _ended(due: DueDelivery, task: PushedTask, end: Reply | IkigaiError | None) -> bytes:
-    """The body of a task whose turn has ended so; None for one that was interrupted before it began."""
+    """Return the body of a task whose turn has this end; ``end`` is None if it was interrupted before it began."""
     if not isinstance(end, Reply):
         is_canceled = end is None or isinstance(end, TurnInterrupted)
         return _task(due, task, "CANCELED" if is_canceled else "FAILED", str(end or "The turn was interrupted."))

@@ -38,7 +38,7 @@ over several hosts."""
 
 
 class WaitBoard(Service, Instrument):
-    """The board of one host."""
+    """Writes the waits of one host's agents as rows, and ends circles of waits over several hosts."""
 
     _is_ours = True
 
@@ -75,7 +75,7 @@ class WaitBoard(Service, Instrument):
         registry.on_change = self._note
 
     def publish_waits(self) -> None:
-        """Write what has lasted since the latest look, and end circles over hosts. Raises `StoreError`."""
+        """Write the waits that have lasted since the latest look, and end circles over hosts. Raises `StoreError`."""
         waits = self._registry.waits()
         lasting = self._lasting([wait for wait in waits if wait.key in self._seen])
         keys, at_services = frozenset(wait.key for wait in waits), frozenset(self._at_services.copy())
@@ -127,7 +127,7 @@ class WaitBoard(Service, Instrument):
             self._changed.notify()
 
     def run(self) -> None:
-        """Publish the waits some time after they have changed, until it is stopped."""
+        """Publish the waits some time after each change, until the thread is stopped."""
         while self.awaits(lambda: self._due) and self.pause(LOOK_EVERY):
             if not self.attempt(self.publish_waits):
                 self._due = True  # it is looked at again soon

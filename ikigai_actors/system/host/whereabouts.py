@@ -19,10 +19,10 @@ from ikigai_actors.system.host.processes import ProcessTable
 
 
 class Whereabouts:
-    """The shards of agents, as looks have found them. Any thread may ask and forget; one at a time looks."""
+    """Remembers the shard of each agent that a look has read. Thread-safe, but one thread at a time may look."""
 
     def __init__(self, processes: ProcessTable) -> None:
-        """Know nobody yet."""
+        """Make an empty memory."""
         self._processes = processes
         self._shards: dict[str, int] = {}
         self._changed: set[str] = set()  # since the look in progress began: it may have read what was before
@@ -34,7 +34,7 @@ class Whereabouts:
         return self._processes.get(uuid) is not None or self._processes.serves(self._shards.get(uuid))
 
     def begin_look(self) -> None:
-        """A look begins to read."""
+        """Note that a look begins to read."""
         with self._lock:
             self._changed.clear()
 
@@ -44,7 +44,7 @@ class Whereabouts:
             self._shards.update((head.uuid, head.shard) for head in heads if head.uuid not in self._changed)
 
     def forget(self, uuid: str) -> None:
-        """Know an agent no more: something of it has changed."""
+        """Forget an agent, because another process has changed its row."""
         with self._lock:
             self._shards.pop(uuid, None)
             self._changed.add(uuid)
