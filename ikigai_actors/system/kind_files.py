@@ -28,7 +28,7 @@ from ikigai_actors.tools.skills.front_matter import FrontMatter, read_front_matt
 from supervisors.children import RestartType
 
 KIND_PLACES = (".claude/agents", ".agents/agents")
-"""Where kinds are below a home directory, or a workspace. Later ones count before earlier ones."""
+"""Directories with kinds, below a home directory or a workspace. Later ones take precedence over earlier ones."""
 KIND_GROUP = "ikigai_actors.kinds"
 """The group of entry points by which a package offers a directory of kinds."""
 LONGEST_SYSTEM = 65_536
@@ -52,7 +52,7 @@ _KNOWN = {
 
 @dataclass(frozen=True, slots=True)
 class FoundKind:
-    """A kind of agent on a disk."""
+    """A kind of agent, read from a file."""
 
     name: str
     description: str
@@ -72,13 +72,13 @@ class FoundKind:
 
     @property
     def sha256(self) -> str:
-        """The digest of what the file says."""
+        """Return the SHA-256 of the file's content."""
         return digest_of_skill({**self.manifest, "skills": list(self.skills)})
 
 
 @dataclass(frozen=True, slots=True)
 class FoundKinds:
-    """The kinds that were found below places."""
+    """The kinds that a search has found, and the troubles with files."""
 
     kinds: tuple[FoundKind, ...]
     """One for each name, sorted."""
@@ -87,7 +87,7 @@ class FoundKinds:
 
 
 def find_kinds(places: Sequence[str | os.PathLike[str]]) -> FoundKinds:
-    """The kinds in some files and below some directories. Of two of one name the later counts.
+    """Return the kinds in files and below directories. Of two kinds of one name the later one counts.
 
     Raises `BadInput` where one of them does not exist.
     """
@@ -111,11 +111,11 @@ def find_kinds(places: Sequence[str | os.PathLike[str]]) -> FoundKinds:
 
 
 def read_kind(file: Path) -> FoundKind:
-    """The kind in a file. Without a name that of the file counts.
+    """Read the kind in a file. If the front matter has no name, the file's name is used.
 
     Raises:
-        BadInput: it has no description, or says something that cannot be.
-        OSError, UnicodeDecodeError: it cannot be read.
+        BadInput: the file has no description, or a wrong value.
+        OSError, UnicodeDecodeError: the file cannot be read.
     """
     document = read_front_matter(file.read_text(encoding="utf-8"))
     name = " ".join(storable(document.text("name")).split()) or file.stem

@@ -1,4 +1,4 @@
-"""Kinds of agents: which there are on a disk, and how a program, or a person, pins them.
+"""Kinds of agents: finds the kinds on the disk, and pins the ones that a program or a person approves.
 
 system.kinds.find("src/.claude/agents")              # what there is; changes nothing
 system.root.use_kinds("src/.claude/agents", only=["reviewer"])
@@ -15,7 +15,7 @@ from ikigai_actors.system.kind_files import FoundKind, FoundKinds, find_kinds, u
 from ikigai_actors.system.skills import PathLike, check_place
 
 SkillTexts = Callable[[Sequence[str]], Sequence[Mapping[str, Any]]]
-"""Gives the texts of skills that an agent has, by their names."""
+"""A function that returns the texts of an agent's skills, given their names."""
 
 
 class Kinds:
@@ -46,14 +46,14 @@ class ListedKind(NamedTuple):
 
 
 def kinds_listed(settings: Mapping[str, Any], listing: FoundKinds) -> list[ListedKind]:
-    """The kinds that are pinned, and those that were found, by name."""
+    """Return the pinned kinds of an agent, and the kinds that were found, sorted by name."""
     entries = {kind["name"]: kind for kind in settings.get("kinds") or ()}
     there = {kind.name: kind for kind in listing.kinds}
     return [_listed(entries.get(name), there.get(name)) for name in sorted({*entries, *there})]
 
 
 def undecided_kinds(settings: Mapping[str, Any], directory: Path) -> list[str]:
-    """The names of the kinds on this disk about which nobody has decided yet, and of those that say other things now.
+    """Return the names of found kinds that are neither pinned nor refused, or that have changed since.
 
     ``directory``: the workspace.
     """
@@ -69,9 +69,9 @@ def pin_kinds(
     off: bool,
     texts: SkillTexts,
 ) -> dict[str, Any]:
-    """The change of settings that pins kinds, as refused or for use.
+    """Return the settings that pin kinds, or that refuse them if ``off``.
 
-    Raises `BadInput` where one is not there, or none is, or one wants a skill that the agent does not have.
+    Raises `BadInput` if a kind is missing, if there are no kinds, or if a kind needs a skill that the agent lacks.
     """
     names = [kind.name for kind in listing.kinds]
     if missing := sorted(set(only or ()) - set(names)):
@@ -108,7 +108,7 @@ def _listed(entry: Mapping[str, Any] | None, kind: FoundKind | None) -> ListedKi
 
 
 def _says_the_same(entry: Mapping[str, Any], kind: FoundKind) -> bool:
-    """Whether a pinned kind is what a file says now. The texts of its skills are pinned with it, and count by name."""
+    """Whether a pinned kind equals the kind in a file now. Its skills are compared by name."""
     said = {key: value for key, value in entry.items() if key not in ("sha256", "from", "off", "skills")}
     named = tuple(skill["name"] for skill in entry.get("skills", ()))
     return said == kind.manifest and (bool(entry.get("off")) or named == kind.skills)

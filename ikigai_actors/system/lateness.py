@@ -1,4 +1,4 @@
-"""Why an agent of a system has not answered yet: what a `TimedOut` adds."""
+"""Sentences for a `TimedOut`: why an agent of a system has not answered yet."""
 
 from ikigai_actors.agent.turn.calls import asking
 from ikigai_actors.errors import IkigaiError
@@ -9,9 +9,9 @@ from ikigai_actors.system.directory import Directory
 
 
 def why_late(system: Directory, uuid: str) -> str:
-    """A sentence about an agent that was waited for in vain; empty when it has nothing to do, or nothing is known.
+    """Return a sentence that says why an agent has not answered; empty if the agent is idle, or nothing is known.
 
-    Of an agent that runs here nothing is read: who waits no longer must not wait for the database.
+    For an agent that runs here no row is read, so a caller that has timed out does not wait for the database.
     """
     from ikigai_actors.system.remote.lateness import late_by_rows, why_late_in
 
@@ -28,6 +28,6 @@ def why_late(system: Directory, uuid: str) -> str:
 
 
 def _called(system: Directory, uuid: str) -> str:
-    """The name of an agent for people, according to memory."""
+    """Return the name of an agent for people, from memory."""
     actor = system._here(uuid)
     return words_of(uuid) if actor is None else actor.called

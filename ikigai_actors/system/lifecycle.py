@@ -1,4 +1,4 @@
-"""The lifecycle of agents, as handles change it: signals, supervision settings, births."""
+"""The commands of handles on the lifecycle of agents: signals, supervision settings, births."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -94,10 +94,10 @@ class Lifecycle:
         return self._writer.ask(unit, make)
 
     def interrupt_here(self, uuid: str, turn: int = 0) -> Future[bool] | None:
-        """Let an agent of this process end its turn in progress, or this one; return a future of whether it did.
+        """Interrupt the turn in progress of an agent of this process, or only ``turn``.
 
-        Without a turn in progress it ends the one that the oldest prompt from before this call opens. Never waits. None
-        for an agent that has no actor here.
+        Without a turn in progress, the turn that the oldest earlier prompt opens is interrupted. Return a future of
+        whether a turn ended; None if the agent has no actor here. Never waits.
         """
         if (actor := self._here(uuid)) is None:
             return None
@@ -135,7 +135,7 @@ def new_children(
     prompts: Sequence[str | None] | None = None,
     names: Sequence[str | None] | None = None,
 ) -> list[on.NewChild]:
-    """The children that a fork is to make; ``fresh`` draws a uuid, the rest is as of `AgentRef.fork`.
+    """Return the children that a fork will make; ``fresh`` draws a uuid, and the rest is as for `AgentRef.fork`.
 
     Raises `BadInput`, before a uuid is drawn.
     """
@@ -177,7 +177,7 @@ def _listed(value: Any, what: str) -> Sequence[Any]:
 
 
 def _checked(name: Any, prompt: Any, named: str, prompted: str) -> tuple[str | None, str | None]:
-    """The name and the prompt of a child. Raises `BadInput`, which says where they were given."""
+    """Check the name and the prompt of a child, and return them. Raises `BadInput`, which names the argument."""
     if prompt is not None and not check_text(prompt, prompted).strip():
         wanted = "a prompt" if prompted == "prompt" else prompted
         raise BadInput(f"Expected {wanted} for the child, got blank text. Leave it out to fork without one.")
@@ -202,9 +202,9 @@ def new_fork(
     skills: Mapping[str, Any] = MappingProxyType({}),
     kind: str | None = None,
 ) -> Callable[[on.Caller], on.Fork]:
-    """The command that makes children, for its caller; arguments as of `AgentRef.fork`. Raises `BadInput`.
+    """Return a function that makes the fork command for a caller; arguments as for `AgentRef.fork`.
 
-    ``skills``: the part of the data of the prompts that brings their texts. ``kind``: the kind of the children.
+    ``skills``: the prompts' data with the texts of skills. ``kind``: the kind of the children. Raises `BadInput`.
     """
     kind_name = "" if kind is None else check_text(kind, "kind")
     if kind_name and at is not None:
@@ -233,14 +233,14 @@ _RESTART_TYPES = tuple(RestartType)
 
 
 def prompt_text(text: str) -> str:
-    """The text of a prompt. Raises `BadInput` for one that is blank, or cannot be stored."""
+    """Check the text of a prompt, and return it. Raises `BadInput` if it is blank or cannot be stored."""
     if not (checked := check_text(text, "prompt")).strip():
         raise BadInput("Expected a prompt, got blank text. Say something.")
     return checked
 
 
 def data_of(output: object, attach: object) -> tuple[Mapping[str, Any], tuple[Attachment, ...]]:
-    """The data of a prompt, and what is attached to it. Raises `BadInput`.
+    """Return the data of a prompt, and its attachments. Raises `BadInput`.
 
     Args:
         output: the type of which the turn must give a value; None for any answer.
@@ -256,7 +256,7 @@ def data_of(output: object, attach: object) -> tuple[Mapping[str, Any], tuple[At
 
 
 def labels_over(own: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
-    """The labels that a prompt puts over those of an agent. Raises `BadInput`."""
+    """Check the labels of a prompt, which override those of its agent, and return them. Raises `BadInput`."""
     own_labels = check_labels(labels)
     check_number({**own, **own_labels})
     return own_labels
@@ -278,7 +278,7 @@ def supervision(
 
 
 def check_policy(on_orphan: str | None) -> str | None:
-    """An orphan policy, or None. Raises `BadInput`."""
+    """Check that a value is an orphan policy or None, and return it. Raises `BadInput`."""
     return None if on_orphan is None else check_choice(on_orphan, "on_orphan", [*OrphanPolicy])
 
 

@@ -61,7 +61,7 @@ def _html(tree: ShownSystem, under: str | None) -> str:
 
 
 def _read(tx: "Transaction", under: str | None) -> "tuple[list[AgentRecord], int]":
-    """The agents that are shown, the topmost first, and how many there are in all."""
+    """Return the records of the agents to show, the topmost first, and the number of all agents."""
     from ikigai_actors.records.agents import lists, registry
 
     top = registry.root(tx) if under is None else registry.get(tx, under)
@@ -73,7 +73,7 @@ def _read(tx: "Transaction", under: str | None) -> "tuple[list[AgentRecord], int
 
 
 def _walk(records: "Sequence[AgentRecord]") -> "Iterator[tuple[int, AgentRecord]]":
-    """Each agent after its supervisor, with its depth; the first one is above all."""
+    """Yield each agent with its depth in the tree, after its supervisor; the first one is the root."""
     known, below = {record.uuid for record in records}, dict[str, list["AgentRecord"]]()
     for child in records[1:]:
         above = child.supervisor_uuid if child.supervisor_uuid in known else None

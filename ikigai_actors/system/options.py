@@ -82,7 +82,7 @@ def check_tools(tools: object) -> list[Tool | Toolset]:
 
 
 def check_programs(programs: object) -> dict[str, Program]:
-    """The programs by name. Raises `BadInput` for what is none, and for two of one name."""
+    """Return the programs by name. Raises `BadInput` for a value that is no program, and for two of one name."""
     if isinstance(programs, str) or not isinstance(programs, Iterable):
         raise BadInput(f"Expected programs to be a list of programs; got {shown(programs)}.")
     by_name: dict[str, Program] = {}
@@ -105,7 +105,7 @@ def check_host_name(name: str | None, join: bool) -> str | None:
 
 
 def usual_prices() -> Prices:
-    """The prices that lie where the default database does; none, and a warning, when the file cannot be read."""
+    """Return the prices from the file beside the default database; if it cannot be read, none, with a warning."""
     prices, trouble = known_prices(home())
     for complaint in trouble:
         logger.warning("%s", complaint)
@@ -113,7 +113,7 @@ def usual_prices() -> Prices:
 
 
 def prices_in(file: str | os.PathLike[str], others: Prices) -> Prices:
-    """The prices in a file, and after them others and those that a command has made. Raises `BadInput`."""
+    """Return the prices in a file, which precede ``others`` and the updated prices. Raises `BadInput`."""
     if not isinstance(file, str | os.PathLike) or not str(file).strip():
         raise BadInput(f"Expected prices to be the path of a file; got {shown(file)}.")
     return read_prices(Path(file)).over(others).over(updated_prices(home()))
@@ -189,7 +189,7 @@ def check_options(
     build: str | None,
     keys: Sequence[str] | None,
 ) -> HostOptions:
-    """The arguments of `ActorSystem.open` as options. Raises `BadInput`, and what an unshareable place does."""
+    """Check the arguments of `ActorSystem.open`, and return them as options. Raises `BadInput` and `StoreError`."""
     defaults = check_defaults({} if settings is None else settings)
     configured = configuration(config)
     known = check_programs(programs)

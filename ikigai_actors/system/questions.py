@@ -1,4 +1,4 @@
-"""The inbox: all that waits for a person, and the answers.
+"""The inbox: the questions that wait for a person, and their answers.
 
     for question in system.questions.pending():
         print(question.id, question.text, question.asks)
@@ -73,7 +73,7 @@ class WaitingQuestion:
 
     @property
     def asks(self) -> tuple[str, ...]:
-        """The addresses that are asked."""
+        """The addresses of the people who are asked."""
         return self.row.asks
 
 
@@ -101,7 +101,7 @@ class OpenQuestions(OfOneProcess):
         return self._approvals._waiting()
 
     def waiting(self, question: str) -> WaitingQuestion | None:
-        """A question that waits, by its id; None when it does not. Raises `BadInput` where there is none."""
+        """Return a question by its id; None if it no longer waits. Raises `BadInput` if there is no such question."""
         row = self.get(question)
         calls = [call for call in self._approvals._waiting({row.agent}) if call.asked_at == row.position]
         return WaitingQuestion(row, calls[0]) if calls and row.is_open else None
@@ -131,7 +131,7 @@ class OpenQuestions(OfOneProcess):
                 where there is none, or None to decline.
             reason: why it is denied or declined, for the model.
             by: who answers, for the log.
-            roles: the roles of that one, each right with those before it; None for the operator of this machine.
+            roles: the roles of the person who answers; None for the operator of this machine, who may answer all.
             digest: of what was shown; an answer about something else is refused.
             always: which later calls run unasked, as `Approvals.approve` takes it.
             timeout: seconds to wait.

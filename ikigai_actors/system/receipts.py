@@ -19,10 +19,10 @@ class Receipt(Future[Steered]):
     """
 
     def __init__(self, agent: str, delete: Callable[[int], bool]) -> None:
-        """Make an open one.
+        """Make a receipt that is not settled yet.
 
         Args:
-            agent: the agent that gets the word, by uuid.
+            agent: the agent that gets the steering message, by uuid.
             delete: deletes the mail of this number if it is unread; returns whether it was.
         """
         super().__init__(agent, late=_LATE, until=Until.STEP)
@@ -41,12 +41,12 @@ class Receipt(Future[Steered]):
             self.kept.settle(value)
 
     def refuse(self, asked: "Future[Any]") -> None:
-        """Take the refusal of the unit that was to keep the word, if it was refused."""
+        """Settle the receipt with the error of the unit that stores the steering message, if the unit was refused."""
         if (error := asked.exception()) is not None:
             self.settle(error)
 
     def wait_until_kept(self) -> None:
-        """Wait until the word is committed, or was refused: then the receipt has the reason."""
+        """Wait until the steering message is committed or refused. If it is refused, the receipt has the reason."""
         with suppress(IkigaiError):
             self.kept.get()
 
@@ -54,7 +54,7 @@ class Receipt(Future[Steered]):
         """Take the word back, if the agent has not read it; return whether that was so.
 
         Raises:
-            WouldDeadlock: this is a thread of the runtime.
+            WouldDeadlock: called on a thread of the runtime.
             StoreError: the database does not answer.
         """
         refuse_to_block()

@@ -57,7 +57,7 @@ class PieceMaker:
         self._streamed = ""
 
     def pieces_of(self, event: Event) -> Iterator[StreamPiece]:
-        """The pieces of an event."""
+        """Yield the pieces of a stream that an event brings."""
         if not self._begun:
             self._begun = isinstance(event, Message) and event.kind == Kind.USER and event.content == self._prompt
             return
@@ -102,13 +102,13 @@ class ReplyStream(ClosedByBlock):
     """The pieces of one turn: an iterator, and a context manager. For one thread at a time."""
 
     def __init__(self, system: Streaming, uuid: str, prompt: str | None, ask: Callable[[], Future[Reply]]) -> None:
-        """Subscribe, then ask.
+        """Subscribe to the events of the agent, then open the turn.
 
         Args:
             system: the system.
             uuid: the agent.
-            prompt: what opens the turn; None for the one in progress.
-            ask: opens the turn; gives its outcome.
+            prompt: the text of the prompt that opens the turn; None for the turn in progress.
+            ask: opens the turn; returns a future of its outcome.
         """
         inbox = EventInbox()
 
@@ -147,7 +147,7 @@ class ReplyStream(ClosedByBlock):
         return self.pop()
 
     def close(self) -> None:
-        """Hear no more of the turn, which goes on. What was not read yet is dropped."""
+        """Stop receiving pieces. The turn goes on. Pieces that were not read yet are dropped."""
         self._over = True
         self._ready.clear()
         self._end()
@@ -169,7 +169,7 @@ class ReplyStream(ClosedByBlock):
         return self._over and not self._ready
 
     def arrival(self) -> "Future[None]":
-        """A future that is settled when something has come."""
+        """A future that is settled when a piece, or the end, has arrived."""
         return self._inbox.arrival()
 
     def pop(self) -> StreamPiece:

@@ -1,4 +1,4 @@
-"""Secrets by reference, which the process looks up that needs one.
+"""Secrets by reference. The process that needs a secret looks it up.
 
     env:NAME        a variable of the process
     file:PATH       a file that the process may read, without the blanks at its ends
@@ -38,14 +38,14 @@ def referred_secret(reference: str) -> str:
 
 
 def referred_key(reference: str) -> bytes:
-    """The operator's key that a reference names. Raises `BadInput` where it is not there, or is none."""
+    """Return the operator's key that a reference names. Raises `BadInput` if it is missing or is no key."""
     if not (text := referred_secret(check_reference(reference, "the operator's key"))):
         raise BadInput(f"The operator's key is not there: {reference}.")
     return operator_key(text)
 
 
 def key_references(keys: Sequence[str] | None) -> tuple[str, ...]:
-    """References to the operator's keys; None for those of the environment. Raises `BadInput`."""
+    """Return references to the operator's keys; for None, those in ``$IKIGAI_KEYS``. Raises `BadInput`."""
     if keys is None:
         keys = [key.strip() for key in os.environ.get("IKIGAI_KEYS", "").split(",") if key.strip()]
     if isinstance(keys, str) or not isinstance(keys, Sequence) or not all(isinstance(key, str) for key in keys):

@@ -1,4 +1,4 @@
-"""Skills for agents: which there are, and which of them a program, or a person, pins.
+"""Skills for agents: finds the skills on the disk, and pins the ones that a program or a person approves.
 
 system.skills.find("src")                             # what there is; changes nothing
 system.root.use_skills("src/.claude/skills", only=["pdf"])
@@ -64,7 +64,7 @@ class ListedSkill(NamedTuple):
 
 
 def skills_listed(settings: Mapping[str, Any], listing: FoundSkills) -> list[ListedSkill]:
-    """The skills that are pinned, and those that were found, by name."""
+    """Return the pinned skills of an agent, and the skills that were found, sorted by name."""
     entries = {skill["name"]: skill for skill in settings.get("skills") or ()}
     known: dict[str, Mapping[str, Any]] = {**entries}
     known |= {skill.name: pinned(skill.manifest, skill.source) for skill in listing.skills}
@@ -84,7 +84,7 @@ def _listed(skill: Mapping[str, Any], entry: Mapping[str, Any] | None) -> Listed
 
 
 def unanswered(settings: Mapping[str, Any], directory: Path) -> list[str]:
-    """The names of the skills on this disk about which nobody has decided yet, and of those with another text now.
+    """Return the names of found skills that are neither pinned nor refused, or whose texts have changed since.
 
     ``directory``: the workspace. Where it has instructions that were neither taken nor refused, `INSTRUCTIONS_NAME` is
     among the names.
@@ -97,7 +97,7 @@ def unanswered(settings: Mapping[str, Any], directory: Path) -> list[str]:
 
 
 def chosen(listing: FoundSkills, only: Sequence[str] | None, place: object) -> list[FoundSkill]:
-    """The skills that are to be pinned. Raises `BadInput` where one is not there, or none is."""
+    """Return the found skills with the names ``only``, or all. Raises `BadInput` if one is missing, or if none exists."""
     names = [skill.name for skill in listing.skills]
     if missing := sorted(set(only or ()) - set(names)):
         raise BadInput(f"There is no skill {', '.join(missing)} in {place}. Skills: {', '.join(names) or 'none'}.")
@@ -110,7 +110,7 @@ def chosen(listing: FoundSkills, only: Sequence[str] | None, place: object) -> l
 def pin(
     settings: Mapping[str, Any], skills: Iterable[FoundSkill], off: bool = False
 ) -> tuple[dict[str, Any], tuple[Attachment, ...]]:
-    """The change of settings that pins skills, as refused or for use, and the files that they have."""
+    """Return the settings that pin skills, or that refuse them if ``off``, and the files of the skills."""
     picked = list(skills)
     entries = [pinned(skill.manifest, skill.source) | ({"off": True} if off else {}) for skill in picked]
     files = tuple({file.sha256: file for each in picked for file in each.files}.values())
@@ -148,14 +148,14 @@ def _text_of(skill: Mapping[str, Any], data: bytes, commands: bool) -> dict[str,
 
 
 def check_names(skills: object) -> list[str]:
-    """The names of skills that go along with a prompt. Raises `BadInput` for what is no list of names."""
+    """Check the ``skills`` of a prompt, and return the names. Raises `BadInput` if it is no list of names."""
     if not isinstance(skills, list | tuple) or not all(isinstance(name, str) for name in skills):
         raise BadInput(f"Expected skills to be a list of names of skills; got {shown(skills)}.")
     return list(skills)
 
 
 def check_only(only: object, what: str = "skills") -> list[str] | None:
-    """The names of skills, or of what else, as they were given. Raises `BadInput` for what is no list of names."""
+    """Check an argument ``only``, and return the names; None for None. Raises `BadInput` if it is no list of names."""
     if only is None:
         return None
     if not isinstance(only, list | tuple) or not all(isinstance(name, str) for name in only):
@@ -164,7 +164,7 @@ def check_only(only: object, what: str = "skills") -> list[str] | None:
 
 
 def check_place(place: object) -> PathLike:
-    """A directory as it was given. Raises `BadInput` for what is no path."""
+    """Check that a value is a path, and return it. Raises `BadInput` for any other value."""
     if not isinstance(place, str | os.PathLike):
         raise BadInput(f"Expected a directory with skills, got {shown(place)}.")
     return place

@@ -75,7 +75,7 @@ class StoredRemotes(RemoteTools):
         return await self._of_accounts().scope(server, subject)
 
     def _of_accounts(self) -> Accounts:
-        """The accounts, by the operator's keys. Raises `BadInput` without one."""
+        """Return the accounts, which the operator's keys open. Raises `BadInput` if there is no key."""
         if self._accounts is None:
             keys = tuple(referred_key(reference) for reference in self._keys)
             perform = self._journal.perform

@@ -116,19 +116,19 @@ class Subscriptions(OfOneProcess):
         return self._store.read(all_subscriptions)
 
     def get(self, subscription: str) -> EventSubscription:
-        """A subscription. Raises `SubscriptionNotFound`."""
+        """Return the subscription with this id. Raises `SubscriptionNotFound`."""
         return self._store.read(lambda tx: subscription_with(tx, subscription))
 
     def counts(self, subscription: str) -> dict[str, int]:
-        """The numbers of its deliveries by state: ``waiting``, ``received``, ``dead``."""
+        """Return the numbers of a subscription's deliveries by state: ``waiting``, ``received``, ``dead``."""
         return self._store.read(lambda tx: counted_deliveries(tx, subscription))
 
     def deliveries(self, subscription: str, most: int = 20) -> DeliveryRecords:
-        """The latest deliveries, the latest first. Raises `SubscriptionNotFound`."""
+        """Return the latest deliveries of a subscription, newest first. Raises `SubscriptionNotFound`."""
         return self._store.read(lambda tx: latest_deliveries(tx, subscription_with(tx, subscription).id, most))
 
     def pause(self, subscription: str) -> None:
-        """Send nothing until `resume`; what comes waits. Raises `SubscriptionNotFound`."""
+        """Pause a subscription: new events wait until `resume`. Raises `SubscriptionNotFound`."""
         self._perform(PauseSubscription(subscription, self._now_ms()))
 
     def resume(self, subscription: str) -> None:
@@ -159,7 +159,7 @@ class Subscriptions(OfOneProcess):
         self._perform(RotateSecret(subscription, None))
 
     def remove(self, subscription: str) -> None:
-        """End a subscription; what waits for it is dead. Raises `SubscriptionNotFound`."""
+        """End a subscription; its waiting deliveries become dead. Raises `SubscriptionNotFound`."""
         self._perform(EndSubscription(subscription, self._now_ms()))
 
     def redeliver(

@@ -131,7 +131,7 @@ logger = logging.getLogger(__name__)
 
 
 def _no_actor(record: AgentRecord, hosts: Iterable[HostRecord]) -> HostElsewhere:
-    """Why this host has no actor of an agent."""
+    """Return the error that says which other host runs an agent."""
     name = next((host.name for host in hosts if host.id == record.owner), None)
     where = "another host will run soon" if name is None else f"host {name} runs"
     return HostElsewhere(
@@ -503,7 +503,7 @@ class ActorSystem(System):
         return self._processes.wake(record.uuid)
 
     def _look_at_others(self, among: frozenset[str] | None) -> None:
-        """Look at what other processes may have left for agents of this host: for these, None for any."""
+        """Check for rows of other processes for this host's agents: for these, or for all if None."""
         self._supervision.look_at_other_processes(among)
         self._runtime.journal.note_others()
         if self._rebalancer is not None:
@@ -513,7 +513,7 @@ class ActorSystem(System):
         self._supervision.look_at_rows()
 
     def _on_commit(self, answer: object) -> None:
-        """Carry out what a committed unit did to agents other than its own. Never waits."""
+        """Carry out the effects of a committed unit on other agents. Never waits."""
         match answer:
             case Rule():
                 self._supervision.look_at_rows()
@@ -578,7 +578,7 @@ class ActorSystem(System):
                     self._on_commit(mail)
 
     def _kept(self, word: KeptWord) -> None:
-        """Let the agent read a word that was just committed; its sender goes on after that."""
+        """Give an agent a steering message that was just committed, before the sender goes on."""
         is_here = word.entered is not None or self._processes.word(word)
         if not is_here:  # it sleeps, perhaps
             self._supervision.look_at_rows()
@@ -753,7 +753,7 @@ class ActorSystem(System):
         return {**super()._signs(), **self._processes.signs()}
 
     def _waits_for(self, uuid: str) -> str:
-        """The wait of an agent of this host, as a state: for others, its service or its program; empty without one."""
+        """Return as text what an agent waits for: other agents, its service or its program; empty for nothing."""
         if others := waits_for([self._called(each) for each in self._wait_registry.awaited_by(uuid)]):
             return others
         if (actor := self._processes.get(uuid)) is None:
@@ -771,7 +771,7 @@ class ActorSystem(System):
         return self._ungated_store.read(lambda tx: registry.get(tx, uuid)).short
 
     def _tell_tools(self, _: ListTools, caller: RemoteCaller) -> None:
-        """Answer another process. The log may have to be read for it, which is done beside."""
+        """Answer another process with the tools of an agent; the log is read on another thread if needed."""
         self._beside.post(lambda: caller.settle(self.handle(caller.key.agent).tools()), caller)
 
     @property
@@ -841,7 +841,7 @@ class ActorSystem(System):
             self._publisher.publish(StoreTrouble(reason))
 
     def _leave(self, error: ProgramOutdated) -> None:
-        """Give the agents to hosts that know the schema, for a while, and stop. Never waits."""
+        """Begin to give the agents to hosts that know the newer schema, then stop the system. Never waits."""
         logger.warning("%s Until then other hosts run the agents.", error)
         if self._rebalancer is None:
             self._fail(error)

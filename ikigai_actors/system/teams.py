@@ -1,4 +1,4 @@
-"""A team as a file: which agents there are to be, each with its kind, budget and first prompt.
+"""Team files: a file lists the agents of a team, each with its kind, budget and first prompt.
 
     kinds = ".claude/agents"        # beside the file; agent 0 gets those that the agents name, as their files say now
 
@@ -69,7 +69,7 @@ class Team(NamedTuple):
 
 
 class TeamLine(NamedTuple):
-    """An agent of a team, and what has become of it."""
+    """A line about one agent of a team file: whether it was made, exists, has died, or differs from the file."""
 
     name: str
     state: str
@@ -80,7 +80,7 @@ class TeamLine(NamedTuple):
 
 
 def read_team(file: str | os.PathLike[str]) -> Team:
-    """Read such a file. Raises `BadInput`, which names what is wrong."""
+    """Read a team file. Raises `BadInput`, which names the fault."""
     try:
         place = Path(file)
         said = tomllib.loads(place.read_text(encoding="utf-8"))
@@ -128,7 +128,7 @@ def _agent(name: str, fields: object) -> TeamAgent:
 
 
 def _in_order(team: Mapping[str, TeamAgent]) -> Iterator[TeamAgent]:
-    """The agents, parents first. Raises `BadInput` where one is under nobody of the file, or under itself."""
+    """Yield the agents, parents first. Raises `BadInput` for an unknown parent, and for a circle of parents."""
     left = dict(team)
     while left:
         free = [agent for agent in left.values() if agent.under not in left]
@@ -148,7 +148,7 @@ def raise_team(
     file: str | os.PathLike[str],
     plan: bool,
 ) -> list[TeamLine]:
-    """Make the agents of a file that were never made, and say what has become of each.
+    """Make the agents of a team file that were never made; return a line about each agent.
 
     Args:
         store: has the agents.
@@ -156,7 +156,7 @@ def raise_team(
         handle: gives the handle of an agent, by uuid.
         root: agent 0.
         file: the file.
-        plan: whether nothing is made, and the lines say what would be.
+        plan: whether to make nothing, and to say in the lines what a call would make.
     """
     team = read_team(file)
     log = logs.load(root)
@@ -197,7 +197,7 @@ def _make(parent: Any, agent: TeamAgent) -> str:
 
 
 def _told_of(store: Store, logs: LogCache, agent: TeamAgent, parent: str | None) -> TeamLine:
-    """The line about an agent as it is now; ``parent``: the agent under which it is to be, None if that is not made."""
+    """Return the line about an agent as it is now; ``parent`` is its parent's uuid, None if that is not made yet."""
     if parent is None:
         return TeamLine(agent.name, "new")
     called = [each for each in store.read(lambda tx: registry.children(tx, parent)) if each.name == agent.name]

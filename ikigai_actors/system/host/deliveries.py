@@ -115,7 +115,7 @@ class Deliveries:
             self.look_soon()
 
     def look_soon(self) -> None:
-        """Check for due deliveries, because a subscription or its deliveries may have changed. Thread-safe; never waits."""
+        """Check for due deliveries, because subscriptions or deliveries may have changed. Thread-safe; never waits."""
         self._is_wanted = True
         if not self._is_asked:
             self._is_asked = True

@@ -74,11 +74,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RENEW = LISTENS_FOR / 3
-"""Seconds after which this process says again that it listens."""
+"""Seconds between two notices of this process to the hosts that it still listens."""
 
 
 class RemoteAgents:
-    """The agents of one database that other processes run, as far as this one asks something of them."""
+    """Sends commands to agents that other processes run, and settles the futures of the callers."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class RemoteAgents:
 
     @property
     def host(self) -> HostRecord | None:
-        """The latest of those who ran the agents at the latest look; None for nobody."""
+        """The host that ran the agents at the latest look, the newest if there were several; None if there was none."""
         return next(iter(self.hosts), None)
 
     def actor(self, uuid: str) -> "RemoteActor":
@@ -154,11 +154,11 @@ class RemoteAgents:
             self.await_word(uuid, mail, handover.head, receipt)
 
     def await_word(self, uuid: str, mail: int, behind: int, receipt: Receipt) -> None:
-        """Give a receipt where a word enters that is kept, perhaps after this message already. Never waits."""
+        """Settle a receipt when a stored steering message enters the history after message ``behind``. Never waits."""
         self._post(partial(self._try, receipt, partial(self.await_turn, RemoteWord(uuid, mail), behind, receipt)))
 
     def steer(self, uuid: str, word: KeepWord, receipt: Receipt) -> None:
-        """Send a word to an agent: its row is committed when this returns, unless this thread may not wait."""
+        """Send an agent a steering message; its row is committed on return, unless this thread may not wait."""
         self._post(partial(self._try, receipt, partial(self._steer, uuid, word, receipt)), wait=may_block())
 
     def take_over(self, uuid: str, message: Any) -> None:
@@ -174,7 +174,7 @@ class RemoteAgents:
             self.post(uuid, message)
 
     def _give_up(self, uuid: str, prompt: on.Prompt) -> None:
-        """Take back a prompt that an INT came for before its agent left; one that is no mail has left no trace."""
+        """Withdraw a prompt that was interrupted before its agent moved to another host."""
         if prompt.mail:
             self._client.write(WithdrawPrompt(uuid, prompt.mail))
         prompt.caller.settle(TurnInterrupted("The turn was interrupted before it began.", uuid))
@@ -192,7 +192,7 @@ class RemoteAgents:
             self.wake()
 
     def carry_out(self) -> bool:
-        """Do what was posted since the last call; return whether there was anything."""
+        """Carry out the commands posted since the last call; return whether there were any."""
         with self._looking:
             return self._carry_out()
 
@@ -205,7 +205,7 @@ class RemoteAgents:
     def refresh(
         self, read: Callable[[], News], tell: Callable[[News, Sequence[HostRecord]], object] = lambda news, before: None
     ) -> None:
-        """Settle what has ended. Raises `StoreError`.
+        """Settle the futures of turns and commands that have ended. Raises `StoreError`.
 
         Args:
             read: gives what was committed since the latest look, of all agents that are awaited at least.
@@ -233,7 +233,7 @@ class RemoteAgents:
                 self._settle(self._answers())
 
     def follow(self, all_are_wanted: Callable[[], bool], now: int) -> None:
-        """Follow everybody from now on, in milliseconds since 1970, or only those of which something is awaited."""
+        """Follow all agents from now on, or only those with waiting callers; ``now`` in milliseconds since 1970."""
         if all_are_wanted() != self.follower.follows_all:
             with self._looking:  # it is asked once more: somebody may have subscribed meanwhile
                 if not all_are_wanted():
@@ -242,11 +242,11 @@ class RemoteAgents:
                     self.follower.follow_all(now)
 
     def between_looks(self) -> AbstractContextManager[object]:
-        """Hold the looks for the length of a block."""
+        """Return a context manager: no look at the database begins during its block."""
         return self._looking
 
     def listen(self, wants: Callable[[], tuple[bool, bool]], now: float) -> None:
-        """Let the hosts know that somebody is here, and write the replies that they receive while these are wanted.
+        """Tell the hosts that this process listens, so that they write replies in progress while these are wanted.
 
         Call it again and again: it renews what it has said. Where it cannot be said, replies are published when they
         are committed.
@@ -268,7 +268,7 @@ class RemoteAgents:
             self._client.write(Listen(self._who, LISTENS_FOR if is_here else 0, replies))
 
     def awaited(self) -> frozenset[str]:
-        """The agents, by uuid, of which something is awaited."""
+        """Return the uuids of the agents with waiting callers."""
         with self._looking:
             return self._whom()
 
@@ -303,7 +303,7 @@ class RemoteAgents:
                 self._remote_command(uuid, command)
 
     def await_turn(self, turn: RemoteTurn | RemoteWord, behind: int, future: Future[Any]) -> None:
-        """Give a future the outcome of a turn, or where a word enters, which may be committed after this message."""
+        """Settle a future with the end of a turn, or the place of a steering message, after message ``behind``."""
 
         def read(tx: Transaction) -> tuple[AgentRecord, list[Message]]:
             return registry.get(tx, turn.agent), section(tx, turn.agent, behind)
@@ -317,7 +317,7 @@ class RemoteAgents:
             self._await(turn, future)
 
     def _prompt(self, uuid: str, prompt: on.Prompt) -> None:
-        """Leave a prompt; its caller is given the outcome of its turn."""
+        """Store a prompt as mail; the caller's future gets the outcome of the turn."""
         self.follower.follow(uuid)
         mail = self._client.prompt(uuid, prompt.text, prompt.data, prompt.blobs)
         if prompt.stored is not None:
@@ -336,7 +336,7 @@ class RemoteAgents:
         self._await(RemoteWord(uuid, kept.mail.id), receipt)
 
     def _reply(self, uuid: str, future: Future[Reply]) -> None:
-        """Give a future the outcome of the turn in progress, or else of the latest one."""
+        """Settle a future with the outcome of the turn in progress, or else of the latest turn."""
 
         def read(tx: Transaction) -> tuple[AgentRecord, list[Message]]:
             record = registry.get(tx, uuid)
@@ -357,7 +357,7 @@ class RemoteAgents:
             future.settle(last_outcome(reversed(messages)) or gone)
 
     def _remote_command(self, uuid: str, command: RemoteCommand) -> None:
-        """Ask an agent to do something itself; the caller is given the answer.
+        """Send an agent a remote command; the caller's future gets the answer.
 
         When no process runs the agents, nothing is asked, and the caller gets `NoHost`.
         """
@@ -376,14 +376,14 @@ class RemoteAgents:
             future.settle(error)
 
     def refusal(self) -> IkigaiError:
-        """Why this process does not do what only the one can that runs the agents."""
+        """Return the error for a command that only the process that runs the agents can carry out."""
         if not self.hosts:
             return no_host(self._former)
         where = " or ".join(map(str, self.hosts))
         return HostElsewhere(f"Only the process that runs the agents knows its tools: {where}.")
 
     def silence(self) -> IkigaiError | None:
-        """Why no prompt is answered now: nobody runs the agents; None while somebody does, or is expected to."""
+        """Return the error that no process runs the agents; None while a process runs them, or is expected to."""
         return no_host(self._former) if self._deserted else None
 
     def _await(self, turn: RemoteTurn | RemoteWord, future: Future[Any]) -> None:
@@ -393,7 +393,7 @@ class RemoteAgents:
             self._awaited.append((turn, future))
 
     def _answers(self) -> dict[RemoteCommandKey, Answered]:
-        """The answers that have come since the latest look."""
+        """Return the answers to remote commands that were committed since the latest look."""
         if not self._asked:
             return {}
         answers = self._store.read(lambda tx: [(key, answer_of(tx, key)) for key in self._asked])
@@ -404,7 +404,7 @@ class RemoteAgents:
             self._asked.pop(key).settle(answer.value)
 
     def _take_back(self, caller: Future[Any]) -> None:
-        """Take back a command whose caller would close a circle of waits by waiting for it, unless it was taken up."""
+        """Withdraw a command, not taken up yet, whose caller would deadlock by waiting for it."""
         try:
             for key in [key for key, future in self._asked.items() if future is caller]:
                 self._client.withdraw(key, caller.refusal or nobody_asked())
@@ -420,7 +420,7 @@ class RemoteAgents:
             logger.info("A request could not be taken back: %s", error)
 
     def _takes_back(self, uuid: str, caller: Future[Any]) -> bool:
-        """Take back a command that its agent has not carried out; return whether that was in time."""
+        """Withdraw a command that its agent has not carried out; return whether it was withdrawn in time."""
         for key in [key for key, future in self._asked.items() if future is caller]:
             if self._client.withdraw(key, Withdrawn("The command was taken back.", uuid)):
                 self._asked.pop(key).settle(Withdrawn("The command was taken back.", uuid))
@@ -428,7 +428,7 @@ class RemoteAgents:
         return False
 
     def _withdraw(self) -> None:
-        """Take back the remote commands that nobody has answered: the answer is `NoHost` then."""
+        """Withdraw the remote commands without an answer; their callers get `NoHost`."""
         for key in self._asked:
             self._client.withdraw(key, nobody_asked(self._former))
 
@@ -447,7 +447,7 @@ class RemoteActor(Heir):
         return True
 
     def steer(self, word: KeepWord, receipt: Receipt) -> None:
-        """As `RemoteAgents.steer`."""
+        """Send the agent a steering message, as `RemoteAgents.steer` does."""
         self._remote.steer(self._uuid, word, receipt)
 
     def inherit(self, handover: "Handover") -> None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from supervisors.signals import Signal
 
 SPENDING_BATCH = 10_000
-"""Messages that `Client.spending` reads at once."""
+"""The number of messages that `Client.spending` reads in one query."""
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ def shown_state(record: AgentRecord, hosts: Sequence[HostRecord]) -> str:
 
 
 def turn_state(record: AgentRecord, hosted: bool) -> str:
-    """The state of a running agent, by its turn in progress. Which part of a turn only its host knows."""
+    """Return the state of a running agent by its row. Only its host knows the phase of a turn in progress."""
     if not record.turn:
         return Phase.IDLE
     if record.cut_off:
@@ -69,7 +69,7 @@ def turn_state(record: AgentRecord, hosted: bool) -> str:
 
 
 def no_host(former: HostRecord | None = None) -> NoHost:
-    """Why a prompt has no answer; ``former`` ran the agents last, if that is known."""
+    """Return the error for a prompt that no host answers; ``former`` is the last host, if known."""
     return NoHost(
         f"No process runs the agents now{_gone(former)}. What was not answered waits in the database: leave, and start "
         f"{_starter(former)}, which then runs them."
@@ -77,7 +77,7 @@ def no_host(former: HostRecord | None = None) -> NoHost:
 
 
 def nobody_asked(former: HostRecord | None = None) -> NoHost:
-    """Why a remote command has no answer; ``former`` ran the agents last, if that is known."""
+    """Return the error for a remote command that no host answers; ``former`` is the last host, if known."""
     return NoHost(
         f"No process runs the agents now{_gone(former)}, so this was not done, and will not be done later. Start "
         f"{_starter(former)}, which then runs them, and try again."
@@ -104,7 +104,7 @@ class Client(ClosedByBlock):
         clock: Clock | None = None,
         on_commit: Callable[[Any], object] = lambda answer: None,
     ) -> None:
-        """Speak to a store; see `open`.
+        """Use a store that is open already; see `open`.
 
         Args:
             store: the caller closes it, unless `close` is called.
@@ -116,7 +116,7 @@ class Client(ClosedByBlock):
 
     @classmethod
     def open(cls, database: str | None = None) -> Self:
-        """Open a database that is there. Raises what `open_existing` does."""
+        """Open an existing database. Raises what `open_existing` raises."""
         return cls(open_existing(database))
 
     @cached_property
@@ -124,7 +124,7 @@ class Client(ClosedByBlock):
         return self._given_clock or clock_of(self._store, SystemClock())
 
     def close(self) -> None:
-        """Give the database back."""
+        """Close the database."""
         self._store.close()
 
     @property
@@ -165,11 +165,11 @@ class Client(ClosedByBlock):
         return self._store.read(lambda tx: registry.shown_name_of(tx, uuid))
 
     def find(self, text: str) -> AgentRecord:
-        """One agent; see `registry.find`."""
+        """Return the agent with a uuid, name, or unique prefix; see `registry.find`."""
         return self._store.read(lambda tx: registry.find(tx, text))
 
     def find_all(self, texts: Sequence[str]) -> list[AgentRecord]:
-        """Several agents at one moment, in their order; see `registry.find`."""
+        """Return several agents, read at one moment, in the order of the texts; see `registry.find`."""
         return self._store.read(lambda tx: [registry.find(tx, text) for text in texts])
 
     def host(self) -> HostRecord | None:
@@ -183,7 +183,7 @@ class Client(ClosedByBlock):
         return self._store.read(recent_hosts)
 
     def check_types(self) -> None:
-        """Raise `StoreUnusable` when a value of the database is of a wrong type, where not too many must be read."""
+        """Raise `StoreUnusable` if a value of the database has a wrong type. Large tables are not checked."""
         from ikigai_actors.store.migrations import check_types
 
         check_types(self._store)
@@ -258,7 +258,7 @@ class Client(ClosedByBlock):
             return int(repeated.gave["mail"])
 
     def add_command(self, uuid: str, kind: str, body: str, blobs: "tuple[Attachment, ...]" = ()) -> "RemoteCommandKey":
-        """Ask an agent to do something itself, as the host will take it up. Raises what `AddRemoteCommand` does."""
+        """Add a remote command, which the host carries out; return its key. Raises what `AddRemoteCommand` does."""
         from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand, RemoteCommandKey
 
         return RemoteCommandKey(uuid, self.write(AddRemoteCommand(uuid, kind, body, self._clock.now_ms(), blobs)))
@@ -305,7 +305,7 @@ class Client(ClosedByBlock):
         self.write(SendSignal(uuid, Signal.INT, self._clock.now_ms(), turn=turn))
 
     def drain(self, host: str) -> "HostRecord":
-        """Let a host, by its name or id, give all its agents to others; returns before it has. Raises `NoHost`."""
+        """Ask a host, by name or id, to give all its agents to other hosts; return its row at once. Raises `NoHost`."""
         from ikigai_actors.store.hosts.rows import find_host
         from ikigai_actors.store.hosts.shards import Drain
 

@@ -1,4 +1,4 @@
-"""The follower: what a host commits, as another process sees it.
+"""The follower: reads from the rows what other processes commit.
 
     watch = store.watch(hosts=True)             # before the first look, so that nothing is missed
     follower = Follower(store)                  # everybody; Follower(store, [uuid]) only these
@@ -41,7 +41,7 @@ CLOCK_MARGIN = 60_000
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """The commits between two looks."""
+    """The messages, deaths, reply pieces and hosts that a look found new since the previous look."""
 
     messages: Sequence[Message]
     died: Sequence[Died]
@@ -61,7 +61,7 @@ class News:
 
     @property
     def deserted(self) -> bool:
-        """Whether nobody runs the agents, and nobody is expected to go on by itself."""
+        """Whether no host runs the agents, and no former host is expected back soon."""
         return not self.hosts and not self.expects
 
 
@@ -73,7 +73,10 @@ class _Hosts(NamedTuple):
 
 
 def _ask_hosts(tx: Transaction, check: Callable[[int], object] | None) -> Callable[[], _Hosts]:
-    """Ask for them, in one trip with what is asked beside it; ``check`` gets the oldest program that may look."""
+    """Queue a query for the hosts; return a function that gets the result.
+
+    ``check`` gets the oldest program version that may read the database.
+    """
     owners, least = ask_owners(tx), None if check is None else tx.ask("least_program")
 
     def hosts() -> _Hosts:
@@ -126,7 +129,7 @@ class Follower:
         self._host = ""  # that of this process, whose replies need not be read
 
     def begin(self, now: int) -> News:
-        """Everything that is there was published before; ``now`` in milliseconds since 1970. Gives no messages."""
+        """Begin at the present state; return news with the hosts, but without messages. ``now`` in ms since 1970."""
         return self._begin(now, self._agents)
 
     def _begin(self, now: int, agents: Sequence[str] | None) -> News:
@@ -145,7 +148,7 @@ class Follower:
         return News((), (), turns, hosts.owners, expects=self._expects(hosts))
 
     def _expects(self, hosts: _Hosts) -> bool:
-        """Whether hosts have gone that may go on, and not for long as seen here: their server may have been away."""
+        """Whether hosts that have gone only recently may come back, as after a restart of their server."""
         if not hosts.expected:
             return False
         ran_out, now = max((host.lease_until, host.now) for host in hosts.expected)
@@ -154,7 +157,7 @@ class Follower:
         return now - self._gone[1] < RETURNS
 
     def follow_all(self, now: int) -> News:
-        """Follow everybody from now on, and those who are followed from where they were; returns as `begin` does."""
+        """Follow all agents; agents that are followed already keep their places. Returns news as `begin` does."""
         places, gone = self._places, self._told
         news = self._begin(now, None)
         self._agents = None
@@ -163,29 +166,29 @@ class Follower:
         return news
 
     def follow_only(self, agents: Collection[str]) -> None:
-        """Follow these from where they were, and nobody else."""
+        """Follow only these agents, from their present places."""
         self._agents = [*agents]
         self._places = {agent: self._places[agent] for agent in self._agents if agent in self._places}
         self._told, self._names, self._unseen, self._after = set(), {}, set(), ""
         self._statuses = {}
 
     def listen(self, host: str) -> None:
-        """Follow replies on their way, too, but for those that this host receives; what has come of them is new."""
+        """Follow replies in progress too, from their beginnings, except replies that this host receives."""
         if self._replies is None:
             self._replies, self._host = ReplyFeed(), host
 
     def listen_from_the_beginning(self) -> None:
-        """Take the news of replies on their way as new once more: nobody received them, or the reader has gone."""
+        """Report replies in progress from their beginnings again, because no subscriber has received them."""
         if self._replies is not None:
             self._replies = ReplyFeed()
 
     def listen_no_more(self) -> None:
-        """Follow replies on their way no more."""
+        """Stop following replies in progress."""
         self._replies = None
 
     @property
     def follows_all(self) -> bool:
-        """Whether everybody is followed."""
+        """Whether all agents are followed."""
         return self._agents is None
 
     def follow(self, agent: str) -> None:
@@ -196,14 +199,14 @@ class Follower:
                 self._places[agent] = head.position
 
     def keep(self, agents: Collection[str]) -> None:
-        """Follow no others than these. For a follower of some agents."""
+        """Stop following all agents but these. For a follower of some agents."""
         assert self._agents is not None
         for agent in set(self._agents) - set(agents):
             self._agents.remove(agent)
             self._places.pop(agent, None)
 
     def place(self, agent: str) -> int:
-        """The latest message of an agent that was published, or was there before."""
+        """Return the id of the latest message of an agent that was published, or that existed before."""
         return self._places.get(agent, 0)
 
     def news(self, among: frozenset[str] | None = None) -> News:
@@ -233,7 +236,7 @@ class Follower:
             self.whereabouts.begin_look()
 
     def catch_up(self, agents: frozenset[str]) -> News:
-        """Like `news`, of agents that this process runs from now on: their replies on the way are cut off."""
+        """Return the news of agents that this process now runs; their replies in progress are cut off."""
         news = self.news(agents)
         return replace(news, replies=[*news.replies, *(self._replies.cut(agents) if self._replies else ())])
 
@@ -243,10 +246,10 @@ class Follower:
         return bool(self._after)
 
     def page(self, most: int = EVERYBODY) -> News:
-        """Like `news` of all agents, but of some of them at a time; after the last ones it starts over.
+        """Return the news of the next part of all agents; after the last part it starts over.
 
         Args:
-            most: how many come at a time, at most.
+            most: the most agents of a part.
         """
         unseen = self._unseen if self.is_midway else self._places.keys() - self._told
 
@@ -274,7 +277,7 @@ class Follower:
         return _Look(heads, [self._section(tx, head) for head in heads if self._is_new(head)], hosts, pieces)
 
     def _news_of(self, looked: "_Look") -> News:
-        """The news of a look: from now on they are published."""
+        """Return the news of a look, and move the places of the agents past them."""
         heads, sections, hosts, pieces = looked
         if self.whereabouts is not None:
             self.whereabouts.note(heads)
@@ -310,7 +313,7 @@ class Follower:
         return max(self._places.get(head.uuid, head.fork_message_id), self.is_told(head.uuid))
 
     def _section(self, tx: Transaction, head: Head) -> list[Message]:
-        """The new messages of a log, as far as it can be read: one damaged log must not hide all others."""
+        """Return the new messages of a log, up to an unreadable one: a damaged log must not hide others."""
         section = readable_section(tx, head.uuid, self._start(head), head.position)
         if section.damage is not None:
             logger.warning("%s", section.damage)
@@ -319,7 +322,7 @@ class Follower:
 
 @contextmanager
 def watching(store: Store) -> Iterator[Watch]:
-    """A watch on all that is committed by others, for the length of a block."""
+    """Open a watch on the commits of other processes, for the length of a block."""
     watch = store.watch(hosts=True)
     try:
         yield watch

@@ -117,7 +117,7 @@ class FollowingLoop(Service):
         super().start()
 
     def follow_as_heard(self) -> None:
-        """Follow everybody while somebody wants to hear of all, else those who are awaited; replies as is wanted.
+        """Follow all agents while a subscriber wants all events, else those with waiting callers; replies if wanted.
 
         Raises `StoreError`.
         """
@@ -126,12 +126,12 @@ class FollowingLoop(Service):
             self._remote.listen(self._wants, self._clock.monotonic())
 
     def _wants(self) -> tuple[bool, bool]:
-        """Whether somebody here listens to anything, and whether he wants to see replies on their way."""
+        """Return whether this process listens at all, and whether a subscriber wants replies in progress."""
         replies = self._hears_all() and self._hears_replies()
         return self._is_used() or replies, replies
 
     def begin_subscription(self, begin: Callable[[], S]) -> S:
-        """Let somebody subscribe, between two looks: the first one hears replies on their way from their beginnings."""
+        """Begin a subscription between two looks, and return it. The first one gets replies from their beginnings."""
         if (remote := self._remote) is None:
             return begin()
         with remote.between_looks():
@@ -158,7 +158,7 @@ class FollowingLoop(Service):
             self._watch.wait(0)  # it was not begun, and gives nothing back
 
     def run(self) -> None:
-        """Follow until this is closed: what the thread does."""
+        """Follow the database until the loop is closed; run by the thread."""
         timeout = HEARTBEAT if self._remote is not None else None
         while True:
             agents, for_hosts = self._polls.wait(timeout)
@@ -196,7 +196,7 @@ class FollowingLoop(Service):
             self._on_others(for_hosts)
 
     def _look(self, agents: frozenset[str] | None) -> None:
-        """Look at these agents, None for all, as far as they are followed."""
+        """Read the news of these agents, or of all for None, as far as they are followed."""
         if (remote := self._remote) is None:
             return
         follows_all = remote.follower.follows_all
@@ -213,7 +213,7 @@ class FollowingLoop(Service):
             self._read(remote, partial(remote.follower.news, concerned))
 
     def _look_at_all(self, remote: RemoteAgents) -> None:
-        """Look at all, some at a time: those that a hint may concern meanwhile need not wait for the others."""
+        """Read the news of all agents in parts; between two parts, agents that hints name are read first."""
         self._read(remote, partial(remote.follower.page, AT_A_TIME))
         while remote.follower.is_midway and not self._stopped:
             named, for_hosts = self._polls.meanwhile()
@@ -225,7 +225,7 @@ class FollowingLoop(Service):
             self._read(remote, partial(remote.follower.page, AT_A_TIME))
 
     def _urgent(self, awaited: frozenset[str]) -> frozenset[str]:
-        """The turns of which something is awaited, while a hint that named nobody may be about any of them."""
+        """Return the awaited agents to read first after a hint that named no agent; else none."""
         return awaited if self._polls.asked else NOBODY
 
     def _read(self, remote: RemoteAgents, read: Callable[[], News]) -> None:

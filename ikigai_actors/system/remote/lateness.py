@@ -1,4 +1,4 @@
-"""Why an agent has not answered yet, and what helps, in a sentence.
+"""Sentences that say why an agent has not answered yet, and what helps.
 
 buyer waits for budget of lead: grant more.
 buyer asks about bash: approve or deny it.
@@ -17,7 +17,7 @@ from supervisors.signals import Status
 
 
 def late_by_rows(tx: Transaction, record: AgentRecord, state: str) -> str:
-    """The sentence about an agent of another process, in this state according to the rows."""
+    """Return the sentence about an agent of another process, whose state is that of the rows."""
     turn = registry.turns_that_asked(tx, [record.uuid]).get(record.uuid)
     asked = asking(recover(section(tx, record.uuid, turn))) if turn is not None else ()
     paused = pauses_of(tx, [record.uuid]).get(record.uuid)
@@ -26,7 +26,7 @@ def late_by_rows(tx: Transaction, record: AgentRecord, state: str) -> str:
 
 
 def why_late_in(name: str, state: str, lender: str, asked: Iterable[Call]) -> str:
-    """The sentence about an agent in a state; empty when it has nothing to do.
+    """Return the sentence that says why an agent is late; empty if it has nothing to do.
 
     Args:
         name: what people call the agent.

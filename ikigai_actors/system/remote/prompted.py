@@ -1,4 +1,4 @@
-"""The turn of a prompt that was left as mail: how it is, by the rows, for a caller who asks again under its key.
+"""The turn of a prompt that was stored as mail: finds its end in the rows, for a caller who repeats the key.
 
 turn = PromptedTurn(uuid, 7)
 store.read(turn.current_end)               # None while mail 7 waits, or its turn is open; then its outcome
@@ -23,7 +23,7 @@ from ikigai_actors.system.remote.follower import CLOCK_MARGIN, News
 from ikigai_actors.system.remote.turn import RemoteTurn, TurnEnd
 
 _PAGE = 500
-"""Messages that are read at once."""
+"""The number of messages that are read in one query."""
 
 
 class CutOff(NamedTuple):
@@ -45,7 +45,7 @@ class PromptedTurn:
         self._opening = 0
 
     def current_end(self, tx: Transaction) -> TurnEnd | IkigaiError | CutOff | None:
-        """How the turn has ended, or that it was cut off; None while neither is so.
+        """Return the end of the turn, or `CutOff` if it was cut off; None while the turn waits or goes on.
 
         Raises `Withdrawn`, and `TurnInterrupted` where nothing is left of it. Gives `NoHost` where nobody answers.
         """
@@ -64,7 +64,7 @@ class PromptedTurn:
         return self._nobody()
 
     def _found(self, tx: Transaction, record: AgentRecord, times: PromptTimes) -> int:
-        """The message that has taken up the prompt."""
+        """Return the id of the message that the prompt has become. Raises `TurnInterrupted` if there is none."""
         end = heads_of(tx, [record.uuid])[0].position
         while end > record.fork_message_id:
             start = max(record.fork_message_id, end - _PAGE)
@@ -94,7 +94,7 @@ class PromptedTurn:
         return end
 
     def _undoes(self, message: Message) -> bool:
-        """Whether a message takes the turn away."""
+        """Whether a message, such as an undo, removes the turn from the history."""
         if message.kind != Kind.REWIND:
             return False
         to = message.data.get("before", message.data.get("mark"))
@@ -102,7 +102,7 @@ class PromptedTurn:
 
 
 def end_of_turn(tx: Transaction, turn: AskedTurn) -> dict[str, Any]:
-    """How the turn of a prompt by mail has ended, as JSON has it."""
+    """Return the end of the turn of a stored prompt as JSON data."""
     try:
         end = PromptedTurn(turn.agent, turn.prompt).current_end(tx)
     except StoreError:

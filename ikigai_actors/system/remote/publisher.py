@@ -1,4 +1,4 @@
-"""A publisher for a process that hears of an agent in two ways: from its actor here, and from the rows of its log.
+"""A publisher for events that may come from two sources: an agent's actor here, and the rows of its log.
 
 An agent may live here now, and on another host before and after. Its actor publishes what it commits; the loop that
 follows the database (`ikigai_actors.system.remote.following`) publishes what it reads, which may be the same. Each
@@ -27,7 +27,7 @@ class SharedPublisher(Publisher):
     """Publishes each event of an agent once, though two threads may find it."""
 
     def __init__(self, threads: "Threads") -> None:
-        """Make one without subscribers."""
+        """Make a publisher without subscribers."""
         super().__init__(threads)
         self._gate = threads.lock()
         self._places: dict[str, int] = {}

@@ -19,7 +19,7 @@ from ikigai_actors.records.messages.pieces import PiecesRow, ReplyPiece
 
 
 class ReplyNews(NamedTuple):
-    """The news of one agent's reply."""
+    """The new pieces of one agent's reply, or its cut."""
 
     agent: str
     """The uuid."""
@@ -41,7 +41,7 @@ class ReplyFeed:
     """The published parts of replies on their way. For one thread at a time."""
 
     def __init__(self) -> None:
-        """Begin with nothing told."""
+        """Make a feed that has published nothing yet."""
         self._places: dict[str, int] = {}
         self._open: dict[str, _Reply] = {}
 
@@ -75,5 +75,5 @@ class ReplyFeed:
         return news
 
     def cut(self, agents: Collection[str]) -> list[ReplyNews]:
-        """Cut off what was published of the replies of these agents, by uuid: another process runs them from now on."""
+        """Cut off the published replies of agents, by uuid, that another process runs from now on; return the news."""
         return [ReplyNews(uuid, True) for uuid in agents if self._open.pop(uuid, None) is not None]

@@ -1,4 +1,4 @@
-"""Tallies: what agents of other processes have done, counted by the rows of their logs.
+"""Tallies: counters of the turns, steps and tokens of agents of other processes, from the rows of their logs.
 
 Only a host knows for how long its agents wait, and what is in their inboxes. Turns, steps and tokens are in the log:
 a prompt opens a turn, each reply is a step, and says what it cost.
@@ -39,7 +39,7 @@ class RowTally:
         return max(0, self.turns - bool(self.turn))
 
     def count(self, messages: Iterable[Message]) -> None:
-        """Count these, each once."""
+        """Count messages; a message that was counted before is skipped."""
         for message in messages:
             if message.id <= self.place:
                 continue
@@ -54,7 +54,7 @@ class RowTally:
                 self.models[reply.model] = self.models.get(reply.model, NO_TOKENS) + spent
 
     def statistics(self, state: str) -> AgentStatistics:
-        """The counts; 0 means that no row has it."""
+        """Return the counters as statistics; 0 for values that no row has."""
         models = dict(self.models)
         return AgentStatistics(state, self.since, 0, self.ended, self.steps, self.tokens, 0, 0, 0, models)
 
@@ -63,11 +63,11 @@ class RowTallies:
     """The tallies of the agents that are followed, or were asked for."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Make an empty collection."""
         self._tallies: dict[str, RowTally] = {}
 
     def note(self, news: News, now: int) -> None:
-        """Count what is new; ``now`` in milliseconds since 1970."""
+        """Count the messages of news; ``now`` in milliseconds since 1970."""
         for uuid, turn in news.turns.items():
             tally = self.of(uuid)
             if turn != tally.turn:

@@ -35,11 +35,11 @@ class RemoteTurn:
 
     @property
     def begun(self) -> bool:
-        """Whether it was taken up."""
+        """Whether the turn has begun."""
         return self._turn > 0
 
     def follow(self, news: News) -> TurnEnd | None:
-        """The outcome, when these news have it."""
+        """Return the outcome of the turn if these news have it; else None."""
         if self.agent not in news.turns:
             return None
         for message in news.messages:
@@ -71,11 +71,11 @@ class RemoteWord:
     """A steering message to an agent that another process runs."""
 
     def __init__(self, agent: str, mail: int) -> None:
-        """Wait for a word that is this mail."""
+        """Wait for the steering message that is stored as this mail."""
         self.agent, self._mail = agent, mail
 
     def follow(self, news: News) -> Steered | AgentDead | None:
-        """Where it has entered, when these news say so."""
+        """Return where the steering message entered the history, if these news say it; else None."""
         for message in news.messages:
             if message.agent_uuid == self.agent and (steered := steered_in(message)) and steered[0] == self._mail:
                 return steered[1]
