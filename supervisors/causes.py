@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Cause(StrEnum):
-    """How an agent ended; the value is in the registry."""
+    """The way in which an agent ended. The registry stores the value."""
 
     KILLED = "killed"
     """The signal KILL."""

@@ -15,7 +15,7 @@ from supervisors.causes import Cause
 
 
 class RestartType(StrEnum):
-    """Which ends of an agent its supervisor answers with a restart."""
+    """The restart type of a child: after which causes its supervisor restarts it."""
 
     PERMANENT = "permanent"
     """A crash or an exit."""

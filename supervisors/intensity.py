@@ -12,25 +12,25 @@ DEFAULT_INTENSITY = 3
 here needs a migration.
 """
 DEFAULT_PERIOD = 10 * 60 * 1000
-"""Milliseconds; in ``schema.sql`` too. Seconds, as in OTP, would never fill: the turn of a model takes as long."""
+"""The default period in milliseconds; also in ``schema.sql``. OTP's few seconds are too short for turns of models."""
 
 FIRST_WAIT = 1_000
 """Milliseconds before a failed restart is tried again for the first time."""
 LONGEST_WAIT = 60_000
-"""Milliseconds: doubling ends here."""
+"""The longest wait between two attempts of a failed restart, in milliseconds."""
 
 POISON = 2
-"""How many crashes of its agent close a turn."""
+"""The number of crashes of its agent after which a turn is closed."""
 
 
 def add_restart(restarts: Iterable[int], now: int, intensity: int, period: int) -> tuple[int, ...] | None:
     """Count a restart.
 
     Args:
-        restarts: when there were restarts before, in milliseconds.
-        now: milliseconds.
+        restarts: the times of earlier restarts, in milliseconds.
+        now: the present time, in milliseconds.
         intensity: how many restarts are allowed within a period.
-        period: milliseconds.
+        period: the length of the period, in milliseconds.
 
     Returns:
         The restarts that count from now on, this one last; None when it is not allowed.

@@ -22,7 +22,7 @@ from supervisors.tree import everybody
 
 
 class OrphanPolicy(StrEnum):
-    """The fate of the agents that a dead one supervised."""
+    """What happens to the agents that a dead agent supervised."""
 
     REPARENT = "reparent"
     """The nearest living ancestor adopts them."""
@@ -47,7 +47,7 @@ class Member(Protocol):
 
     @property
     def policy(self) -> OrphanPolicy:
-        """The policy for those below it at its own death."""
+        """The policy of this member: what happens to the agents below it when it dies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def decide(tree: Mapping[str, Member], dying: Set[str]) -> list[OrphanDecision]:
 
 
 def survivors_above(tree: Mapping[str, Member], dying: Set[str]) -> dict[str, str]:
-    """The agent that takes over from each of these when they die: the nearest survivor above it.
+    """Return, for each dying agent, the agent that adopts its children: the nearest survivor above it.
 
     That is agent 0, which never dies, where damaged rows break the way up. Linear in the tree, whatever its depth.
     """
@@ -143,7 +143,7 @@ def survivors_above(tree: Mapping[str, Member], dying: Set[str]) -> dict[str, st
 
 
 def ways(living: Iterable[str], supervisors: Mapping[str, str | None], dead: Container[str]) -> set[str]:
-    """The dead through which the ways to the living lead: those above them, up to the next one that lives."""
+    """Return the dead agents above the living ones, each up to the next living agent."""
     passed: set[str] = set()
     for agent in living:
         above = supervisors.get(agent)
@@ -154,7 +154,7 @@ def ways(living: Iterable[str], supervisors: Mapping[str, str | None], dead: Con
 
 
 def _ends_above(tree: Mapping[str, Member], agent: str, sound: set[str]) -> bool:
-    """Whether the way up from an agent ends; adds those to ``sound`` from which it does."""
+    """Whether the way up from an agent ends at the top. If so, adds the agents on the way to ``sound``."""
     way: dict[str, None] = {}
     above: str | None = agent
     while above is not None and above in tree and above not in sound:
@@ -167,7 +167,7 @@ def _ends_above(tree: Mapping[str, Member], agent: str, sound: set[str]) -> bool
 
 
 def _orphaned(agent: str, status: Status, policy: OrphanPolicy, adopter: str | None) -> list[OrphanDecision]:
-    """The fate of a survivor, by the policy of its dead supervisor.
+    """Return the decisions about a survivor, by the policy of its dead supervisor.
 
     In a part of a tree without agent 0, it may be that no agent adopts it.
     """

@@ -45,7 +45,7 @@ class Status(StrEnum):
 
 
 class Refusal(StrEnum):
-    """Why a signal is refused; the value says it to a person."""
+    """The reason for refusing a signal; the value is a text for people."""
 
     DEAD = "it is dead already"
     TERMINATING = "it is terminating: it finishes its turn and dies; KILL ends it at once"

@@ -38,7 +38,7 @@ class Plan(NamedTuple):
 
 
 def plan(strategy: Strategy, children: Sequence[SupervisedChild], failed: SupervisedChild) -> Plan:
-    """Which children to stop and start for the restart of one child.
+    """Return the children to stop and to start for the restart of one child.
 
     Args:
         strategy: which siblings it takes along.

@@ -53,14 +53,14 @@ class Supervisor:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The child is cut: its work is cancelled, its state thrown away. It lives, and is started again."""
+    """Stop a child: its work is cancelled, and its state is dropped. The child lives, and is started again."""
 
     agent: str
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Children are replayed in order, and resume their open turns (unless poison: `supervisors.intensity`).
+    """Start children in order from their logs; they resume open turns, except poison (`supervisors.intensity`).
 
     A paused child stays paused. The event `unstarted` follows for each that fails.
     """
@@ -141,7 +141,7 @@ def _restart(supervisor: Supervisor, child: SupervisedChild, now: int) -> Decide
 
 
 def _bury(supervisor: Supervisor, child: SupervisedChild, cause: Cause) -> Decided:
-    """Let go of a child."""
+    """Bury a child: return the supervisor without it, and the decision."""
     children = tuple(other for other in supervisor.children if other != child)
     return replace(supervisor, children=children), (Bury(child.agent, cause),)
 

@@ -1,32 +1,33 @@
 """The agent's actor: feeds the machine, hands its units to the journal, and performs the effects after the commit.
 
-While a unit is being committed the actor is held: no message reaches it, so it decides nothing on a state that may not
-come true. The verdict releases it.
+While a unit is being committed, the actor is held: it receives no message, so it decides nothing on a state that may
+not be committed. The verdict of the journal releases it.
 
-    committed   the new state is taken, the log grows, subscribers get events, and then the effects are performed
-    refused     the state stays, and the caller gets the reason
-    failed      the state is thrown away: the agent is unloaded, as after boot, and read again when next needed
+    committed   the actor takes the new state, the log grows, subscribers get events, then the effects are performed
+    refused     the state stays as it was, and the caller gets the reason
+    failed      the new state is dropped: the agent is unloaded, as after a boot, and is read again when it is needed
     fenced      the agent belongs to another host, or is dead: the actor stops
 
-A handler that fails ends the actor, and the supervisor decides on a next one, which gets all that waits. The caller of
-a command that failed gets the error before that: nobody decides on it again, since it would only fail again.
+If a handler fails, the actor ends, and the supervisor decides about a new actor, which gets all waiting messages. The
+caller of the failed command gets the error first. The command is not tried again, because it would fail again.
 
-An idle agent is unloaded as well when others need the memory (`ikigai_actors.agent.log_eviction`).
+An idle agent is also unloaded when other agents need the memory (`ikigai_actors.agent.log_eviction`).
 
-A turn with a plain function as its model passes from thread to thread twice, where nothing else waits to be run:
+If the model is a plain function and no other work waits for a thread, a turn changes threads twice:
 
-    caller to worker       the caller may be an event loop, or be hit by Ctrl-C; a worker is neither
+    caller to worker       the caller may run an event loop, or be hit by Ctrl-C; a worker is safe from both
     worker to caller       the answer
 
-The worker commits the prompt, calls the function and commits the reply itself, each aside (see
-`ikigai_actors.actors.dispatcher`), and goes on with the agent when it is back. Up to five more, where others wait:
+The worker itself commits the prompt, calls the function and commits the reply, each time outside of the agent's slice
+(see `ikigai_actors.actors.dispatcher`), and then goes on with the agent. If other work waits, the turn changes threads
+up to five more times:
 
-    worker to journal      one thread writes, so agents share transactions; once for the prompt, once for the reply
-    journal to worker      the journal goes on with the next transaction; after the prompt, and after the reply
-    function to worker     first come, first served: no place is free for the thread that has called it
+    worker to journal      one thread writes, so that agents share transactions: for the prompt, and for the reply
+    journal to worker      the journal begins the next transaction: after the prompt, and after the reply
+    function to worker     workers take agents in order of arrival, so the thread of the function has to queue
 
-Between a verdict and its effects the actor looks for signals, so no request leaves for a turn that was interrupted
-meanwhile. No effect starts while the host may have lost its lease.
+Between a verdict and its effects the actor checks for signals, so that no request is sent for a turn that was
+interrupted meanwhile. No effect starts while the host may have lost its lease.
 """
 
 import logging
@@ -479,7 +480,7 @@ class AgentActor(PooledActor):
         return self._decide_on(event, asked, again)
 
     def _with_hooks(self, event: on.ReplyReceived) -> on.ReplyReceived:
-        """The reply with the hooks that are to be asked before it ends the turn: of a model, and for no typed value."""
+        """Return the event, with the hooks to ask before a reply ends the turn if the turn needs no typed value."""
         settings = self.state.view.settings
         if event.reply.tool_calls or self.state.output is not None or self.runtime.toolbox.is_program(settings):
             return event
@@ -487,7 +488,7 @@ class AgentActor(PooledActor):
         return replace(event, hooks=hooks) if hooks else event
 
     def _cut_for_words(self, event: on.TakeWords) -> on.TakeWords:
-        """End outside what the step ends that lets words in; return what came of it."""
+        """End the waits, or the request and calls, that a steering message cuts off; return the completed event."""
         if not event.at_once:
             self._effects.end_waits()
             return event
@@ -525,7 +526,7 @@ class AgentActor(PooledActor):
         return something
 
     def _went_ahead(self, event: on.TurnEvent) -> Ahead | None:
-        """How far the function of a program has gone on with a result, if it has."""
+        """Return how far a program's function ran on with a result before its commit; None if it did not."""
         log = self._log.current
         if not isinstance(event, on.ToolFinished) or event.request != self.state.request or log is None:
             return None
@@ -536,7 +537,7 @@ class AgentActor(PooledActor):
     def _with_what_follows(
         self, step: Step, event: on.TurnEvent, ahead: Ahead | None, now: int, tools: Mapping[str, ToolTraits]
     ) -> Step:
-        """The step of a program, with what follows from it in the same unit."""
+        """Return the step of a program, extended by the next acts of its function, as one unit."""
 
         def decide(state: State, event: on.TurnEvent | None) -> Step:
             return machine.step(state, event or self._continue(state), now, tools)
@@ -551,9 +552,9 @@ class AgentActor(PooledActor):
     def _read_whole(self, event: on.TurnEvent | None = None, asked: bool = False) -> None:
         """Read all of the log, and then decide on an event, if there is one. Meanwhile nothing else is done.
 
-        Effects of what is committed wait as well: who is answered may ask for the history at once. Signals wait in the
-        inbox, as while a unit is with the journal. If it cannot be read, who waits hears of that, and a turn stays
-        open: the next command reads the log again.
+        Effects of committed units wait as well, because a caller with an answer may ask for the history at once.
+        Signals wait in the inbox, as during a commit. If the log cannot be read, all callers get the error, and the
+        turn stays open: the next command reads the log again.
         """
         self._undecided = event, asked
         self.actor_inbox.held = True
@@ -601,10 +602,10 @@ class AgentActor(PooledActor):
         return None
 
     def _replays(self, resume: on.Resume) -> on.TurnEvent | None:
-        """The event that goes on with a turn; of a program, its function comes to where it waits before that.
+        """Return the event that resumes a turn; None while a program's function replays up to where it waits.
 
-        Nothing that was cut off is settled before: else what a changed function does not ask for any more would be.
-        Without the program, nothing is settled at all.
+        Cut-off calls are settled only after the replay, because a changed function may not ask for them any more.
+        Without the program, no call is settled.
         """
         state, toolbox, log = self.state, self.runtime.toolbox, self._log.current
         if state.phase in TO_BE_RESUMED and log is not None:
@@ -908,7 +909,7 @@ class AgentActor(PooledActor):
             self._take(Step(state, Parking((), 1, None)))
 
     def _leave_parked(self) -> None:
-        """End, since the agent is parked. Where something has come meanwhile it goes on, and says so first."""
+        """End the actor, because the agent is parked. If a message came meanwhile, the agent goes on instead."""
         state = self.state
         self._successor = self.runtime.processes.park(self, state.callers)
         if self._successor is None:
@@ -988,7 +989,7 @@ class AgentActor(PooledActor):
         self._unreadable(error)
 
     def _unreadable(self, error: IkigaiError) -> None:
-        """Leave what came by mail for later, and bury the agent if its own rows are wrong."""
+        """Drop prompts that are stored as mail, for later, and bury the agent if its own rows are wrong."""
         self._leave_prompts(error)
         if isinstance(error, HistoryError) and error.agent == self.state.uuid:
             self.runtime.processes.bury(self.state.uuid, str(error))
@@ -1061,7 +1062,7 @@ class AgentActor(PooledActor):
             raise
 
     def _what_waits(self) -> Handover:
-        """Take all callers and commands away from this actor, for the next one."""
+        """Take all callers and commands from this actor; return them for the next actor."""
         state, waiting = self.state, self.backlog.take_all()
         if (asked := state.side) is not None and asked.caller is not None:
             if self._step is None:  # the next actor starts it again
@@ -1120,13 +1121,13 @@ class AgentActor(PooledActor):
 
 
 def _answer_interrupt(caller: Any, ended: Future[Any]) -> None:
-    """Answer an INT that a prompt has waited for: with whether it has ended the turn of that."""
+    """Settle the caller of an INT that waited for a prompt: True if it ended the prompt's turn."""
     error = None if ended.cancelled() else ended.exception()
     caller.settle(error if isinstance(error, AgentDead | SystemClosed) else isinstance(error, TurnInterrupted))
 
 
 def _anew(asked: Compaction | Merging) -> on.Compact | on.Merge:
-    """The command that begins it once more."""
+    """Return the command that begins a compaction or a merge once more."""
     if isinstance(asked, Compaction):
         return on.Compact(asked.focus, asked.caller)
     return on.Merge(asked.child, asked.how, asked.positions, asked.caller)

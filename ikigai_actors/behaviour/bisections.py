@@ -236,7 +236,7 @@ def _dearest_probe(
     again: Sequence[Turn] | None,
     judge: Judge,
 ) -> Forecast:
-    """The most that a probe is expected to ask: places are chosen by verdicts.
+    """Return the largest forecast of a probe; verdicts decide later which places are probed.
 
     Args:
         agent: whose history it is.
@@ -278,7 +278,10 @@ def said_of(verdict: Verdict) -> str:
 
 
 def _weights(places: Sequence[int], prior: Mapping[int, float] | None) -> list[float] | None:
-    """The weights of the hypotheses: of each place, and that nothing is wrong. Raises `BadInput`."""
+    """Return the weights of the hypotheses, one for each place and one for no fault; None for equal weights.
+
+    Raises `BadInput`.
+    """
     if prior is None:
         return None
     check_mapping(prior, "prior", "a dict from positions to weights")

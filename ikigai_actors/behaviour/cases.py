@@ -1,4 +1,4 @@
-"""Where the replay of a turn begins, what it is held to, and what it has of the record.
+"""Cases: where the replay of a turn begins, what it is compared with, and which records it gets.
 
     turn    the history as recorded before the turn, and its prompt: one case a turn
     log     the same for the first turn of a log; each later one goes on from the replay of the latest turn that still
@@ -48,11 +48,11 @@ class ReplayCase(NamedTuple):
 
     @property
     def _known(self) -> int:
-        """The last recorded position that the replay begins with."""
+        """Return the last recorded position that the replay's history contains."""
         return max((data["from"] for _, _, data in self.start.begin), default=self.start.at)
 
     def record(self) -> RecordedCalls:
-        """The calls that the record answers."""
+        """Return the recorded calls whose results answer the same calls of the replay."""
         return record_of(self.turn.calls)
 
 
@@ -88,7 +88,7 @@ def cases_of(turns: Sequence[Turn], each: str, edit: Mapping[int, str]) -> list[
 
 
 def _views(turns: Sequence[Turn]) -> dict[str, dict[int, View]]:
-    """The meaning of each log before each of its turns, by agent and position."""
+    """Return the view of each log before each of its turns, by agent and position."""
     places: dict[str, list[int]] = {}
     for turn in turns:
         places.setdefault(turn.agent.uuid, []).append(turn.opens - 1)
@@ -96,7 +96,7 @@ def _views(turns: Sequence[Turn]) -> dict[str, dict[int, View]]:
 
 
 def _after(turn: Turn, cases: Sequence[ReplayCase], views: Mapping[int, View]) -> int | None:
-    """The case from whose end a turn goes on; None for the history as recorded."""
+    """Return the number of the case whose replay a turn continues; None to continue the recorded history."""
     head = turn.opens - 1
     view = views[head]
     for place, case in reversed([*enumerate(cases)]):
@@ -168,13 +168,13 @@ def _edited(turn: Turn, edit: Mapping[int, str]) -> ReplayCase:
 
 
 def _going(turn: Turn, at: int) -> TrialStart:
-    """A start after a position, where the model is asked for the value that the turn must give, if it must."""
+    """Return the start of a trial after a position, which asks for the turn's typed value if the turn needs one."""
     data = {"output": turn.data["output"]} if turn.data.get("output") else {}
     return TrialStart(turn.agent.uuid, at, None, data, go=True)
 
 
 def _copies(step: Sequence[Message], edit: Mapping[int, str]) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
-    """Copies of a reply and its results. Calls get their ids as they were: without, a copy's would be others."""
+    """Return copies of a reply and its results, with edits. The calls keep their ids."""
     ids = [call.id for call in step[0].calls]
     copies: list[tuple[str, str, Mapping[str, Any]]] = []
     for message in step:
@@ -200,7 +200,7 @@ def _calls_with_ids(reply: Message, text: str, ids: Any) -> dict[str, Any]:
 
 
 def _messages(turn: Turn) -> list[Message]:
-    """The messages of a turn; no more is read of its log. Raises `HistoryPruned`."""
+    """Read the messages of a turn alone, and return them. Raises `HistoryPruned`."""
     return written_by(turn.agent.system, turn.agent.uuid, turn.opens - 1, turn.end)
 
 

@@ -35,7 +35,7 @@ from ikigai_actors.system.handles.ref import AgentRef
 logger = logging.getLogger(__name__)
 
 DRY_RUN = "dry run"
-"""The reason of the end of a dry run, which only says what would be asked."""
+"""The reason for the end of a dry run, which only shows the forecast."""
 
 
 class Driver:
@@ -207,7 +207,7 @@ class Driver:
         return True
 
     def _before_cold(self) -> int:
-        """How many of the births come before the first that waits for a sibling's answer.
+        """Return the number of births that come before the first birth that must wait for a sibling's answer.
 
         A trial that goes on from another one finds the prefix that the other one's request has written.
         """

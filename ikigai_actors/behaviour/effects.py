@@ -82,7 +82,7 @@ def check_read_only(system: System, names: object, what: str = "tools", files: s
 
 
 def check_known_tool(name: str, known: Mapping[str, ToolTraits]) -> None:
-    """Check for the name of a tool. Raises `BadInput`."""
+    """Raise `BadInput` if no tool has this name."""
     if name not in known:
         raise BadInput(f"There is no tool {name!r}; known are {', '.join(sorted(known))}.")
 

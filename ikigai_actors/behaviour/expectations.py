@@ -84,7 +84,7 @@ def settings_of(system: System, uuid: str, positions: Iterable[int]) -> dict[int
 def _asked(
     system: System, settings: Mapping[str, Any], writers: Iterable[str], summary: bool = False
 ) -> tuple[PricedModel, ...]:
-    """The models that are asked; where only another process knows them, those that are named, or have been asked."""
+    """Return the models to be asked; if only another process has them, the models in the settings or the record."""
     if models := models_asked(system, settings, summary):
         return models
     named = models_in((settings.get("compact_model") if summary else None) or settings.get("model"))
@@ -92,7 +92,7 @@ def _asked(
 
 
 def _own(system: System, settings: Mapping[str, Any]) -> set[str]:
-    """The models of an agent that has these settings, as far as they can be asked here."""
+    """Return the names of the models of an agent with these settings that this process can ask."""
     own: set[str] = set()
     for summary in (False, True):
         with suppress(BadInput):

@@ -14,7 +14,7 @@ from ikigai_actors.verbs.text.budgets import dollar_text
 from ikigai_actors.verbs.text.naming import name_by_uuid
 
 _MOST = 5
-"""How many agents are named."""
+"""The most agents that a report names."""
 
 _TERMS = {
     "at": "up to message",
@@ -27,7 +27,7 @@ _TERMS = {
     "samples": "samples",
     "run": "tools that run",
 }
-"""The terms that are shown, in this order, by what people call them."""
+"""The terms that a report shows, in this order, with their headings for people."""
 _PLANS = {"BestOf", "Beam", "MCTS"}
 
 
@@ -142,7 +142,7 @@ def _model(reply: Message) -> str:
 
 
 def _words(term: object) -> str:
-    """A term for people: settings and edits a line each, lists with commas."""
+    """Return a term as text for people: a line for each setting or edit, and lists with commas."""
     match term:
         case dict():
             return "\n".join(f"{name}: {'removed' if value is None else value}" for name, value in term.items())

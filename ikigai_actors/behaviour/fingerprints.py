@@ -1,11 +1,11 @@
-"""Fingerprints of judges and checks: whether a verdict in a book is that of the one who asks now. Pure.
+"""Fingerprints of judges and checks: whether a verdict in a book comes from the present judge or check. Pure.
 
     @known_as("calls", match, ignore)
     def check(recorded, again): …
 
-What makes checks of arguments says of each what it was made of. Any other function is known by its name and its code,
-so that one which was mended is another one. What it finds elsewhere, as a constant of its module, does not count, nor
-does its docstring.
+A function that makes checks marks each of them with its arguments. Any other function is identified by its name and its
+code, so a corrected function has another fingerprint. Values outside of the function, such as a constant of its module,
+do not count, nor does the docstring.
 """
 
 import dis

@@ -1,8 +1,8 @@
 """Forecasts: what an experiment will ask, and what that costs, said before its first request. Pure.
 
-A trial is expected to cost what the record says of such requests, at the price of the model that will be asked. Of what
-the record does not say nothing is made up: such requests are counted, and have no tokens. A forecast of several trials
-is the sum of theirs.
+The expected tokens of a trial are those of the same requests in the record, at the price of the model that will be
+asked. Requests without recorded tokens are counted, but no tokens are made up for them. A forecast of several trials is
+the sum of their forecasts.
 """
 
 import json
@@ -144,7 +144,7 @@ def largest(forecasts: Sequence[Forecast]) -> Forecast:
 
 
 def _united(forecasts: Sequence[Forecast]) -> tuple[tuple[str, ...], ...]:
-    """The names in several forecasts, each once: models, those without a price, new readers, and their services."""
+    """Return the names in several forecasts, each once: models, models without a price, new readers, services."""
     return (
         tuple(dict.fromkeys(chain.from_iterable(forecast.models for forecast in forecasts))),
         tuple(dict.fromkeys(chain.from_iterable(forecast.unpriced for forecast in forecasts))),

@@ -68,7 +68,7 @@ def bounded(judge: Judge) -> Judge:
 
 
 def check_judge(judge: object, system: System) -> None:
-    """Check for a judge that can be asked in a system. Raises `BadInput`."""
+    """Check that a value is a judge that this system can use. Raises `BadInput`."""
     check_plain_function(judge, "judge", "a function of a TrialRun")
     if (model := getattr(judge, "model", None)) is not None:
         check_model(system, model)

@@ -66,7 +66,7 @@ def listed_trials(
 
 
 def verdict_lines(book: Book, message: Message) -> list[str]:
-    """The verdicts in a message of an experiment, a line each, with the trials' agents and prompts."""
+    """Return a line for each verdict in a message of an experiment, with the trial's agent and prompt."""
     numbers = [verdict[0] for verdict in message.data.get("verdicts", ()) if isinstance(verdict, list) and verdict]
     lines = []
     for number in numbers:
@@ -103,7 +103,7 @@ def summary_of(book: Book, names: Mapping[str, str] = {}) -> str:
 
 
 def _with_all_below(records: Sequence[AgentRecord], agents: Collection[str]) -> frozenset[str]:
-    """The agents, and all that they supervise."""
+    """Return the uuids of the agents and of all their descendants."""
     below: dict[str | None, list[str]] = {}
     for record in records:
         below.setdefault(record.supervisor_uuid, []).append(record.uuid)

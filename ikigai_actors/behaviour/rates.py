@@ -1,9 +1,9 @@
 """The verdict on scores of cases: whether a change made things worse, or is good enough. Pure.
 
-    difference    of two arms, case by case: fail when all of its interval is below minus the margin, pass when none is
-    rate          of one arm: fail when all of its interval is below what it is held to, pass when none is
+    difference    of two arms, case by case: fail if the whole interval is below minus the margin, pass if no part is
+    rate          of one arm: fail if the whole interval is below the required rate, pass if no part is
 
-All else is unsure, and so is a run of which more than a tenth could not be judged, or one that is held to nothing.
+Any other result is unsure. So is a run in which more than a tenth could not be judged, or without a required rate.
 """
 
 from collections.abc import Mapping, Sequence
@@ -86,7 +86,7 @@ def rates_of(
 
 
 def _needed(rates: Sequence[float], at_least: float) -> int | None:
-    """How many cases of this rate show on which side of another one it is."""
+    """Return how many cases with these rates decide whether the rate is below ``at_least``; None for too many."""
 
     def interval(count: int) -> Interval:
         return interval_of_rate(rates, count / len(rates)) or _ANYWHERE
@@ -97,7 +97,7 @@ def _needed(rates: Sequence[float], at_least: float) -> int | None:
 
 
 def _needed_pairs(pairs: Sequence[float], margin: float) -> int | None:
-    """How many cases that differ so show that the change is worse; or, where it does not look so, that it is not."""
+    """Return how many cases with these differences decide whether the change is worse; None for too many."""
     looks_worse = fmean(pairs) < -margin
     like = pairs if looks_worse else [*pairs, *(-pair for pair in pairs)]  # as often for the better as for the worse
 

@@ -142,14 +142,14 @@ class RegressionReport(ExperimentResult):
         return [*lines, f"It ended before all was made: {self.ended}."] if self.ended else lines
 
     def _held(self) -> str:
-        """The text of the bound that the rate is held to."""
+        """Return the text of the bound with which the rate is compared."""
         if self.has_baseline:
             difference = f"{_percent(self.difference)}{_between(self.difference_interval)}"
             return f"baseline {_percent(self.baseline)}, difference {difference}"
         return "held to nothing" if self.at_least is None else f"to be at least {_percent(self.at_least)}"
 
     def _way_on(self) -> list[str]:
-        """Advice to make an unsure verdict sure."""
+        """Return lines of advice for making an unsure verdict sure."""
         if not self.has_baseline and self.at_least is None:
             return ["A verdict needs at_least, what the rate is held to, or a baseline."]
         if not self.cases or self.undecided > MOST_UNDECIDED * self.samples:
@@ -349,7 +349,7 @@ def _is_wrong(verdict: Verdict) -> bool:
 
 
 def _line(failure: Failure, facts: Facts) -> str:
-    """A failure in a line. That of an evaluation has no record that could say what was asked."""
+    """Return a failure as one line; in an evaluation, with the prompt, because there is no recorded turn."""
     if failure.agent == failure.trial:
         said = ": ".join(filter(None, (failure.prompt, failure.why)))
         return f"trial {facts.trial(failure.number, failure.trial)} {said}"
@@ -381,5 +381,5 @@ def _percent(rate: float | None) -> str:
 
 
 def _between(interval: Interval | None) -> str:
-    """An interval in percent."""
+    """Return an interval as text, in percent."""
     return "" if interval is None else f" ({100 * interval[0]:.1f} to {100 * interval[1]:.1f})"

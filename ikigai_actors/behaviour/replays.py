@@ -313,7 +313,7 @@ def _start(experiment: Experiment, terms: Terms, trial: Trial) -> TrialStart:
 
 
 def _since(terms: Terms, case: ReplayCase) -> dict[str, Any]:
-    """The settings that were changed between a turn and the one from whose replay it goes on."""
+    """Return the settings that changed between the turn of a case and the turn whose replay it continues."""
     if case.after is None:
         return {}
     starts = (each.start for each in (terms.cases[case.after], case))
@@ -322,7 +322,7 @@ def _since(terms: Terms, case: ReplayCase) -> dict[str, Any]:
 
 
 def _again(agent: AgentRef, each: str) -> Turn:
-    """The turn that a trial has taken. One that is to be a step, and has ended with its first reply, is open."""
+    """Return the turn of a trial. In mode ``step``, a turn that ended with its first reply counts as open."""
     turn = next(turns_in(agent, own_messages(agent)))
     return replace(turn, how="open", error="") if each == "step" and turn.how == DIVERGED else turn
 
@@ -334,7 +334,7 @@ def _differs(recorded: Turn, again: Turn) -> Verdict:
 
 
 def _reason(turn: ReplayedTurn, difference: Difference) -> str:
-    """Why a replay failed, after the difference that says so."""
+    """Return the error text that follows a difference in the end of a turn; empty if the replay has not failed."""
     failed = difference.what == "end" and turn.again.error and turn.again.how != DIVERGED
     return f": {turn.again.error}" if failed else ""
 

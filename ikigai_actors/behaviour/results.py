@@ -50,10 +50,10 @@ class ExperimentResult(ABC):
 
     @abstractmethod
     def _report(self, facts: Facts) -> ExperimentReport:
-        """The result, as text."""
+        """Return the report of the result."""
 
     def __repr__(self) -> str:
-        """A line: lists of trials may be long."""
+        """Return one line of text, without the list of trials, which may be long."""
         return f"<{type(self).__name__} of {self.experiment.agent.uuid}: {len(self.experiment.book.judged):,} judged>"
 
     @property

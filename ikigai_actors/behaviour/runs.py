@@ -1,4 +1,4 @@
-"""How an experiment is run, whatever it tries: what the five verbs have in common."""
+"""The options with which an experiment runs, common to the five verbs."""
 
 import inspect
 from collections.abc import Callable, Mapping

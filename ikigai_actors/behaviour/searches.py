@@ -27,7 +27,7 @@ from ikigai_actors.text import check_text
 
 
 class SearchNode(NamedTuple):
-    """A node of the tree of a search, for a function that gives its options."""
+    """A node in the tree of a search, as passed to a function that returns the node's options."""
 
     number: int
     """The number of the node's trial; 0 for the root."""
@@ -212,8 +212,8 @@ def search(
 def kept(experiment: Experiment, number: int, name: str | None) -> AgentRef:
     """Fork a trial out of its experiment, below the experiment's supervisor.
 
-    It has the settings of now of the agent whose history was gone on from, so it gets back no tool that was withdrawn,
-    and may act again.
+    The fork has the present settings of the agent whose history was continued, so it gets no tool that was withdrawn
+    since. Its calls have effects again.
     """
     system, trial = experiment.agent.system, experiment.agent_of(number)
     assert experiment.book.terms is not None  # as it has trials

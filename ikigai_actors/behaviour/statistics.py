@@ -81,7 +81,7 @@ def cases_needed(enough: Callable[[int], bool], most: int = 10**7) -> int | None
 
 
 def _score(better: float, worse: float, pairs: float, true: float) -> float:
-    """How many standard errors the difference that was seen lies above a true one."""
+    """Return how many standard errors the observed difference lies above the difference ``true``."""
     a, c = 2 * pairs, -worse * true * (1 - true)
     b = -better - worse + (2 * pairs - better + worse) * true
     only_second = (math.sqrt(max(0.0, b * b - 4 * a * c)) - b) / (2 * a)  # its likeliest rate, if that is true

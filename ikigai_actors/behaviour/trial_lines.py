@@ -34,5 +34,5 @@ def good_or_bad(verdict: Verdict) -> str:
 
 
 def same_or_different(verdict: Verdict) -> str:
-    """The first difference of a replay."""
+    """Return the first difference of a replay as text, or ``same``."""
     return verdict.why or "same"

@@ -27,7 +27,7 @@ ANSWERED = "answered"
 DIVERGED = "diverged"
 
 _OF_A_WORD = ("steer", "sender", "name", "from")
-"""The data of a word that its copy has."""
+"""The keys in the data of a steering message that its copy keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def turns_in(agent: AgentRef, messages: Sequence[Message]) -> Iterator[Turn]:
 
 
 def _end_of_birth(messages: Sequence[Message]) -> int | None:
-    """The last of the messages with which an agent was born, when they opened its first turn."""
+    """Return the id of the last message of an agent's birth, if the birth opened its first turn; else None."""
     if messages[0].data.get("go"):
         born = takewhile(
             lambda message: message.kind in (Kind.FORK, Kind.CONFIGURE) or "from" in message.data, messages
@@ -301,7 +301,7 @@ def _turn(agent: AgentRef, messages: Sequence[Message], born_at: int | None) -> 
 
 
 def requests_in(messages: Iterable[Message]) -> tuple[TurnRequest, ...]:
-    """The requests that these messages answer, or say the cost of."""
+    """Return the requests of which these messages have the reply, the failure or the cost."""
     return tuple(
         TurnRequest(
             message.id, message.kind, str(message.data.get("model", "")), None if spent is None else spent.usage

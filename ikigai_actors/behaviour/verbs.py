@@ -107,16 +107,16 @@ def skip_answer(place: "Place", agent: "AgentRef") -> object:
 
 
 _SHOWN: "WeakKeyDictionary[Place, str | None]" = WeakKeyDictionary()
-"""The bisection of which each place has shown something last, by name."""
+"""The name of the bisection whose answer each place has shown last."""
 
 
 def _say(shell: "ShellPlace", begin: Callable[..., "ExperimentResult"]) -> None:
-    """Show what an experiment asks, before it does."""
+    """Show the forecast of an experiment, by a dry run of ``begin``."""
     shell.screen.line(shell.wait_for(lambda: begin(dry_run=True)).forecast.text(), dim=True)
 
 
 def _experiments(system: "System") -> Iterator["tuple[AgentRef, Book]"]:
-    """The experiments that live."""
+    """Yield the living experiments, each with its book."""
     from ikigai_actors.behaviour.listing import books_of
     from ikigai_actors.reach.notebooks import living_notebooks
 

@@ -140,7 +140,7 @@ class TrialWindow(list[InFlight]):
         return said
 
     def _said(self, run: TrialRun) -> Verdict | JudgeAsked:
-        """The answer of the judge; or that it took too long, if it has a time-out."""
+        """Return the answer of the judge. After the judge's time-out, the verdict is that the trial was not judged."""
         if self._timeout is None:
             return settled(self._judge(run))
         saying = _on_a_thread(lambda: settled(self._judge(run)))
@@ -180,7 +180,7 @@ class TrialWindow(list[InFlight]):
 
 
 def _with_words(verdict: Verdict, start: TrialStart, agent: AgentRef) -> Verdict:
-    """The verdict on a trial, which names the recorded words that the trial ended before."""
+    """Return the verdict on a trial, with the recorded steering messages that the trial ended too early to get."""
     if not (words := words_in(start.settings)):
         return verdict
     positions = {message.data.get("from") for message in own_messages(agent) if message.kind == Kind.STEER}
@@ -224,7 +224,7 @@ def _outcome_of_turn(agent: AgentRef) -> Reply | IkigaiError | None:
 
 
 def _next_of(then: Sequence[FollowUp], agent: AgentRef) -> FollowUp | None:
-    """The next prompt of a trial that has answered: its log says how many it got."""
+    """Return the next prompt of a trial that has answered, by the number of prompts in its log; None if all came."""
     if not then:
         return None
     asked = sum(message.kind == Kind.USER and "from" not in message.data for message in own_messages(agent))
@@ -232,7 +232,7 @@ def _next_of(then: Sequence[FollowUp], agent: AgentRef) -> FollowUp | None:
 
 
 def _on_a_thread(work: Callable[[], T]) -> Future[T]:
-    """The result of work, or its error, from a thread of its own."""
+    """Run work on a new thread; return a future of its result."""
     done: Future[T] = Future()
 
     def run() -> None:

@@ -39,7 +39,7 @@ class Launch:
     """Further requirements of a node."""
 
     def command(self, name: str) -> list[str]:
-        """The host with a name, as a command."""
+        """Return the command line that starts the host with this name."""
         return [sys.executable, "-m", "ikigai_actors", "host", "--name", name, "--app", self.app]
 
 
@@ -113,7 +113,7 @@ class HostProcess:
         )
 
     def _follow(self, process: "subprocess.Popen[bytes]", signs: IO[bytes]) -> None:
-        """Read what it says until it has ended; kill it when it hangs."""
+        """Read the host's output and heartbeats until it has ended; kill the host if it hangs."""
         assert process.stderr is not None
         open_, heard, silence = [signs, process.stderr], time.monotonic(), float("inf")
         with process.stderr:
@@ -142,9 +142,9 @@ class HostProcess:
 
 
 def _dying_with(parent: int) -> Callable[[], None]:
-    """The first act of a child, so that the kernel kills it when the process that starts it ends. On Linux.
+    """Return a function for a child to call first: on Linux, the kernel then kills the child when its parent ends.
 
-    Elsewhere it goes on until the next host of its name takes its place.
+    On other systems the child goes on until the next host of its name takes its place.
     """
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
 

@@ -75,7 +75,7 @@ def _connected_already() -> bool:
 
 
 def _own(begin: bool, imported: bool) -> str:
-    """Where the Ray of ours on this machine listens. Has Ray in this process know its token when it is imported."""
+    """Return the address of this package's Ray on this machine, and set its token for the import of Ray."""
     known = local.environment()
     if imported and not known.items() <= os.environ.items():
         raise ClusterError(

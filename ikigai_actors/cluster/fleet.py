@@ -40,16 +40,16 @@ MOST_HOSTS = 1_000
 """The largest number of hosts of a fleet."""
 
 _ANSWER = 5.0
-"""Seconds for a shim to answer: one that Ray has found no place for does not."""
+"""Seconds to wait for the answer of a shim; a shim that Ray has not placed yet does not answer."""
 
 _IDLE = ("drained", "replaced")
-"""States of hosts that run no agents, and will not."""
+"""The states of hosts that run no agents any more, and will run none."""
 
 _REFUSED = (1, 2)
-"""Exit statuses of a host that cannot be started so; any other is Ray's affair."""
+"""Exit statuses of a host that could not start. After any other status, Ray starts the host again."""
 
 _SILENCE = 2.0
-"""Seconds of waiting after which it is said what for."""
+"""Seconds of waiting after which ``on_wait`` gets the reason."""
 
 _KILLED = 40.0
 """Seconds after which a host that is to end is killed. Giving its agents away takes 25 at most."""
@@ -222,7 +222,7 @@ class Fleet:
             yield to
 
     def _find(self, ray: Any) -> None:
-        """Look which namespace of Ray is this fleet's. Raises `StoreError`."""
+        """Find the Ray namespace of this fleet. Raises `StoreError`."""
         if self._namespace:
             return
         try:
@@ -273,7 +273,7 @@ class Fleet:
     def _grow(
         self, to: RayConnection, launch: Launch, hosts: int, timeout: float, tell: Callable[[str], object]
     ) -> None:
-        """Start what is missing, and wait for all. Hosts that would run no agents any more are ended, and missing."""
+        """Start missing hosts, and wait until all run agents. Drained and replaced hosts are ended, and are missing."""
         reports = self._reports(to.ray)
         idle = self._idle(reports)
         there = [name for name in reports if name not in idle]
@@ -297,7 +297,7 @@ class Fleet:
         return {host.name: host.state for host in hosts if host.state in _IDLE}
 
     def _check_strangers(self, reports: Mapping[str, ShimReport | None], names: Collection[str]) -> None:
-        """Refuse to start a host while one of its name lives that is none of the fleet's: each would end the other."""
+        """Raise `ClusterError` if a living host outside of the fleet has one of these names."""
         records = self._records_if_any()
         if (other := _stranger(reports, [records[name] for name in names if name in records])) is not None:
             raise ClusterError(
@@ -388,7 +388,7 @@ def _server(url: str | None) -> DatabasePlace:
 
 
 def _directory(ray: Any) -> str | None:
-    """Where hosts import the app from; None where Ray has a copy of the job's directory on each node."""
+    """Return the directory from which hosts import the app; None if Ray copies the job's directory to each node."""
     return None if ray.get_runtime_context().runtime_env.get("working_dir") else str(Path.cwd())
 
 
@@ -407,7 +407,7 @@ def _has_fleets(ray: Any) -> bool:
 
 
 def _teller(on_wait: Callable[[str], object] | None) -> Callable[[str], object]:
-    """Passes each line on that is not the same as the one before."""
+    """Return a function that passes a line to ``on_wait`` if it differs from the previous line."""
     if on_wait is None:
         return lambda line: None
     tell, last_line = check_plain_function(on_wait, "on_wait", "a function that takes a line"), [""]
@@ -434,7 +434,7 @@ def _answer(ray: Any, call: Any, timeout: float = 0) -> ShimReport | None:
 
 
 def _stranger(reports: Mapping[str, ShimReport | None], records: Collection[HostRecord]) -> HostRecord | None:
-    """A living host that no shim runs."""
+    """Return a living host that no shim runs; None if there is none."""
     ours = {(report.node, report.pid) for report in reports.values() if report is not None}
     living = (record for record in records if record.state in ("runs", "drains"))
     return next((host for host in living if (host.hostname, host.pid) not in ours), None)
@@ -460,7 +460,7 @@ def _host(name: str, report: ShimReport | None, record: HostRecord | None) -> Fl
 
 
 def _works(host: FleetHost | None, hosts: int) -> bool:
-    """Whether a host runs agents, or would if there were any. Of very many not each has a share."""
+    """Whether a host runs agents, or is ready to; with very many hosts, some have no agents."""
     return host is not None and host.state == "runs" and (host.shards > 0 or hosts > 32)
 
 
@@ -469,7 +469,7 @@ def _state_of(host: FleetHost | None) -> str:
 
 
 def _late(host: FleetHost | None, name: str, timeout: float, ray: Any) -> str:
-    """Why a host does not run yet."""
+    """Return a sentence that says why a host does not run yet."""
     if host is not None and host.state != "waiting":
         said = host.said.removeprefix("ikigai: ") or "nothing"
         return f"{name} does not run agents within {timeout:g} s: its state is {host.state}. It said last: {said}"

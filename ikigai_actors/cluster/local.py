@@ -27,14 +27,14 @@ _RECONNECT = 3_600
 """Seconds for which Ray's processes, and so the hosts, outlive the death of the head's service; Ray itself takes 60."""
 
 _MEMORY = 80_000_000
-"""Bytes for objects of Ray, about the least that it takes: hosts have none."""
+"""Bytes of memory for objects of Ray: about the least that Ray accepts, because hosts store no objects."""
 
 _PATIENCE = 3.0
-"""Seconds for the processes of Ray to end by themselves: not all do."""
+"""Seconds that the processes of Ray have to end; after that they are killed."""
 
 
 class LocalRay(NamedTuple):
-    """A Ray of ours that runs."""
+    """The running Ray that this package has started on this machine."""
 
     group: int
     """The process group of its processes."""
@@ -135,12 +135,12 @@ def _free_port() -> int:
 
 
 def _lives(group: int) -> bool:
-    """Whether processes of Ray are in a group, and not of somebody else who has got its number."""
+    """Whether a process group has processes of Ray, and is not another group that has got its number."""
     return any(str(_home()) in words for words in _commands(group))
 
 
 def _commands(group: int) -> Iterator[str]:
-    """The command lines of a process group. Of /proc: images of containers often have no ``ps``."""
+    """Yield the command lines of a process group, read from /proc, because container images often lack ``ps``."""
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended meanwhile
             state = (process / "stat").read_text(encoding="utf-8", errors="replace")
@@ -149,7 +149,7 @@ def _commands(group: int) -> Iterator[str]:
 
 
 def _ended(group: int) -> bool:
-    """Wait for the end of a group for a while."""
+    """Wait a while for the end of a process group; return whether it has ended."""
     until = time.monotonic() + _PATIENCE
     while time.monotonic() < until:
         if not _lives(group):

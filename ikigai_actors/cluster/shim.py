@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ikigai_actors.cluster.child import HostProcess, Launch
 
 _SHORT = 10.0
-"""Seconds: a host that ended sooner may not be able to start."""
+"""Seconds of running. A host that ended sooner may be unable to start."""
 
 _REPLACED = 76
 """Exit status of a host whose place another one of its name has taken (`ikigai_actors.shell.cli.host`)."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 LONGEST_TITLE = 200
-"""Characters of the title of a call."""
+"""The most characters in the title of a call."""
 
 
 def call_title(tool: str, arguments: Mapping[str, Any]) -> str:

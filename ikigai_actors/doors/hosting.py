@@ -122,7 +122,7 @@ class Hosting:
                 raise self._no_host()
 
     def _starts(self) -> bool:
-        """Whether a host is on its way: nobody has looked yet, or the one that was started runs."""
+        """Whether a host may come soon: no check was made yet, or a started host process runs."""
         return not self._looked or (self._host is not None and self._host.poll() is None)
 
     def close(self) -> None:
@@ -165,7 +165,7 @@ class Hosting:
         self._looked = True
 
     def _attach(self) -> AttachedSystem | None:
-        """Attach, if there is a database; a host that is started makes one."""
+        """Attach to the database, and return the system; None if there is no database yet."""
         try:
             system = AttachedSystem.open(self._database)
         except StoreError as error:
@@ -213,7 +213,7 @@ def latest_line(log: Path) -> str:
 
 
 def _said(line: str) -> str:
-    """The text of a line of a log, that of a JSON line too."""
+    """Return the text of a log line, which may be plain or JSON."""
     with suppress(ValueError, KeyError, TypeError, RecursionError):
         return str(json.loads(line)["message"])
     return line

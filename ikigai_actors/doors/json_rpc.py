@@ -22,7 +22,7 @@ PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR =
 CANCELLED = -32800
 
 INTERNAL = "Internal error, see doors.log."
-"""The text that a client reads of a defect of ours."""
+"""The error text that a client gets for a bug in this program."""
 
 CANCEL = "$/cancel_request"
 """The notification by which a request is given up."""
@@ -77,11 +77,11 @@ class Server(Protocol):
         """Handle a notification."""
 
     def give_up(self, request: RpcRequest) -> GivenUp:
-        """Hear that the client has given up a request which is not answered yet."""
+        """Give up a request that the client has cancelled before its answer; return the answer to it."""
 
 
 def parsed(line: bytes) -> RpcRequest | RpcResponse:
-    """The message of a line. Raises `RpcError`."""
+    """Parse a line, and return the request or response in it. Raises `RpcError`."""
     try:
         return message_of(json.loads(line))
     except (ValueError, RecursionError) as error:
@@ -89,7 +89,7 @@ def parsed(line: bytes) -> RpcRequest | RpcResponse:
 
 
 def message_of(value: object) -> RpcRequest | RpcResponse:
-    """The message that a value of JSON is. Raises `RpcError`."""
+    """Return the request or response in a JSON value. Raises `RpcError`."""
     if not isinstance(value, dict):
         raise RpcError(INVALID_REQUEST, "Invalid request: expected a JSON object.")
     number, method, params = value.get("id"), value.get("method"), value.get("params")

@@ -52,10 +52,10 @@ PROGRESS = 5.0
 """Seconds between two reports of progress."""
 
 _LOOK = 1.0
-"""Seconds between two looks at turns, at most: not all that ends a wait is a message."""
+"""The most seconds between two checks of turns, because a wait may end without a message."""
 
 _SETTLES = 0.01
-"""Seconds after news until turns are looked at: agents that work hard have some all the time."""
+"""Seconds from the first news until turns are checked, so that busy agents do not cause a check for each event."""
 
 THREADS = 8
 
@@ -63,7 +63,7 @@ OFFERED = (
     "fork", "prompt", "wait", "send", "read_mail", "agents", "history", "diff", "merge", "documents", "signal", "kill",
     "decide", "grant",
 )  # fmt: skip
-"""The acts that are offered as tools, in order."""
+"""The names of the acts that are offered as tools, in order."""
 
 INSTRUCTIONS = (
     "A tree of durable LLM agents. Each has a history, a mailbox and children; all of that survives crashes. `fork` "
@@ -152,7 +152,7 @@ class McpDoor:
         return self._principal is None or has_right(self._principal, tool.needs)
 
     def _called(self, tool: "Act | VerbTool", arguments: object) -> Any:
-        """The value that a tool gives. A tool that only reads writes nothing."""
+        """Call a tool, and return its value. A tool that only reads writes no rows."""
         from ikigai_actors.verbs.principal import acting_as
 
         with acting_as(self._principal, self._reach, reads=tool.reads):
@@ -231,7 +231,7 @@ class McpDoor:
         return forms
 
     async def _over(self, value: "Begun", forms: "WaitForms | None", progress: ReportProgress) -> Any:
-        """The answer of a call once its turns are over, or its time; or the forms that the client is to show."""
+        """Wait for the turns of a call, or for its time-out; return the answer, or forms that the client must show."""
         loop = asyncio.get_running_loop()
         begun, seen = loop.time(), list[dict[str, Any]]()
         reported = begun
@@ -255,7 +255,7 @@ class McpDoor:
                     await asyncio.sleep(min(left, _SETTLES))
 
     def _look(self, begun: "Begun", before: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """How the turns are; those that had ended at the look before are not read again."""
+        """Return the states of the turns; turns that had ended at the previous look are not read again."""
         turns = self._reach.turns
         known = {place: turn for place, turn in enumerate(before) if turn["status"] in (DONE, FAILED)}
         return [known[place] if place in known else turns.look_at(handle) for place, handle in enumerate(begun.handles)]
@@ -267,12 +267,12 @@ def is_over(turn: Mapping[str, Any]) -> bool:
 
 
 def _asks_by(turn: Mapping[str, Any], showing: Collection[str]) -> bool:
-    """Whether a turn asks by a question that the user of the client sees now."""
+    """Whether a turn waits for a question that the client's user sees now."""
     return any(question.get("question") in showing for question in turn.get("asks", ()))
 
 
 def _result_of(value: Any) -> CallToolResult:
-    """The result of a call."""
+    """Return a tool's value as the result of an MCP call."""
     content = value if isinstance(value, dict) else {"result": value}
     text = TextContent(text=json.dumps(content, ensure_ascii=False))
     return CallToolResult(content=[text], structured_content=content, is_error=False)

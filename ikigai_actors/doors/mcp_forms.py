@@ -54,7 +54,7 @@ class WaitForms:
         return self._calls_again or self._session.can_send_request
 
     async def take_answers(self, answers: Mapping[str, Any]) -> None:
-        """Take what the user has filled in since the call before."""
+        """Answer the questions with the forms that the user has filled in since the previous call."""
         for name, answer in answers.items():
             question = await self._on_thread(waiting_question, self._reach, name)
             if question is None:
@@ -85,7 +85,7 @@ class WaitForms:
         return None
 
     def close(self) -> None:
-        """Take back what the user still sees."""
+        """Withdraw the forms that the user still sees."""
         for task in self._tasks.values():
             task.cancel()
 

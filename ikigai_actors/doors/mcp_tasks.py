@@ -72,7 +72,7 @@ def _handle(reach: Access, params: Mapping[str, Any]) -> TurnHandle:
 
 
 def _task(reach: Access, handle: TurnHandle, turn: Mapping[str, Any]) -> dict[str, Any]:
-    """A task, by the turn as it is."""
+    """Return the task for a turn in its present state."""
     record = reach.client.get(turn["agent"])
     latest = last_activity(reach.system, [record])[record.uuid]
     status = {WORKING: "working", WAITING_FOR_BUDGET: "working", ASKS: "input_required"}.get(
@@ -93,7 +93,7 @@ def _task(reach: Access, handle: TurnHandle, turn: Mapping[str, Any]) -> dict[st
 
 
 def _question(reach: Access, turn: Mapping[str, Any], call: Mapping[str, Any]) -> dict[str, Any]:
-    """The question about a call, or of a person, as a form."""
+    """Return a question about a call, or to a person, as a form."""
     if (asked := waiting_question(reach, call.get("question", ""))) is not None:
         return _form(asked.whole, client_form(asked))
     schema = {"type": "object", "properties": {"allow": {"type": "boolean"}}, "required": ["allow"]}

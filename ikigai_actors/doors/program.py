@@ -141,7 +141,7 @@ def serve_mcp_by_http(options: DoorOptions, port: int, show: Callable[[str], obj
 
 
 def _close(opening: DoorOpening, lines: StandardLines | None) -> None:
-    """Close what is open, and end this process in time: nothing here must be closed."""
+    """Close the door, and end the process in time, even if closing takes too long."""
     timer = threading.Timer(TO_CLOSE, os._exit, (0,))
     timer.daemon = True
     timer.start()

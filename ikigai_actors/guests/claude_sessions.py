@@ -65,7 +65,7 @@ class IkigaiSessionStore:
         await self._logs.ask_in_order(lambda: self._logs.drop(place, below))
 
     async def list_subkeys(self, key: "SessionListSubkeysKey") -> list[str]:
-        """The transcripts of a session's subagents, by their subpaths."""
+        """Return the subpaths of the transcripts of a session's subagents."""
         return [str(log.name) for log in await self._within(_scope(key), _SUBAGENT)]
 
     async def _within(self, scope: str, guest: str = _SESSION) -> list[GuestLog]:
@@ -73,7 +73,7 @@ class IkigaiSessionStore:
 
 
 def _summed(key: "SessionKey", place: GuestPlace, log: GuestLog, new: Sequence[GuestEntry]) -> str | None:
-    """The summary of a session with new entries; None where it stays, and for a subagent."""
+    """Return the new summary of a session after new entries; None if it does not change, and for a subagent."""
     if not new or place.guest != _SESSION:
         return None
     from claude_agent_sdk import fold_session_summary  # slow to import, and the caller has it

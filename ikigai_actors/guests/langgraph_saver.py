@@ -95,7 +95,7 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         before: "RunnableConfig | None" = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """The checkpoints of a thread, or of all, the latest first."""
+        """Yield the checkpoints of a thread, or of all threads, latest first."""
         wanted = {} if config is None else config.get("configurable", {})
         until = None if before is None else _checkpoint(before)
         tuples = self._list(config, wanted.get("checkpoint_ns"), filter, until, wanted.get("checkpoint_id"))
@@ -178,7 +178,7 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         only: str | None,
         most: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """The checkpoints that are asked for, each read when it is its turn."""
+        """Yield the matching checkpoints, latest first; each is read only when it is requested."""
         place = None if config is None else _place(config)
         outlines = self._logs.outlines(_THREAD, place, part, before, only, most)
         pages = [[(entry.about, log, entry) for entry in some] for log, some in outlines]
@@ -207,9 +207,9 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         )
 
     def _needed(self, entries: Mapping[str, GuestEntry], look_at: ShownOf) -> set[str]:
-        """The latest checkpoint, and those before it back to a stored value of each `DeltaChannel`.
+        """Return the ids of the latest checkpoint and of earlier ones, back to a stored value of each `DeltaChannel`.
 
-        Such a channel has writes alone.
+        Between two stored values, such a channel has only writes.
         """
         current = next(iter(entries.values()))
         needed = {current.about}

@@ -161,10 +161,10 @@ class KeyedAct(ProgramAct):
 
 
 class AgainAct(ProgramAct):
-    """A verb that another agent carries out, and that may be done twice, as it sets what it says."""
+    """A verb that another agent carries out, and that may be repeated, because a repeat changes nothing."""
 
     def __init__(self, frame: ProgramFrame, verb: str, arguments: Sequence[Any], run: Callable[[], Any]) -> None:
-        """Ask for it. ``run`` does it, and gives what JSON can hold."""
+        """Ask for a verb. ``run`` carries it out, and returns a JSON value."""
         super().__init__(frame, STEP_AGAIN, {"function": verb, "args": list(arguments), "kwargs": {}}, run)
 
 
@@ -373,7 +373,7 @@ class _Sleep(ProgramAct):
 
 
 def _ends_waited(prompts: Sequence[PromptAct], need: int, timeout: float | None = None) -> ActWaiting[list[PromptAct]]:
-    """Wait until this many of the turns of prompts are over, in one wait; give those, in the order of their ends."""
+    """Return a generator that waits until ``need`` turns are over, and returns their prompts in order of end."""
     if not prompts:
         return []
     turns: dict[str, PromptAct] = {}
@@ -388,7 +388,7 @@ def _ends_waited(prompts: Sequence[PromptAct], need: int, timeout: float | None 
 
 
 def _value(act: ProgramAct) -> Any:
-    """The value of an act that has its outcome, and of a prompt whose turn is over. Raises `StepFailed`."""
+    """Return the value of an act with an outcome; of a prompt, the reply of its ended turn. Raises `StepFailed`."""
     if isinstance(act, PromptAct):
         return act.reply()
     assert act.outcome is not None

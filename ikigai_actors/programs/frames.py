@@ -106,7 +106,7 @@ def current_frame(what: str) -> "ProgramFrame":
 
 
 def refuse_in_program() -> None:
-    """Refuse what is no act of a program, and would be done again by each replay. Raises `BadInput`."""
+    """Raise `BadInput` in a program: the caller is no act, so each replay would repeat it."""
     if acting_frame.get() is not None:
         raise BadInput(
             "Expected an act of a program: this would be done again whenever the program goes on after a crash. Put it "
@@ -131,7 +131,7 @@ class ProgramFrame:
 
         Args:
             me: the handle of the agent.
-            turn: the position of the turn's first message; of a fork in mid-turn that of its birth.
+            turn: the position of the turn's first message, or of the birth of an agent that was forked in the turn.
             opening: the prompt that has opened the turn.
             function: a plain function, which gets its own thread, or a coroutine function.
             file: the path of the function's source file.
@@ -192,7 +192,7 @@ class ProgramFrame:
             self.ahead = FrameAhead(call, outcome, self._replies.get(timeout=AHEAD_FOR))
 
     def takes(self, came: Mapping[str, ActOutcome]) -> bool:
-        """Give the function results, if they are those for which it waits. Return whether they are."""
+        """Give the function results, if they include all results for which it waits. Return whether they do."""
         ahead = self.ahead
         if ahead is not None and (known := came.get(ahead.call)) is not None:  # it has gone on with that
             return known._replace(place=0) == ahead.outcome
@@ -279,7 +279,7 @@ class ProgramFrame:
             return value
 
     def _wait(self) -> None:
-        """Have the acts that are fresh committed and done; return when their results are there."""
+        """Let the runtime commit and carry out the new acts; return when their results are there."""
         self.check_alive()
         self._replies.put(self._ask())
         came = self._results.get()
@@ -292,7 +292,7 @@ class ProgramFrame:
             self._unknown.pop(call).outcome = came[call]
 
     def _ask(self) -> AskedCalls:
-        """The calls that the function asks for, as it waits. Raises `StepChanged`."""
+        """Return the calls of the new acts, as the function begins to wait. Raises `StepChanged`."""
         unheard = [call for call in self._fresh if call.id not in self._records.open]
         note = goes_on_without(self._records.unasked(self.acts)) if unheard and self.on_change == GO_ON else ""
         if unheard and self.on_change != GO_ON and (left := self._records.left(self.acts)) is not None:
@@ -349,7 +349,7 @@ class ProgramFrame:
                 return self._changed or error
 
     def _asked_last(self) -> Reached:
-        """The calls that the coroutine has asked for, and for which it does not wait."""
+        """Return the calls that the ended coroutine asked for without awaiting them, or a `StepChanged`."""
         try:
             return self._ask()
         except StepChanged as error:

@@ -128,7 +128,7 @@ class Program:
             raise _failure(reached if isinstance(reached, BaseException) else StepChanged("It has returned."))
 
     def live(self, me: Any, call: str) -> ProgramFrame:
-        """The frame that waits for a call. Raises what `replay` does."""
+        """Return the frame of the function that waits for a call. Raises what `replay` raises."""
         frame = self._frames.get(me.uuid)
         if frame is None or call not in frame.acts:
             self.replay(me)
@@ -193,7 +193,7 @@ class Program:
 
 
 def messages_of_turn(me: Any) -> list[Message]:
-    """The messages of the turn in progress, with the prompt that has opened it. A fork in mid-turn inherits that."""
+    """Return the messages of the turn in progress, including its prompt, which an agent forked in the turn inherits."""
     turn = me.record.turn
 
     def since(log: Log) -> list[Message]:
@@ -227,7 +227,7 @@ def _frames_of(error: BaseException) -> list[tuple[str, int]]:
 
 
 def _fingerprint(function: Callable[..., Any]) -> str:
-    """Twelve digits of the hash of the function's syntax tree: comments and layout do not count."""
+    """Return twelve digits of the hash of the function's syntax tree, without comments and layout."""
     try:
         text = ast.dump(ast.parse(textwrap.dedent(inspect.getsource(function))))
     except (OSError, SyntaxError, TypeError):

@@ -116,7 +116,7 @@ class TurnRecords:
         return self.sentence(f"line {line} asks for {act}, which this turn does not hold", left, whole=same)
 
     def sentence(self, what: str, left: str, *, whole: bool = False) -> str:
-        """The sentence about a function that does something else than this turn holds."""
+        """Return the sentence that a function does ``what``, and does not ask for the recorded call ``left``."""
         shown, place = self._calls.get(left, (left, 0))
         shown = self._whole.get(left, shown) if whole else shown
         return f"{self._why} {what}, and nothing asks for {shown} at message {place}."

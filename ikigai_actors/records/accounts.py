@@ -1,16 +1,16 @@
-"""Tables ``accounts`` and ``account_flows``: credentials at remote MCP servers, and those that are about to be given.
+"""Tables ``accounts`` and ``account_flows``: credentials at remote MCP servers, and authorization flows in progress.
 
-The credential of a server belongs to a subject, a label of agents with its value, as ``user=anna``. Its row is sealed
+A credential belongs to a server and a subject, a label of agents with its value, as ``user=anna``. The row is sealed
 (`ikigai_actors.records.sealed`) for exactly this server and subject. No other module reads these columns.
 
-    a flow begins      its row has the SHA-256 of ``state``, and what the other half needs, sealed; 10 minutes, once
-    it is taken        the row is gone before anything is redeemed: the second one to come finds none
-    it ends            the credential, and the decisions on the calls that wait for it, are one commit
-    a renewal begins   whoever sets ``renewing_until`` renews; others wait for another version. After 30 s it is free
-    the renewal ends   version + 1 with the new credential; or the row is dropped, and somebody is asked again
+    a flow begins      its row has the SHA-256 of ``state``, and the sealed data for its second half, for 10 minutes
+    a flow is taken    the row is deleted before the code is redeemed, so a second request finds no row
+    a flow ends        one commit has the credential, and the decisions on the calls that wait for it
+    a renewal begins   the process that sets ``renewing_until`` renews; others wait for a new version, 30 s at most
+    a renewal ends     version + 1 with the new credential; or the row is deleted, and a person is asked again
 
-A crash in a renewal, after the service has answered and before the commit, loses the credential where the service lets
-a refresh token be used once: the next renewal is refused, and the account is asked for again.
+If a process crashes between the answer of the service and the commit, and the service accepts a refresh token only
+once, the credential is lost: the next renewal is refused, and a person is asked to connect the account again.
 """
 
 import json
@@ -29,7 +29,7 @@ FLOW_MS = 10 * 60 * 1000
 """Milliseconds for which a flow can be finished."""
 
 RENEWAL_MS = 30 * 1000
-"""Milliseconds after which a renewal that did not end is free."""
+"""Milliseconds after which another process may begin a renewal that has not ended."""
 
 
 class AccountRow(NamedTuple):
@@ -58,7 +58,7 @@ def flow_place(state: str) -> str:
 
 
 def account_of(tx: Transaction, server: str, subject: str) -> AccountRow | None:
-    """The account of a subject at a server."""
+    """Return the account of a subject at a server; None if there is none."""
     return next(iter(map(_account, tx.run("account", server=server, subject=subject))), None)
 
 
@@ -74,7 +74,7 @@ def _account(row: Row) -> AccountRow:
 
 @dataclass(frozen=True, slots=True)
 class KeepAccount(Unit):
-    """Keep a credential, in place of one that was there."""
+    """Store a credential; an earlier credential of the account is replaced."""
 
     server: str
     subject: str
@@ -107,7 +107,7 @@ def _asks_for(tx: Transaction, row: QuestionRow, account: KeepAccount) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ConnectAccount(Unit):
-    """Keep a credential, and let the calls begin again that wait for it: one commit, whether a host is there or not."""
+    """Store a credential, and decide the calls that wait for it so that they begin again, in one commit."""
 
     account: KeepAccount
     asked: tuple[QuestionRow, ...]
@@ -198,7 +198,7 @@ class RemoveAccount(Unit):
 
 @dataclass(frozen=True, slots=True)
 class SealAgain(Unit):
-    """Seal a version by another key; answered with whether it was still there."""
+    """Replace the sealed credential of a version by one that another key sealed; answered with whether it did."""
 
     server: str
     subject: str
@@ -213,7 +213,7 @@ class SealAgain(Unit):
 
 @dataclass(frozen=True, slots=True)
 class BeginFlow(Unit):
-    """Keep the first half of a flow. Flows that are over are dropped."""
+    """Store the first half of an authorization flow. Expired flows are deleted."""
 
     state: str
     """The SHA-256 of the state."""
@@ -228,7 +228,7 @@ class BeginFlow(Unit):
 
 @dataclass(frozen=True, slots=True)
 class TakeFlow(Unit):
-    """Take a flow away; answered with the id of its question and what was sealed, or None."""
+    """Delete a flow; answered with the id of its question and its sealed data, or None if there is none."""
 
     state: str
     now: int

@@ -97,7 +97,7 @@ def unanswered(settings: Mapping[str, Any], directory: Path) -> list[str]:
 
 
 def chosen(listing: FoundSkills, only: Sequence[str] | None, place: object) -> list[FoundSkill]:
-    """Return the found skills with the names ``only``, or all. Raises `BadInput` if one is missing, or if none exists."""
+    """Return the found skills with the names ``only``, or all. Raises `BadInput` if one is missing, or none exists."""
     names = [skill.name for skill in listing.skills]
     if missing := sorted(set(only or ()) - set(names)):
         raise BadInput(f"There is no skill {', '.join(missing)} in {place}. Skills: {', '.join(names) or 'none'}.")

@@ -1,7 +1,8 @@
 """The pure machine: what an agent does next. No I/O, no clock, no randomness.
 
-`step(state, event, now, tools)` gives the state after the event, the unit of writes that makes it true, and the effects
-that may follow once the unit is committed. It decides; `AgentActor` commits, performs, and feeds back what came of it.
+`step(state, event, now, tools)` returns the state after the event, the unit of writes that stores this state, and the
+effects that may follow after the commit. The machine decides. `AgentActor` commits the unit, performs the effects, and
+passes their results to the machine as events.
 
     unloaded ──Loaded──> idle <──────────── the turn ends: reply without calls, error, INT
                           │ Prompt                    │
@@ -12,39 +13,39 @@ that may follow once the unit is committed. It decides; `AgentActor` commits, pe
               Prompt      │
                      interrupted   (the turn was cut off by a crash: open in the registry, nobody works on it)
 
-The unit after which a request to the model leaves also holds what that may cost (`ikigai_actors.records.budgets`): the
-prompt, the last result of the calls, or one without messages. Where a budget does not allow it, the answer of the unit
-says so, and the agent is ``waiting for budget``, until it is granted what it needs or its turn is ended. What changes
-its settings or its history meanwhile has that request weighed again; what takes the prompt back ends the turn.
-Beside these stands ``compacting``: wherever no call is without a result, the model may be asked for a summary of what
-was said (`ikigai_actors.agent.turn.compaction`), and then all goes on as before.
+A unit that is followed by a request to the model also reserves what the request may cost
+(`ikigai_actors.records.budgets`). The unit has the prompt, the last result of the calls, or no message. If a budget
+does not allow the request, the answer of the unit says so, and the agent is ``waiting for budget`` until the budget is
+raised or the turn is ended. If settings or history change meanwhile, the cost is estimated again. If the prompt is
+taken back, the turn ends. There is one more phase, ``compacting``: when every call has a result, the model may be asked
+for a summary of the history (`ikigai_actors.agent.turn.compaction`). After that the agent goes on as before.
 
-A reply that breaks off on its way is asked for again, as often as the setting ``stream_retries`` says: a `retry`
-message is committed, and then the request leaves anew. When a service is not available, the next one of the agent's
-models is asked in the same way, for the rest of the turn. Where none is, or the service is soon there again, the agent
-is ``waiting for the service`` (`ikigai_actors.agent.turn.service_waits`): a `retry` message says until when, what was
-held for the request is free meanwhile, and the request leaves at that time; or before, with `Resume` or a change of the
-settings. Where the agent's model is a program that this process lacks, the agent is ``waiting for program``: its turn
-stays as the log has it, for a process that has the program. Any other error ends the turn, and `State.failed` remembers
-it: `Resume` opens that turn again, as it stands in the log, and the next request leaves when that is committed.
+If a reply breaks off, the request is repeated, up to ``stream_retries`` times: first a `retry` message is committed,
+then the request is sent again. If a service is not available, the agent's next model is asked in the same way, for the
+rest of the turn. If there is no further model, or the service will be back soon, the agent is ``waiting for the
+service`` (`ikigai_actors.agent.turn.service_waits`): a `retry` message has the time of the next request, and the
+reserved amount is released until then. `Resume`, or a change of the settings, sends the request earlier. If the model
+is a program that this process lacks, the agent is ``waiting for program``: the turn stays open in the log, for a
+process that has the program. Any other error ends the turn, and `State.failed` has the error. `Resume` then opens the
+turn again, and the next request is sent after that commit.
 
-Of a reply that its service keeps, a `note` is committed when its first event comes (`ikigai_actors.agent.turn.kept`).
+If the service stores a reply, a `note` is committed at the first event of the reply (`ikigai_actors.agent.turn.kept`).
 
-A turn that was asked for a value of a type ends by the rules of `ikigai_actors.agent.turn.typed`.
+A turn that must return a typed value ends by the rules of `ikigai_actors.agent.turn.typed`.
 
-A crash leaves what was committed. In ``unloaded`` and ``idle`` no turn is open. In ``waiting_for_model`` the prompt and
-the open turn are committed, and the reply is not: the agent comes back ``interrupted``, and `Resume` sends the history
-again. In ``running_tools`` the reply is committed, and so is the progress of each call (the table in ``calls.py``):
-`Resume` goes on from there. A call that waits for a person has its question committed, so the question is still open. A
-crash between a commit and its effects loses nothing: an effect answers a caller, who is gone too, or starts what
-`Resume` starts again.
+After a crash, all committed data are there. In ``unloaded`` and ``idle`` no turn is open. In ``waiting_for_model`` the
+prompt and the open turn are committed, but not the reply: the agent comes back ``interrupted``, and `Resume` sends the
+history again. In ``running_tools`` the reply and the progress of each call are committed (the table in ``calls.py``):
+`Resume` goes on from there. If a call waits for a person, its question is committed, and is still open. A crash between
+a commit and its effects loses nothing: an effect answers a caller, who is gone too, or starts work that `Resume` starts
+again.
 
-Beside its phase an agent has a status in the registry. A stopped one finishes its step and goes no further: the next
-request to the model waits, and so do prompts, which become mail meanwhile, so that no end of the process loses them.
-A terminating one dies when its turn is over.
+Apart from its phase, an agent has a status in the registry. A stopped agent finishes its step and then pauses: the next
+request to the model waits, and prompts wait as mail, so that they survive the end of the process. A terminating agent
+dies when its turn is over.
 
-The actor keeps a command that cannot run yet, and offers it again after each step (`accepts`): each says what it needs.
-A reply or a result that belongs to an earlier request changes nothing.
+The actor keeps a command that cannot run yet, and offers it again after each step (`accepts`). Each command declares
+what it needs. A reply or a result of an earlier request changes nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -19,7 +19,7 @@ _FALSE, _TRUE = (1, 9), (9, 1)
 """The parameters of the beta distributions for calling a good place bad, and a bad place bad."""
 
 MOST_WEIGHT = 1e100
-"""The least weight of a hypothesis: sums of a million of them are numbers."""
+"""The largest weight of a hypothesis: a sum of a million such weights is still a finite number."""
 
 BAD_BELOW = 0.5
 """A score below this calls a place bad, as does False."""
@@ -83,7 +83,7 @@ class Posterior:
         return min(rivals, key=lambda place: bad[place] + good[place], default=None)
 
     def _weigh(self) -> None:
-        """The weights of the hypotheses, and what each says of the next verdict on a bad and on a good place."""
+        """Compute each hypothesis' weight, and its probability of a verdict "bad" on a bad and on a good place."""
         bad, good = [0, *accumulate(self._bad)], [0, *accumulate(self._good)]
         logs: list[float] = []
         self._true: list[float] = []

@@ -29,7 +29,7 @@ class ClientPrompt(NamedTuple):
 
 
 def prompt_of(blocks: Sequence[PromptBlock]) -> ClientPrompt:
-    """The prompt that a client's blocks are. Raises `BadInput`."""
+    """Convert a client's content blocks to a prompt. Raises `BadInput`."""
     texts, attached = list[str](), list[bytes]()
     for block in blocks:
         said = _block(block)
@@ -41,7 +41,7 @@ def prompt_of(blocks: Sequence[PromptBlock]) -> ClientPrompt:
 
 
 def _block(block: PromptBlock) -> str | bytes:
-    """The words of a block, or its bytes."""
+    """Return the text of a block, or the bytes of its attachment."""
     match block:
         case TextContentBlock():
             return block.text

@@ -84,7 +84,7 @@ class AcpDoor:
         await self._prompts.watch()
 
     async def request(self, request: RpcRequest, notify: Callable[[str, Params], object]) -> Any:
-        """The result of a request. Raises `RpcError`."""
+        """Carry out a request, and return its result. Raises `RpcError`."""
         if request.method == "initialize":
             return self._initialize(request.params)
         if request.method == "session/prompt":
@@ -143,7 +143,7 @@ class AcpDoor:
                 self._loop.call_soon_threadsafe(self._ask_soon)
 
     def _ask_soon(self) -> None:
-        """Ask for the decisions that are open, on the loop's thread."""
+        """Ask the client soon for all open decisions, on the event loop's thread."""
         task = self._loop.create_task(self._permissions.ask_what_is_open())
         self._asking.add(task)  # the loop itself holds no task
         task.add_done_callback(self._asking.discard)

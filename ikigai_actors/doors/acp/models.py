@@ -12,7 +12,7 @@ AcpModel = TypeVar("AcpModel", bound=BaseModel)
 
 
 def checked(model: type[AcpModel], params: Mapping[str, Any]) -> AcpModel:
-    """The parameters of a method as its model. Raises `BadInput`, with each field that does not fit."""
+    """Return the parameters of a method as its model. Raises `BadInput`, which names each wrong field."""
     try:
         return model.model_validate(params)
     except ValidationError as error:
@@ -20,5 +20,5 @@ def checked(model: type[AcpModel], params: Mapping[str, Any]) -> AcpModel:
 
 
 def dumped(model: BaseModel) -> dict[str, Any]:
-    """The object of JSON that a model is, with the fields that were given."""
+    """Return a model as a JSON object, with only the fields that are set."""
     return model.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_unset=True)

@@ -42,7 +42,7 @@ OPTIONS = (
 
 _OTHER_WAYS = "Approve or deny it by `ikigai approve` and `ikigai deny`, in the shell, or by a rule."
 _PATIENCE = 0.5
-"""Seconds after an answer that decides nothing."""
+"""Seconds of pause after an answer of the client that decides nothing."""
 
 QuestionKey = tuple[str, str]
 """An agent, and the full name of its call."""
@@ -128,7 +128,7 @@ class Permissions:
             await self._loop.run_in_executor(self._pool, self._say_that_it_waits, call, route, title)
 
     def _say_that_it_waits(self, call: PendingCall, route: Route, title: str) -> None:
-        """The call stays open, and the next client is asked again; this one would show nothing of it."""
+        """Tell the client that a call still waits: it stays open, and the next client is asked about it."""
         if call in self._access.system.approvals.pending():
             waits = f"Waits for a decision that did not come from here: {title}. {_OTHER_WAYS}"
             with self._view.lock:

@@ -28,7 +28,7 @@ from ikigai_actors.system.lifecycle import data_of
 from ikigai_actors.verbs.acts.turns import end_or_take_back, kept_prompt, take_back
 
 _LOOK = 0.5
-"""Seconds between two looks at the turns that a client waits for: not all that ends one is a message."""
+"""Seconds between two checks of the turns that a client waits for, because a turn may end without a message."""
 
 MOST_REQUESTS = "max_turn_requests"
 STOP_REASONS: Mapping[str, StopReason] = {
@@ -99,7 +99,7 @@ class Prompts:
                 self._waiting.pop(handle, None)
 
     def _keep(self, number: RequestId | None, asked: PromptRequest) -> TurnHandle:
-        """Keep a prompt, once for a request: one that the client sends again is the same prompt."""
+        """Store a prompt once for a request, even if the client repeats the request; return its handle."""
         uuid, said = self._access.find(asked.session_id).uuid, prompt_of(asked.prompt)
         data, blobs = data_of(None, list(said.attached))
         digest = hashlib.sha256(json.dumps([self._connection, number]).encode()).hexdigest()
@@ -133,7 +133,7 @@ class Prompts:
                     self._loop.call_soon_threadsafe(self._settle, handle, end)
 
     def _end(self, handle: TurnHandle) -> object:
-        """How a turn has ended; None while the client has not all of it."""
+        """Return the end of a turn; None while the turn is open, or the client was not shown all of it."""
         seen = self._turns.seen(handle)
         if seen.end is None or self._view.heard.get(handle.agent, 0) < seen.position:
             return None
@@ -192,13 +192,13 @@ class Prompts:
 
 
 async def _outcome(kept: asyncio.Future[TurnHandle]) -> TurnHandle | None:
-    """The handle of a prompt, once it is kept; None where it was refused."""
+    """Wait until a prompt is stored, and return its handle; None if the prompt was refused."""
     await asyncio.wait([kept])
     return None if kept.cancelled() else kept.result()
 
 
 def _ended(reply: Reply) -> PromptResponse:
-    """The answer for a turn that ended with a reply, with the tokens of its latest request where they were counted."""
+    """Return the answer for a turn that ended with a reply, with the counted tokens of the latest request, if any."""
     reason = STOP_REASONS.get(reply.stop_reason, "end_turn")
     if (used := reply.usage) is None:
         return PromptResponse(stop_reason=reason)

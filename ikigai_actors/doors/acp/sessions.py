@@ -43,10 +43,10 @@ BIRTH = 20.0
 """Seconds within which a host has made the agent of a new session."""
 
 _PAGE = 100
-"""Sessions of one answer of ``session/list``."""
+"""The number of sessions in one answer to ``session/list``."""
 
 _FIRST = "-1 0 -"
-"""The cursor of the first answer."""
+"""The cursor with which the first page of ``session/list`` is read."""
 
 DEFAULT, ADAPTIVE = "default", "adaptive"
 
@@ -107,7 +107,7 @@ class Sessions:
         return ListSessionsResponse(sessions=sessions, next_cursor=more)
 
     def close(self, asked: CloseSessionRequest) -> CloseSessionResponse:
-        """Stop showing a session. Its agent lives on, and its turn was ended as by a cancel."""
+        """Stop showing a session. Its agent lives on; the turn in progress was interrupted as by a cancel."""
         self._view.close(asked.session_id)
         return CloseSessionResponse()
 
@@ -131,7 +131,7 @@ class Sessions:
         return SetSessionConfigOptionResponse(config_options=self._options(uuid))
 
     def _waiting(self) -> Access:
-        """The reach for calls that wait for a host."""
+        """Return the access for commands that must wait for a host."""
         return self._access.patient(BIRTH)
 
     def _check_place(

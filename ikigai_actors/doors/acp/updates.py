@@ -25,16 +25,16 @@ Update = BaseModel | Mapping[str, Any]
 """A model of the package, or an object of JSON for an update that only the protocol knows yet."""
 
 RESULT_CUT = 100_000
-"""Characters of a call's result that a client is shown."""
+"""The most characters of a call's result that a client is shown."""
 
 
 def said_chunk(text: str, message_id: str) -> Update:
-    """A part of a message of the agent."""
+    """Return the update for a part of a message of the agent."""
     return AgentMessageChunk(session_update="agent_message_chunk", content=text_block(text), message_id=message_id)
 
 
 def thought_chunk(text: str, message_id: str, meta: dict[str, Any] | None = None) -> Update:
-    """A part of a thought."""
+    """Return the update for a part of the model's thinking."""
     chunk = AgentThoughtChunk(session_update="agent_thought_chunk", content=text_block(text), message_id=message_id)
     return chunk.model_copy(update={"field_meta": meta}) if meta else chunk
 

@@ -56,12 +56,12 @@ from ikigai_actors.verbs.rights import Right
 from ikigai_actors.verbs.text.call_page import change_note
 
 _LONGEST_PAUSE = 8.0
-"""Seconds between two looks at a turn of which nothing comes, at most: not all that ends one is a message."""
+"""The most seconds between two checks of a silent turn, because a turn may end without a message."""
 
 _ENDING = RunErrorEvent(message="The server is ending. Run again with the same runId.")
 
 LONGEST_POSITION = 16
-"""Digits that no position has."""
+"""A number of digits: positions have fewer."""
 
 
 def end_of(seen: SeenTurn, asks: Sequence[ShownQuestion], run: RunAgentInput) -> BaseEvent | None:
@@ -84,7 +84,7 @@ def _finished(run: RunAgentInput, outcome: RunFinishedOutcome) -> BaseEvent:
 
 
 def _interrupt(question: ShownQuestion) -> Interrupt:
-    """A call that waits, or what a person is asked, as the question that its run ends with."""
+    """Return the interrupt with which a run ends, for a call that waits for approval or a question to a person."""
     call = question.call
     if not question.is_call:
         return Interrupt(
@@ -162,7 +162,7 @@ class WebRuns:
                 await shown.wait()
 
     async def _stream_run(self, stream: SentEventStream, news: NewsWatch, run: BegunRun) -> BaseEvent:
-        """Send what a turn says; return the event that ends the run. Raises `IkigaiError` and `ConnectionError`."""
+        """Send the events of a turn; return the event that ends the run. Raises `IkigaiError` and `ConnectionError`."""
         while not (opening := await asyncio.to_thread(self._reader().opening, run.handle)):
             end, _ = await asyncio.to_thread(self._look_at_turn, run)
             if end is not None:
@@ -188,7 +188,7 @@ class WebRuns:
             await shown.wait()
 
     def _look_at_turn(self, run: BegunRun) -> tuple[BaseEvent | None, int]:
-        """The event that ends a run, if it is over, and the message up to which it goes."""
+        """Return the event that ends a run, None while it goes on, and the position of its latest message."""
         agent = run.handle.agent
         head = self._head(agent)  # before the turn is looked at: while that is open, all up to there is of it
         seen = self._reader().seen(run.handle)
@@ -197,7 +197,7 @@ class WebRuns:
         return end_of(seen, self._asks(agent, head) if seen.is_open else [], run.asked), head
 
     def _asks(self, agent: str, head: int) -> list[ShownQuestion]:
-        """The questions of an agent up to a message: the client decides on calls, and answers."""
+        """Return the questions of an agent, up to a message, that the client may decide or answer."""
         return [
             question
             for question in questions_that_wait(self._access)
@@ -211,14 +211,14 @@ class WebRuns:
         return self._access.turns
 
     def _allowed(self, text: str, asked: RunAgentInput) -> BegunRun:
-        """The run that is asked for, if the principal has the right to it."""
+        """Begin the requested run, if the principal has the right to it; return the run."""
         if self._principal is not None:
             check_right(self._principal, Right.PROMPT, "A run")
         with acting_as(self._principal, self._access):
             return self._begun(text, asked)
 
     def _begun(self, text: str, asked: RunAgentInput) -> BegunRun:
-        """The run that is asked for: its prompt is committed, or its decisions."""
+        """Commit the prompt or the decisions of the requested run; return the run."""
         if asked.resume:
             handle, after = self._resumed(text, asked.resume)
             return BegunRun(handle, asked, after)
@@ -229,7 +229,7 @@ class WebRuns:
         return BegunRun(kept_prompt(keyed, text, said), asked)
 
     def _resumed(self, text: str, entries: Sequence[ResumeEntry]) -> tuple[TurnHandle, int]:
-        """The turn that goes on, and the reply that asked."""
+        """Decide on the calls that the entries name; return the turn's handle, and the asking reply's position."""
         record = self._access.find(text)
         answers = {entry.interrupt_id: entry for entry in entries}
         asked = max((reply for name in answers if (reply := self._asking_reply(record.uuid, name))), default=0)
@@ -251,7 +251,7 @@ class WebRuns:
         return TurnHandle(record.uuid, TURN, latest_of(scrollback, asked, lambda call: call.kind == Kind.USER)), asked
 
     def _asking_reply(self, agent: str, name: str) -> int:
-        """The reply that asks by a call of this full name; 0 for none."""
+        """Return the position of the reply that has the call with this full name; 0 for none."""
         number = name.partition("/")[0]
         if not is_position(number):
             return 0
@@ -266,7 +266,7 @@ def is_position(text: str) -> bool:
 
 
 def run_input(body: bytes) -> RunAgentInput:
-    """The run that a request asks for. Raises `BadInput`, with each field that does not fit."""
+    """Parse the body of a request for a run. Raises `BadInput`, which names each wrong field."""
     try:
         return RunAgentInput.model_validate_json(body)
     except ValidationError as error:
@@ -275,7 +275,7 @@ def run_input(body: bytes) -> RunAgentInput:
 
 
 def _latest_text(messages: Sequence[WebMessage]) -> tuple[str, bool]:
-    """The latest words of the user, and whether nothing came after them. Raises `BadInput`."""
+    """Return the latest text of the user, and whether it is the last message. Raises `BadInput`."""
     said = [message for message in messages if isinstance(message, UserMessage)]
     if not said:
         raise BadInput("Expected messages with one that the user says.")

@@ -16,10 +16,10 @@ from ikigai_actors.reach.views import scrollback_of
 from ikigai_actors.records.messages.messages import Kind, Message
 
 LOOK_AGAIN = 1.0
-"""Seconds after which a stream that waits sees whether its client is still there."""
+"""Seconds after which a waiting stream checks whether its client is still connected."""
 
 _PAGE = 200
-"""Messages that are read at once."""
+"""The number of messages that are read in one query."""
 
 _ENCODER = EventEncoder()
 

@@ -94,7 +94,7 @@ class WebTranscript:
             yield self._end()
 
     def message(self, message: Message) -> Iterator[BaseEvent]:
-        """Take the next message of the log."""
+        """Return the events for the next message of the log."""
         match message.kind:
             case Kind.ASSISTANT:
                 yield from self._finish(message)
@@ -116,7 +116,7 @@ class WebTranscript:
         return f"{agent}:{self._boundary}:reply"
 
     def _free(self, name: str, text: str) -> str:
-        """The first of the ids of a message under which the client has nothing but a beginning of the text."""
+        """Return the first id of a message under which the client has no text, or only a beginning of this text."""
         names = (name if number == 1 else f"{name}.{number}" for number in count(1))
         return next(name for name in names if text.startswith(self._texts.get(name, "")))
 
@@ -135,7 +135,7 @@ class WebTranscript:
         return TextMessageEndEvent(message_id=ended)
 
     def _whole(self, name: str, text: str, role: Literal["assistant", "user"] = "assistant") -> Iterator[BaseEvent]:
-        """A message that is there as a whole, as far as the client does not have it."""
+        """Yield the events for a complete message, without the part that the client has already."""
         if self._texts.get(name, "") != text:
             yield from self._begin(name, text, role)
             yield self._end()
@@ -169,5 +169,5 @@ class WebTranscript:
 
 
 def call_id(reply: int, call: str) -> str:
-    """The id of a call: services number the calls of each reply from 0."""
+    """Return the id of a call for a client, with the reply, because services number the calls of each reply from 0."""
     return f"{reply}/{call}"

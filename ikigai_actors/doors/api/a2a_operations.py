@@ -65,7 +65,7 @@ CANCEL_SECONDS = 5.0
 
 
 class A2aDoor(NamedTuple):
-    """The operations."""
+    """Answers the A2A requests of one client of the API."""
 
     access: Access
     """The agents in reach."""
@@ -109,7 +109,7 @@ class A2aDoor(NamedTuple):
                 raise ApiProblem("not-found", "A2A has no such operation, or this agent does not do it.")
 
     async def _taken(self, request: ApiRequest, carded: CardedAgent) -> tuple[TaskName, int | None, bool]:
-        """Do what a request with a message asks for; the task, how much history is wanted, and whether to wait."""
+        """Carry out a request with a message; return its task, the wanted history length, and whether to wait."""
         body = json_object(await request.body(MOST_BODY))
         how = body.get("configuration") or {}
         history = how.get("historyLength") if isinstance(how, dict) else -1
@@ -134,7 +134,7 @@ class A2aDoor(NamedTuple):
     async def _stream(
         self, request: ApiRequest, carded: CardedAgent, name: TaskName, history: int | None, out: SendEvent
     ) -> None:
-        """Stream a task, and what becomes of it until it rests. A client that is cut off subscribes again."""
+        """Stream a task and its changes until it rests. A client whose connection breaks subscribes again."""
         async with (
             self.news.watch(name.context, pieces=True) as watch,
             SentEventStream(request, out) as stream,
@@ -165,7 +165,7 @@ class A2aDoor(NamedTuple):
         await self._give(out, wanted.page(every, self.principal))
 
     async def _sent(self, carded: CardedAgent, message: SentMessage) -> TaskName:
-        """Do what a message asks for, once; return its task."""
+        """Carry out a message once, as a fork, a turn or an answer; return its task."""
         check_right(self.principal, Right.PROMPT, "A message")
         if not message.task:
             opened = await self._acting(lambda: open_task(self.access, carded, self.principal, message))
@@ -215,14 +215,14 @@ class A2aDoor(NamedTuple):
         raise A2aRefused(TASK_NOT_FOUND, f"Task {task} has no push notification config {config[:80]!r}.")
 
     async def _set_push(self, carded: CardedAgent, task: TaskName, config: PushConfig) -> str:
-        """Set a receiver, and push what the task is already; return the id of the config."""
+        """Set a push receiver, and push the task's present state; return the id of the config."""
         check_right(self.principal, Right.PROMPT, "A push notification config")
         return await self._acting(lambda: set_push(self.access, carded, task, self.principal, config))
 
     async def _rested(
         self, carded: CardedAgent, name: TaskName, gone: "asyncio.Future[None]", seconds: float | None
     ) -> ContextTask:
-        """A task, when it rests, the time is over, or nobody waits any more."""
+        """Wait until a task rests, the time is over, or the client is gone; return the task."""
         loop = asyncio.get_running_loop()
         until = None if seconds is None else loop.time() + seconds
         async with self.news.watch(name.context) as watch:
@@ -241,7 +241,7 @@ class A2aDoor(NamedTuple):
         return await self._of_task(lambda: self._reader().task(carded, name))
 
     async def _of_task(self, work: Callable[[], T]) -> T:
-        """Do something with a task on a thread. Raises `A2aRefused` where there is no such task."""
+        """Run work on a task on another thread, and return the result. Raises `A2aRefused` if there is no such task."""
         try:
             done: T = await self.on_thread(work)
         except BadInput as error:
@@ -249,7 +249,7 @@ class A2aDoor(NamedTuple):
         return done
 
     async def _acting(self, work: Callable[[], T]) -> T:
-        """Do something for the principal, in whose name it is written."""
+        """Run work on another thread as an act of the principal, and return the result."""
 
         def acting() -> T:
             with acting_as(self.principal, self.access):

@@ -22,7 +22,7 @@ _REASONS: Mapping[str, str] = {
     "key-reused": "INVALID_PARAMS",
     "bad-json": "INVALID_REQUEST",
 }
-"""The reason of a code of the API, where it is not the code itself."""
+"""The A2A reasons for codes of the API, where they differ from the code."""
 
 _OF_STATUS: Mapping[int, str] = {
     400: "INVALID_ARGUMENT",

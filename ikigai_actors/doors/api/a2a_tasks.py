@@ -59,7 +59,7 @@ def agent_card(carded: CardedAgent, url: str) -> dict[str, Any]:
 
 
 def _skill(skill: Mapping[str, Any]) -> dict[str, Any]:
-    """A skill; an agent that names none has one, which is called as the agent is, and each has a tag."""
+    """Return a skill of a card as JSON; if it names no tags, its id is the tag."""
     named = {name: skill[name] for name in ("id", "name", "description")}
     return {**named, "tags": skill.get("tags") or [skill["id"]], "examples": skill.get("examples", [])}
 
@@ -194,7 +194,7 @@ class TaskStream:
         return [*events, {"statusUpdate": {**_ids(task), "status": status}}]
 
     def pieces(self, task: ContextTask, pieces: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-        """The events of pieces of a reply, of a turn that is open."""
+        """Return the events for new pieces of the reply of an open turn."""
         events: list[dict[str, Any]] = []
         for kind, piece in pieces if task.prompt is not None else ():
             if kind == "cut":

@@ -71,25 +71,25 @@ MOST_WAITED = 60.0
 """The most seconds for which a request waits for agents."""
 
 STREAM_PAGE = 20
-"""Messages that a stream reads at once."""
+"""The number of messages that a stream reads in one query."""
 
 HELD_LOOK = 5.0
 """The seconds after which a server checks again whether endpoints hold deliveries that can be processed."""
 
 API_THREADS = 16
-"""Requests that work for a database at once."""
+"""The number of threads for requests that wait for the database."""
 
 MOST_QUEUED = 200
 """The most requests that wait for one of these threads."""
 
 MOST_STREAMS = 20
-"""Streams that a principal has open."""
+"""The most streams that a principal may have open."""
 
 API_VERSION = "v1"
 
 
 class _Later(Exception):
-    """An agent has not done yet what was asked of it."""
+    """Raised when an agent has not carried out a command yet."""
 
 
 class ApiPlace(CalledPlace):
@@ -266,7 +266,7 @@ class Api:
         await answer(out, 200, card)
 
     def _access_of(self, principal: Principal) -> Access:
-        """The reach of a principal for acts: it is named by what they write, and has keys of its own."""
+        """Return a principal's access for acts. Rows that it writes name the principal, and its keys are its own."""
         roles = words_of_roles(principal)
         return Access.of(self._system, by=principal.id, top=principal.under, scope=principal.id, roles=roles)
 
@@ -339,7 +339,7 @@ class Api:
         await answer(out, status, pages.notice_page(text), pages.PAGE_HEADERS, pages.MEDIA_HTML)
 
     async def _take_held(self) -> None:
-        """Take what endpoints hold, again and again: a child that has ended makes room."""
+        """Process held deliveries of endpoints, again and again, because an ended child makes room."""
         while not self.news.ending.is_set():
             try:
                 await self._on_thread(self._system.endpoints.take_all_held)
@@ -483,7 +483,7 @@ class Api:
     async def _waited(
         self, place: ApiPlace, operation: Operation, arguments: Mapping[str, Any], asked: AskedRequest
     ) -> Any:
-        """The answer of a verb that waits for others: it looks again and again, and no thread waits."""
+        """Return the answer of a verb that waits for agents; checks repeatedly, without blocking a thread."""
         most = arguments.get("seconds")
         most = min(float(most), MOST_WAITED) if isinstance(most, int | float) and most >= 0 else 0.0
         until, pause = monotonic() + most, 0.05
@@ -504,7 +504,7 @@ class Api:
         return {"value": done.value, "text": done.text}
 
     async def _made_of_rows(self, did: Did) -> dict[str, Any] | None:
-        """The answer of what was done before, when it was not kept; None while the agent has not done it."""
+        """Make the answer of an earlier request from rows; None while the agent has not carried it out."""
         if (key := command_of(did)) is None:
             return {"value": dict(did), "text": ""}
         answered = await self._on_thread(partial(self._everything.answer, key, QUICK))
@@ -522,7 +522,7 @@ class Api:
         await answer(out, 202, value, {"Location": f"{root}/{API_VERSION}/{path}"})
 
     async def _request(self, did: Did, wait: float, out: SendEvent) -> None:
-        """Answer with a remote command, when it has an answer or the time is over."""
+        """Answer with the state of a remote command, once it has an answer or the time is over."""
         key, until, pause = command_of(did), monotonic() + wait, 0.02
         assert key is not None  # the path has its number
         while True:
@@ -537,7 +537,7 @@ class Api:
     # Turns and events
 
     async def _turn(self, handle: TurnHandle, wait: float) -> dict[str, Any]:
-        """A turn, when it is over or asks for something, or when the time is."""
+        """Return a turn as JSON data, once it is over, asks a question, or the time is over."""
         until = monotonic() + wait
         async with self.news.watch(handle.agent) as watch:
             while True:
@@ -624,7 +624,7 @@ class Api:
                         await stream.comment()
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
-        """Do what waits for a database. Raises `ApiProblem` when too much waits already."""
+        """Run work that waits for the database on a thread. Raises `ApiProblem` if too many requests wait already."""
         if self._queued >= API_THREADS + MOST_QUEUED:
             raise ApiProblem("busy", "Too many requests wait already.")
         self._queued += 1
@@ -659,7 +659,7 @@ def _place_in(request: ApiRequest) -> int:
 
 
 def _for_get(error: IkigaiError) -> IkigaiError | ApiProblem:
-    """An error of a GET: one that would have changed something is asked for by POST."""
+    """Return the error for a GET; if the request would change something, a refusal that says to use POST."""
     problem = api_problem(error)
     return ApiProblem("no-get", str(error), {"Allow": "POST"}) if problem.code == "looks-only" else error
 

@@ -4,7 +4,7 @@
     POST /v1/doc/write                  any other verb
     GET  the same                       only for verbs that change nothing; arguments in the query
 
-The arguments are those of the verb's tool, but for the agent that the path names. So a new verb costs nothing here.
+The arguments are those of the verb's tool, but for the agent that the path names. So a new verb needs no change here.
 """
 
 from collections.abc import Iterator, Mapping

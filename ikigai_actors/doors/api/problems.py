@@ -55,7 +55,7 @@ _CODES: tuple[tuple[type[errors.IkigaiError], str], ...] = (
     (errors.SystemClosed, "ending"),
     (errors.StoreError, "database-away"),
 )
-"""The first that fits an error; any other one is ``refused``."""
+"""The codes of errors, by class; the first matching class counts, and any other error is ``refused``."""
 
 
 class ApiProblem(Exception):
@@ -79,7 +79,7 @@ class ApiProblem(Exception):
 
 
 def api_problem(error: errors.IkigaiError) -> ApiProblem:
-    """The refusal that an error of ours becomes."""
+    """Return the refusal for an error of this package."""
     code = next((code for kind, code in _CODES if isinstance(error, kind)), "refused")
     agent = getattr(error, "agent", "")
     return ApiProblem(code, str(error), None, **({"agent": agent} if isinstance(agent, str) and agent else {}))

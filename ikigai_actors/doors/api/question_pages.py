@@ -84,7 +84,7 @@ def leave_page(url: str, server: str) -> bytes:
 
 
 def _account_asked(shown: ShownQuestion, connect: Mapping[str, Any]) -> str:
-    """The question for an account: it names the agent, the server and the label."""
+    """Return the text that asks for an account, with the agent, the server and the label."""
     server, subject = escape(str(connect["server"])), escape(str(connect["subject"]))
     return (
         f"<h1>Connect your account at {server}?</h1><p>Agent {escape(shown.who)} wants to call "
@@ -118,7 +118,7 @@ def _buttons(yes: str, label: str, no_label: str) -> str:
 
 
 def _field(name: str, field: Mapping[str, Any], needed: bool) -> str:
-    """A field of a form; the one without a name is the answer itself."""
+    """Return the HTML of a form's field. A field without a name is the whole answer."""
     sent, label = escape(FIELD + name), escape(str(field.get("title") or name or "Your answer"))
     more = f' <span class="quiet">{escape(str(field["description"]))}</span>' if field.get("description") else ""
     required = " required" if needed else ""
