@@ -422,7 +422,7 @@ class AgentActor(PooledActor):
             caller.settle(TurnInterrupted(f"Agent {self.called} was restarted; no turn is open.", self.state.uuid))
 
     def _interrupt_prompt(self, interrupt: on.Interrupt) -> None:
-        """Without a turn in progress, end the one that the oldest prompt from before the signal opens, as it begins."""
+        """Without a turn in progress, end the turn of the oldest prompt from before the signal, as the turn begins."""
         before = [entry for entry in self.actor_inbox.up_to(interrupt.behind) if isinstance(entry.message, on.Prompt)]
         waiting = [entry for entry in before if not entry.message.interrupted]
         prompt = self.backlog.interrupt(words=not waiting)
@@ -497,7 +497,7 @@ class AgentActor(PooledActor):
         return replace(event, partial=partial, spent=spent, asked=asked)
 
     def _decide_on(self, event: on.TurnEvent, asked: bool, again: tuple[on.Prompt, ...] = ()) -> bool:
-        """Take the step for an event that is completed; ``again`` are the recorded words that may enter with it."""
+        """Take the step for a completed event; ``again`` are recorded steering messages that may enter with it."""
         if self.state.name != self.origin.name:  # it was renamed
             self.state = replace(self.state, name=self.origin.name)
         if self.state.steps > 1 and self.runtime.toolbox.is_program(self.state.view.settings):
@@ -966,7 +966,7 @@ class AgentActor(PooledActor):
 
     @property
     def _cut_off(self) -> str:
-        """The sentence for people about a turn that was cut off, and that nobody goes on with."""
+        """Return the sentence for people that a turn was cut off and is not resumed by itself."""
         times = self.origin.cut_offs
         often = f" {times} times, and came no further in between" if times >= MOST_CUT_OFFS else ""
         return f"{self.called}'s turn was cut off{often}"

@@ -162,5 +162,5 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _listed(models: Sequence[str]) -> str:
-    """The names of models for people. A provider with one model gives that its own name."""
+    """Return the names of models as text for people. A provider without a model name is shown without its colon."""
     return ", ".join(name.removesuffix(":") for name in models)

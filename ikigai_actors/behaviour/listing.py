@@ -116,7 +116,7 @@ def _with_all_below(records: Sequence[AgentRecord], agents: Collection[str]) -> 
 
 
 def _experiments(system: "System", query: PageQuery) -> list[dict[str, Any]]:
-    """The agents that are experiments, each with its terms. All of them have names."""
+    """Return the agents that are experiments, each with its terms."""
     notes = first_notes_of_named(system)
     return [{"agent": note.agent_uuid, "terms": note.data["terms"]} for note in notes if "terms" in note.data]
 

@@ -20,7 +20,7 @@ Interval = tuple[float, float]
 
 _Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 _STEPS = 50
-"""Halvings, after which an end of an interval is exact."""
+"""The number of halvings in the search for an end of an interval."""
 
 
 def interval_of_rate(rates: Sequence[float], times: float = 1.0) -> Interval | None:

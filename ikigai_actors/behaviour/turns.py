@@ -46,7 +46,7 @@ class TurnCall:
 
 
 RecordedCalls = list[list[Any]]
-"""Name, arguments, result and whether that is an error, of each recorded call; then its attachments, if any."""
+"""A list for each recorded call: name, arguments, result, whether it is an error, and attachments, if any."""
 
 
 def record_of(calls: Iterable[TurnCall]) -> RecordedCalls:

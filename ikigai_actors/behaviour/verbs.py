@@ -158,7 +158,7 @@ def _awaited(place: "Place", agent: "AgentRef") -> tuple[str | None, Mapping[str
 def _go_on(
     place: "Place", agent: "AgentRef", how: Mapping[str, Any], judged: int = 0, verdict: bool | None = None
 ) -> object:
-    """Bisect up to the next answer that waits for the person, and show that; or what was found."""
+    """Bisect up to the next answer that the person must judge, and show it; or show the result."""
     from ikigai_actors.behaviour.bisections import bisect
     from ikigai_actors.behaviour.trial_lines import good_or_bad, trial_lines
 

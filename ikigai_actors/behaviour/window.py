@@ -126,7 +126,7 @@ class TrialWindow(list[InFlight]):
         return run, JudgedTrial(_with_words(verdict, trial.start, agent), end, self._judged_by)
 
     def _verdict(self, run: TrialRun) -> Verdict | None:
-        """The verdict of the judge; None when it cannot go on: `Experiment.ended` says why."""
+        """Return the verdict of the judge; None if the judge cannot go on: `Experiment.ended` has the reason."""
         try:
             said = self._said(run)
         except BudgetExceeded:
@@ -152,7 +152,7 @@ class TrialWindow(list[InFlight]):
             return Verdict(None, f"the judge took longer than {self._timeout:g} seconds")
 
     def _answered(self, trial: InFlight, agent: AgentRef) -> Message | None:
-        """The latest message of a trial that lives and has no turn open; None of another.
+        """Return the latest message of a trial that lives and has no open turn; None for any other trial.
 
         It is read together with those of the trials after it, but for those that are prompted again.
         """

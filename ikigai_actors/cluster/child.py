@@ -47,7 +47,7 @@ class HostProcess:
     """A running host."""
 
     def __init__(self, name: str, launch: Launch, on_end: Callable[[int], object]) -> None:
-        """Start a host; ``on_end`` gets its exit status, on a thread of its own, when it ended without being told."""
+        """Start a host; ``on_end`` gets its exit status, on another thread, if it ends without a call of `stop`."""
         self.status: int | None = None
         """The exit status, less than 0 for a signal; None while it runs."""
         self._name, self._launch, self._on_end = name, launch, on_end

@@ -243,7 +243,7 @@ class Fleet:
         return sorted((actor["name"] for actor in _actors(ray) if actor["namespace"] == self._namespace), key=_number)
 
     def _reports(self, ray: Any) -> dict[str, ShimReport | None]:
-        """The reports of the shims about their hosts, by their names; None for one that does not answer."""
+        """Return the shims' reports by the names of their hosts; None for a shim that does not answer."""
         asked = {}
         for name in self._names(ray):
             try:

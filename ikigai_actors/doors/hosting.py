@@ -31,7 +31,7 @@ UNTIL_IDLE = 60
 """The seconds without use after which a host that a door has started ends."""
 
 _LOOK = 0.1
-"""Seconds between two looks at whether a host lives, while none does."""
+"""Seconds between two checks for a living host, while there is none."""
 
 STARTS = 20.0
 """The seconds within which a started host must run the agents; then it is not waited for any more."""

@@ -125,7 +125,7 @@ class McpDoor:
 
     @cached_property
     def _news(self) -> "NewsFeed":
-        """The commits of agents, heard from the first wait on."""
+        """The feed of agents' commits, opened at the first wait."""
         from ikigai_actors.reach.news import NewsFeed
 
         return self._feed or NewsFeed(lambda: self._reach.system)

@@ -70,7 +70,7 @@ class WaitForms:
         return frozenset(name for name, task in self._tasks.items() if not task.done())
 
     async def show_new(self, turns: Sequence[Mapping[str, Any]]) -> InputRequiredResult | None:
-        """Show what these turns ask now; return the result of the call where the client has to call again."""
+        """Show the open questions of these turns; return the call's result if the client must call again, else None."""
         asking = {turn["agent"] for turn in turns if turn["status"] == ASKS}
         waiting = await self._on_thread(questions_for, self._reach, self._principal, asking) if asking else []
         by_id = {question.id: question for question in waiting}

@@ -136,7 +136,7 @@ class ConnectAccount(Unit):
 
 @dataclass(frozen=True, slots=True)
 class ClaimRenewal(Unit):
-    """Claim the renewal of a version; answered with whether nobody else has it."""
+    """Claim the renewal of a version; answered with True, or False if another process has claimed it."""
 
     server: str
     subject: str

@@ -319,7 +319,7 @@ class EventFeed(ClosedByBlock, Generic[E_co]):
         return not self._only or issubclass(kind, self._only)
 
     def _hear(self, event: Event) -> None:
-        """Pass on an event of one of the feed's agents; events of other agents do not wake the reader."""
+        """Pass on an event to the reader, unless its agent is not one of the feed's agents."""
         agent: Any = None if self._agents is None else getattr(event, "agent", None)
         if agent is None or self._agents is None or agent in self._agents:
             self._inbox.put(event)

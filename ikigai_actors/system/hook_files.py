@@ -78,7 +78,7 @@ def _listed(entry: Mapping[str, Any], pinned: Mapping[str, Any] | None) -> Liste
 
 
 def undecided_hooks(settings: Mapping[str, Any], directory: Path) -> list[str]:
-    """The names of the commands of a workspace about which nobody has decided yet."""
+    """Return the names of commands of a workspace that are neither pinned nor refused."""
     return [hook.name for hook in hooks_listed(settings, find_hooks(directory)) if hook.state == "new"]
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats log records as lines of JSON. Nothing in them begins a line or moves a cursor."""
+    """Formats log records as lines of JSON. Control characters in texts are escaped."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = {

@@ -33,7 +33,7 @@ KIND_GROUP = "ikigai_actors.kinds"
 """The group of entry points by which a package offers a directory of kinds."""
 LONGEST_SYSTEM = 65_536
 LONGEST_SCHEMA = 8_192
-"""The most characters of the system prompt of a kind, and of the schema of its values."""
+"""The most characters of a kind's system prompt, the first, and of its output schema, the second."""
 _MOST_FILES = 500
 _KNOWN = {
     "name",

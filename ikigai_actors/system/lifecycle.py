@@ -39,7 +39,7 @@ MOST_RESTARTS = 1_000_000
 
 
 class Lifecycle:
-    """Commits what handles do to the lifecycle of the agents of one system."""
+    """Commits the signals and supervision settings that handles send to the agents of one system."""
 
     def __init__(
         self,

@@ -58,7 +58,7 @@ _OF_A_TOOL = ("name", "timeout", "traits", "is_async", "describe", "call", "call
 
 
 def choose_approver(approvals: Approver | str) -> tuple[Policy, Approver | None]:
-    """The policy for calls that ask, and the function that decides on them. Raises `BadInput`."""
+    """Return the policy for calls that need approval, and the function that decides, if any. Raises `BadInput`."""
     if callable(approvals):
         return Policy.ASK, approvals
     try:
@@ -95,7 +95,10 @@ def check_programs(programs: object) -> dict[str, Program]:
 
 
 def check_host_name(name: str | None, join: bool) -> str | None:
-    """The name of a host that joins; None for one that does not. Raises `BadInput`."""
+    """Check the name of a host, and return it; a default name if the host joins without one, None if it does not join.
+
+    Raises `BadInput`.
+    """
     check_optional(name, str, "name", "the name of a host")
     if name is not None and not join:
         raise BadInput(f"Expected join=True with name={shown(name)}: only hosts that share agents have names.")

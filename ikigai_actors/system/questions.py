@@ -68,7 +68,7 @@ class WaitingQuestion:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of what is shown: the tool, its arguments, and its definition."""
+        """The SHA-256 of the tool, the arguments and the tool's definition, as they are shown."""
         return self.row.digest
 
     @property

@@ -51,7 +51,7 @@ class Receipt(Future[Steered]):
             self.kept.get()
 
     def withdraw(self) -> bool:
-        """Take the word back, if the agent has not read it; return whether that was so.
+        """Withdraw the steering message if the agent has not read it; return whether it was withdrawn.
 
         Raises:
             WouldDeadlock: called on a thread of the runtime.

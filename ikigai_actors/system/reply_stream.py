@@ -48,7 +48,7 @@ class StreamPiece:
 
 
 class PieceMaker:
-    """Makes pieces of the events of one agent. Pure but for what it remembers of the reply that is arriving."""
+    """Makes pieces of the events of one agent. Its only state is the reply in progress."""
 
     def __init__(self, prompt: str | None) -> None:
         """Begin with the prompt that opens the turn; with None, in the turn that is open."""

@@ -118,15 +118,15 @@ def pin(
 
 
 def skill_texts(store: Store, load: Callable[[], Log], skills: Sequence[str], commands: bool = False) -> dict[str, Any]:
-    """The part of a prompt's data that brings the texts of skills of an agent. Those that only a person loads count.
+    """Return the data of a prompt with the texts of an agent's skills, also of skills that only a person may load.
 
     Args:
-        store: has their files.
+        store: the store that has the files of the skills.
         load: reads the log of the agent.
-        skills: their names.
+        skills: the names of the skills.
         commands: whether the agent can run commands.
 
-    Raises `BadInput` where the agent does not have one, or its bytes are not those that were pinned.
+    Raises `BadInput` if the agent does not have a skill, or if the bytes of a file differ from the pinned bytes.
     """
     if not skills:
         return {}

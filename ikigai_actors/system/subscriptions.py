@@ -132,7 +132,7 @@ class Subscriptions(OfOneProcess):
         self._perform(PauseSubscription(subscription, self._now_ms()))
 
     def resume(self, subscription: str) -> None:
-        """Go on with a subscription that is paused. Raises `SubscriptionNotFound`."""
+        """Resume a paused subscription. Raises `SubscriptionNotFound`."""
         self._perform(ResumeSubscription(subscription))
 
     def rotate(self, subscription: str, secret: str | None = None, *, plain: str | None = None) -> None:

@@ -642,7 +642,7 @@ class ActorSystem(System):
         return [self.handle(uuid) for uuid in self._processes.resume()]
 
     def _is_idle(self, within: float) -> bool:
-        """Whether nobody needs this host for now: no other process is there, no agent is at work, no timer is due.
+        """Whether this host is unused: no other process is attached, no agent is at work, and no timer is due.
 
         What waits for a person's decision, a grant or CONT waits in the database, and needs no host.
 

@@ -217,7 +217,7 @@ class _MCTS(TrialPlan):
         return node.untried
 
     def _close(self, node: _Node) -> None:
-        """Leave a node, and those above it, when nothing is left to go on with."""
+        """Exclude a node, and its ancestors, from the search if they have no option left."""
         above: _Node | None = node
         while above is not None and not self._untried(above) and not any(child.is_open for child in above.children):
             above.is_open = False

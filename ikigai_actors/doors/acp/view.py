@@ -120,7 +120,7 @@ class ClientView:
             self._update_state(uuid)
 
     def _show_mail(self, message: Message) -> None:
-        """Show a mail to another agent to a client that knows subagents, after what has to be announced before."""
+        """Show an agent's mail to another agent to a client that supports subagents, after the needed announcements."""
         if message.kind == Kind.ASSISTANT:
             self._replies[message.agent_uuid] = message
         sent = sent_mail(message, self._replies.get(message.agent_uuid)) if self._tree.subagents else None

@@ -594,7 +594,7 @@ class Api:
     async def _events(
         self, request: ApiRequest, access: Access, uuid: str, place: int, out: SendEvent, turn: TurnHandle | None
     ) -> None:
-        """Stream the messages of an agent after a place, and those to come: all of them, or those of a turn."""
+        """Stream an agent's present and future messages after a place; with ``turn``, only those of the turn."""
         scrollback = await self._on_thread(partial(scrollback_of, access.client, uuid))
         async with SentEventStream(request, out) as stream, self.news.watch(uuid, pieces=True) as watch:
             while not stream.is_left:

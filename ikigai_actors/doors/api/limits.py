@@ -7,7 +7,7 @@ rates.count("anna", now)         # False where it must wait
 from collections import OrderedDict
 
 _MOST_KNOWN = 10_000
-"""Askers that are remembered; the one that asked least recently is forgotten first."""
+"""The most clients whose requests are counted; the client that asked least recently is forgotten first."""
 
 
 class RequestRates:

@@ -291,7 +291,7 @@ class Batches(BatchDesk):
         self._ask(known, batch, lambda: service.create_batch(batch.id, requests), answered)
 
     def _find(self, known: _Service, service: BatchService, batch: OpenBatch) -> None:
-        """Look for a batch of which nobody knows whether the service has it."""
+        """Search the service's list for a batch that may or may not have been sent."""
         taken = self._reader.read(lambda tx: known_batches(tx, batch.service))
 
         async def look() -> str | bool:

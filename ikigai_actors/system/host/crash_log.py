@@ -23,7 +23,7 @@ _MOST = 300
 
 
 def note_decision(text: str, error: BaseException | None = None, level: int = logging.WARNING) -> None:
-    """Log what was decided about an agent, on one line, and where its own code has failed."""
+    """Log a decision about an agent on one line, followed by the traceback of the user's code."""
     line = " ".join(text.split())
     logger.log(level, "%s", line, exc_info=None if error is None else (type(error), error, users_frames(error)))
 

@@ -68,7 +68,7 @@ class ReceiverLink(Protocol):
     """Sends to receivers."""
 
     def send(self, outgoing: Outgoing, done: Callable[[ReceiverAnswer], object]) -> None:
-        """Send a request; ``done`` gets what came of it, once, on any thread. Never waits."""
+        """Send a request; ``done`` gets the answer of the receiver, once, on any thread. Never waits."""
 
     def close(self) -> None:
         """Stop sending. Requests in progress may be cut off, and their ``done`` is not called."""
@@ -137,7 +137,7 @@ class Deliveries:
         self._sleep()
 
     def _waiting(self, tx: Transaction) -> list[tuple[EventSubscription, list[DueDelivery]]] | None:
-        """The waiting deliveries of each subscription, those that are due first; None without a subscription."""
+        """Return the waiting deliveries of each subscription, those that are due first; None without subscriptions."""
         if not is_subscribed(tx):
             return None
         most, waiting = 2 * SENT_TO_ONE, waiting_subscriptions(tx)

@@ -146,7 +146,7 @@ def _question(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
 
 
 def _messages(tx: Transaction, key: DeliveryKey) -> list[Message]:
-    """The message that has made the event true; none where it was pruned."""
+    """Return a list of the message that caused the event; empty if the message was pruned."""
     return section(tx, key.agent, key.position - 1, key.position)
 
 

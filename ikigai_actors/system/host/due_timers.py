@@ -95,7 +95,7 @@ class DueTimers:
         self._alarm: float | None = None  # when the clock is looked at, by the monotonic clock
 
     def fire_due(self) -> None:
-        """Fire what is due, and note when to look again."""
+        """Carry out all due things, and schedule the next look."""
         if self._firing:
             return  # it is looked at after them
         upcoming = self._reader.read(lambda tx: self._kind.next(tx, self._host, FIRED_AT_ONCE))

@@ -14,7 +14,7 @@ from ikigai_actors.actors.clock import Clock
 from ikigai_actors.system.host.processes import ProcessTable
 
 PARK_AFTER = 60.0
-"""Seconds after which a program is parked that only waits, unless a system says otherwise."""
+"""The default number of seconds after which a waiting program is parked."""
 
 MOST_UNPARKED = 256
 """The most programs that only wait and are not parked yet."""

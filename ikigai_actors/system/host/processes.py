@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CROWD = 1_000
-"""From this many actors on, agents sleep that nobody has used for some time."""
+"""The number of actors from which on unused agents go to sleep."""
 
 
 class LookAt(Protocol):
@@ -144,7 +144,7 @@ class Supervision(Protocol):
 
 
 class ProcessTable(Processes):
-    """The actors of one host, by uuid."""
+    """The process table of a host: its actors, by the uuids of their agents."""
 
     def __init__(self, handle: Callable[[str], object]) -> None:
         """Make an empty table; `run` sets the parts that actors need, and `restore` makes the actors.

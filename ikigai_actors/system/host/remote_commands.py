@@ -83,7 +83,7 @@ class RemoteCommands(OutcomeHandler):
         self._handlers[kind] = handler
 
     def follow(self, since: int | None = None) -> bool:
-        """Let the actors follow what has changed in the registry, then give them what is asked of them.
+        """Give the actors the changes in the registry, then the prompts and commands of other processes.
 
         Of agents that were looked at earlier than the others, also what has changed ``since`` that version. Returns
         whether anything has changed.
@@ -100,7 +100,7 @@ class RemoteCommands(OutcomeHandler):
         return changed
 
     def _follow_changes(self) -> bool:
-        """Let the actors follow what has changed in the registry; return whether there was anything.
+        """Give the actors the changes in the registry; return whether there were any.
 
         What this host has committed itself is among it, and changes nothing any more.
         """

@@ -43,7 +43,7 @@ class _Told:
 
 
 class ReplyStreams(Service):
-    """Writes the replies that one host receives, while somebody listens elsewhere."""
+    """Writes the replies in progress of one host as rows, while other processes listen."""
 
     def __init__(
         self,

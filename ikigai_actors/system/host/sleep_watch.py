@@ -15,7 +15,7 @@ from ikigai_actors.store.journal import Journal
 from ikigai_actors.system.host.processes import CROWD, ProcessTable
 
 SLEEP_AFTER = 600.0
-"""Seconds after which an agent sleeps that nobody has used, unless a system says otherwise."""
+"""The default number of seconds after which an unused agent goes to sleep."""
 
 _LOOKS = 4
 """The number of checks within that time."""

@@ -238,7 +238,7 @@ class SupervisionLoop(Worker, Supervision):
         self.post(self._watch_time)
 
     def look_at_other_processes(self, among: Collection[str] | None = None) -> None:
-        """Let the actors follow what other processes may have committed.
+        """Give the actors the changes that other processes may have committed.
 
         Changes, prompts and remote commands are given to them at once; mail, grants and timers are looked at soon.
 

@@ -39,7 +39,7 @@ class Whereabouts:
             self._changed.clear()
 
     def note(self, heads: Iterable[Head]) -> None:
-        """Note the agents that a look has found, but for those that have changed meanwhile."""
+        """Note the shards of the agents that a look has read, except agents that have changed meanwhile."""
         with self._lock:
             self._shards.update((head.uuid, head.shard) for head in heads if head.uuid not in self._changed)
 

@@ -120,7 +120,7 @@ class RemoteAgents:
         return next(iter(self.hosts), None)
 
     def actor(self, uuid: str) -> "RemoteActor":
-        """The representative of an agent's actor."""
+        """Return the object that stands for an agent's actor and sends its commands as rows."""
         return RemoteActor(self, uuid)
 
     def tell(self, uuid: str, command: Any) -> None:
@@ -366,7 +366,7 @@ class RemoteAgents:
         self._asked[self._client.add_command(uuid, *encode(command), getattr(command, "blobs", ()))] = command.caller
 
     def close(self) -> None:
-        """Settle with `SystemClosed` whatever is awaited, now or later: nobody looks any more. Remote commands stay."""
+        """Settle all waiting futures, and all later ones, with `SystemClosed`. Stored remote commands stay."""
         with self._looking:
             error = self._ended = SystemClosed("The system was closed before this was answered.")
             futures = [*(future for _, future in self._awaited), *self._asked.values()]

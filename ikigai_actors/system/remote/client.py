@@ -177,7 +177,7 @@ class Client(ClosedByBlock):
         return self._store.read(owner)
 
     def hosts(self) -> "list[HostRecord]":
-        """The hosts that run the agents, and those that did lately; in the order of their start."""
+        """Return the hosts that run the agents, and recently ended hosts, in the order of their start."""
         from ikigai_actors.store.hosts.rows import recent_hosts
 
         return self._store.read(recent_hosts)
@@ -197,7 +197,7 @@ class Client(ClosedByBlock):
         return self._store.read(lambda tx: spending(tx, key, start))
 
     def spending(self) -> "Iterator[Message]":
-        """Every message that may say what a request has cost. Raises `HistoryError` for a wrong row."""
+        """Yield every message that may have the cost of a request. Raises `HistoryError` for a wrong row."""
         from ikigai_actors.records.figures import FIRST_PLACE, MessagePlace, spending_after
 
         place: MessagePlace | None = FIRST_PLACE
@@ -233,15 +233,15 @@ class Client(ClosedByBlock):
         blobs: "tuple[Attachment, ...]" = (),
         key: str | None = None,
     ) -> int:
-        """Leave a prompt, which the host takes up when the agent is idle; return the number of its mail.
+        """Store a prompt as mail, which the host takes up when the agent is idle; return the number of the mail.
 
         Raises what `Send` does, and `KeyTaken`.
 
         Args:
             text: the prompt.
-            data: further data of the message that it will be.
-            blobs: what is attached to it.
-            key: names it for the agent: a second one with the key is the first one.
+            data: further data of the message that the prompt will become.
+            blobs: the attachments of the prompt.
+            key: names the prompt for the agent: a second prompt with the key is not stored.
         """
         from ikigai_actors.errors import Repeated
         from ikigai_actors.records.mail.mail import PROMPT, Send
@@ -264,7 +264,7 @@ class Client(ClosedByBlock):
         return RemoteCommandKey(uuid, self.write(AddRemoteCommand(uuid, kind, body, self._clock.now_ms(), blobs)))
 
     def withdraw(self, key: "RemoteCommandKey", why: "IkigaiError") -> bool:
-        """Answer a remote command with an error, unless it has an answer; return whether it had none.
+        """Answer a remote command with an error, unless it has an answer; return True if it had no answer.
 
         It is not carried out any more.
         """

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLOCK_MARGIN = 60_000
-"""Milliseconds by which clocks may differ, where a time of death is looked at."""
+"""Milliseconds by which clocks may differ, when times of deaths are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _ask_hosts(tx: Transaction, check: Callable[[int], object] | None) -> Callab
 
 
 class _Look(NamedTuple):
-    """The result of a look at one moment."""
+    """The rows that one look has read, at one moment."""
 
     heads: Sequence[Head]
     sections: Sequence[Sequence[Message]]
@@ -100,7 +100,7 @@ class _Look(NamedTuple):
 
 
 class Follower:
-    """Follows the logs of some agents, or of everybody. Of one thread at a time. Raises `StoreError`."""
+    """Follows the logs of some agents, or of all. For one thread at a time. Its methods raise `StoreError`."""
 
     def __init__(self, store: Store, agents: Sequence[str] | None = None, attached: bool = False) -> None:
         """Follow agents.

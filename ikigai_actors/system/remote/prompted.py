@@ -37,9 +37,9 @@ class PromptedTurn:
         """Look for a turn.
 
         Args:
-            agent: whose it is, by uuid.
+            agent: the agent of the turn, by uuid.
             mail: the number of the prompt.
-            nobody: says why nobody answers it now; None while somebody may.
+            nobody: returns the error that no process answers the prompt; None while one may.
         """
         self._agent, self._mail, self._nobody = agent, mail, nobody
         self._opening = 0

@@ -31,7 +31,7 @@ class ReplyNews(NamedTuple):
 
 
 class _Reply(NamedTuple):
-    """A reply that is on its way."""
+    """The published part of a reply in progress."""
 
     host: str
     number: int
@@ -52,7 +52,7 @@ class ReplyFeed:
     def follow(
         self, rows: Mapping[str, Sequence[PiecesRow]], messages: Iterable[Message], dead: Iterable[str]
     ) -> list[ReplyNews]:
-        """Take what was read at one moment; return what is to be published after the messages.
+        """Take rows and messages read at one moment; return the news to publish after the messages.
 
         Args:
             rows: the new rows of each host that lives, by its id.

@@ -25,7 +25,7 @@ class RemoteTurn:
         """Wait for a turn.
 
         Args:
-            agent: whose it is.
+            agent: the agent of the turn, by uuid.
             prompt: the number of the mail that it takes up.
             turn: the message that has opened it; 0 when that did not happen yet.
         """

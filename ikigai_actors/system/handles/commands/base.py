@@ -83,7 +83,7 @@ class CommandBase(BaseRef[H]):
         return None if key is None else KeyedCall(key, verb, arguments, self.uuid, self.uuid, about)
 
     def _skill_texts(self, skills: Sequence[str]) -> dict[str, Any]:
-        """The part of a prompt's data that brings the texts of skills. Raises `BadInput`."""
+        """Return the data of a prompt with the texts of skills. Raises `BadInput`."""
         commands = self.system._workspace is not None
         return skill_texts(self.system._store, lambda: self.system._log_cache.load(self.uuid), skills, commands)
 

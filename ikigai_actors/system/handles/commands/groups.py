@@ -1,4 +1,4 @@
-"""The groups of an agent, and the agents that it monitors."""
+"""The commands for the groups of an agent, and for monitoring other agents."""
 
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.records.agents.called import about
@@ -9,7 +9,7 @@ from ikigai_actors.system.handles.commands.base import CommandBase
 
 
 class GroupCommands(CommandBase[H]):
-    """The groups of an agent, and the agents that it monitors."""
+    """The commands for the groups of an agent, and for monitoring other agents."""
 
     __slots__ = ()
 

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class TurnCommands(CommandBase[H]):
-    """The turns of an agent: prompts, replies, and what ends or resumes a turn."""
+    """The commands for turns: prompts, steering messages, replies, and the resumption of turns."""
 
     __slots__ = ()
 
