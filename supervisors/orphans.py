@@ -22,7 +22,7 @@ from supervisors.tree import everybody
 
 
 class OrphanPolicy(StrEnum):
-    """What happens to the agents that a dead agent supervised."""
+    """The policy for the agents that a dead agent supervised."""
 
     REPARENT = "reparent"
     """The nearest living ancestor adopts them."""

@@ -51,7 +51,7 @@ class KeptSecrets:
         return [secret for text in kept if (secret := self._secret(place, text))]
 
     def again(self, place: str, kept: Sequence[str]) -> tuple[str, ...]:
-        """Return the secrets of a row, with all sealed secrets sealed anew by the first key."""
+        """Return the secrets of a row, with all sealed secrets sealed again, by the first key."""
         return tuple(self._again(place, text) for text in kept)
 
     def _again(self, place: str, text: str) -> str:

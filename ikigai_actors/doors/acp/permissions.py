@@ -128,7 +128,7 @@ class Permissions:
             await self._loop.run_in_executor(self._pool, self._say_that_it_waits, call, route, title)
 
     def _say_that_it_waits(self, call: PendingCall, route: Route, title: str) -> None:
-        """Tell the client that a call still waits: it stays open, and the next client is asked about it."""
+        """Show the client that a call still waits: it stays open, and the next client is asked about it."""
         if call in self._access.system.approvals.pending():
             waits = f"Waits for a decision that did not come from here: {title}. {_OTHER_WAYS}"
             with self._view.lock:

@@ -57,7 +57,7 @@ _FUTURE = re.compile(r"Future\[((?:[^\[\]]|\[[^\[\]]*\])*)\]")
 
 
 class _Asked(Commands["AgentRef"]):
-    """The commands behind `AgentRef`, each of which returns a future."""
+    """The commands from which `AgentRef` is made; each returns a future."""
 
     __slots__ = ()
 
@@ -68,7 +68,7 @@ class _Asked(Commands["AgentRef"]):
 
 
 class _Read(Readings["AsyncAgentRef"]):
-    """The readings behind `AsyncAgentRef`, whose handles are async handles."""
+    """The readings from which `AsyncAgentRef` is made; their handles are async handles."""
 
     __slots__ = ()
 

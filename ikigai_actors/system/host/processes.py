@@ -675,7 +675,7 @@ class ProcessTable(Processes):
             actor.actor_inbox.put_urgent(on.Granted(held))
 
     def waits_elsewhere(self, uuid: str, paused: Paused) -> None:
-        """Tell an agent which budget its request waits for now. Never waits; does nothing if the agent knows."""
+        """Inform an agent which budget its request waits for now. Never waits; does nothing if the agent knows."""
         actor = self._actors.get(uuid)
         known = actor.state.hold if actor is not None else None
         if actor is None or not isinstance(known, Paused):

@@ -539,14 +539,14 @@ class SupervisionLoop(Worker, Supervision):
                 self.after(max(0, line - now) / 1000, partial(self._tell_of_time, budget, line))
 
     def _tell_of_time(self, budget: str, line: int) -> None:
-        """Check a budget whose time is nearly over; once more if the database's clock is behind this one."""
+        """Check a budget whose time is nearly over; once more if the database's clock is slower."""
         if self._time_lines.get(budget) == line:
             del self._time_lines[budget]
             self._serve(budget)
             self.after(1, self._watch_time)
 
     def _look_for_grants(self) -> None:
-        """Let agents go on whose budgets another process has raised; tell other waiting agents what they wait for."""
+        """Let agents go on whose budgets another process has raised; inform the others what they wait for."""
         if waiting := self._processes.paused():
             held_for, paused_for = self._reader.read(lambda tx: (holds_of(tx, waiting), pauses_of(tx, waiting)))
             for uuid, held in held_for.items():

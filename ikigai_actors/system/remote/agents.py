@@ -120,7 +120,7 @@ class RemoteAgents:
         return next(iter(self.hosts), None)
 
     def actor(self, uuid: str) -> "RemoteActor":
-        """Return the object that stands for an agent's actor and sends its commands as rows."""
+        """Return the proxy of an agent's actor, which sends the commands as rows."""
         return RemoteActor(self, uuid)
 
     def tell(self, uuid: str, command: Any) -> None:
@@ -246,7 +246,7 @@ class RemoteAgents:
         return self._looking
 
     def listen(self, wants: Callable[[], tuple[bool, bool]], now: float) -> None:
-        """Tell the hosts that this process listens, so that they write replies in progress while these are wanted.
+        """Inform the hosts that this process listens, so that they write replies in progress while these are wanted.
 
         Call it again and again: it renews what it has said. Where it cannot be said, replies are published when they
         are committed.
