@@ -23,13 +23,13 @@ from ikigai_actors.errors import BadInput
 logger = logging.getLogger(__name__)
 
 HEADER_SECONDS = 10.0
-"""Seconds that a stranger has."""
+"""Seconds within which a stranger must complete a request with the token or the cookie."""
 
 RETRY_SECONDS = 0.5
 """Seconds to the next attempt to accept a connection after an attempt failed."""
 
 QUIET_SECONDS = 60.0
-"""Seconds without trouble after which the next trouble is reported again."""
+"""Seconds without an error after which the next error is reported again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ConnectionLimits:
 
     @staticmethod
     def of_process() -> "ConnectionLimits":
-        """Limits that leave most descriptors of this process to others. A page takes more than its connection."""
+        """Return limits that leave most file descriptors of this process free. A page uses more than its connection."""
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         share = 50 if soft == resource.RLIM_INFINITY else max(2, min(50, soft // 16))
         return ConnectionLimits(share, share)
@@ -74,7 +74,7 @@ class Acceptor:
         self._work = asyncio.get_running_loop().create_task(self._take_all(), name="ikigai-door")
 
     def admit(self, transport: asyncio.BaseTransport | None) -> bool:
-        """Make a stranger a guest, since it has shown its right; False when there is no room for another guest."""
+        """Make a stranger a guest, because it has shown the secret; return False if there is no room for another."""
         if transport is None or transport in self._guests:
             return True
         self._guests = {guest for guest in self._guests if not guest.is_closing()}
@@ -86,7 +86,7 @@ class Acceptor:
         return True
 
     async def close(self) -> None:
-        """Take no more connections, and put out the strangers."""
+        """Accept no more connections, and close those of strangers."""
         self._work.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._work

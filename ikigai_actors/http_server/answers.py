@@ -71,7 +71,7 @@ class SentEventStream:
 
     @property
     def is_left(self) -> bool:
-        """Whether the client has gone."""
+        """Return whether the client has disconnected."""
         return self.gone.done()
 
     async def event(self, value: Any, kind: str = "", position: int | str | None = None) -> None:

@@ -47,7 +47,7 @@ class RequestHead(NamedTuple):
 
 
 class GuardAnswer(NamedTuple):
-    """The answer that a guard gives in place of a handler."""
+    """The answer that a guard sends instead of a handler."""
 
     status: int
     text: str = ""
@@ -59,7 +59,7 @@ _CLOSES = {"Connection": "close"}
 
 
 class Guard:
-    """Guards a server of programs. Decides by the head of a request alone."""
+    """Guards a server for programs. Decides by the head of a request alone."""
 
     def __init__(self, *places: str, token: str = "", policy: str = NO_PAGE_POLICY) -> None:
         """Guard a server whose names with port are ``places``, as ``127.0.0.1:8000``.
@@ -114,7 +114,7 @@ class Guard:
         return kind.lower() == "bearer" and same_secret(secret.strip(), self.token)
 
     def _arrival(self, head: RequestHead) -> GuardAnswer | None:
-        """The answer to a request that shows the secret for the first time, where that is not a handler's."""
+        """Return the guard's own answer to a request that first shows the secret; None if a handler answers it."""
         return None
 
 
@@ -149,7 +149,7 @@ class PageGuard(Guard):
 
 
 def _cookie_of(header: str, name: str) -> str:
-    """A cookie of a request; empty for none."""
+    """Return the cookie of this name from a request's header; empty if there is none."""
     for part in header.split(";"):
         key, _, value = part.strip().partition("=")
         if key == name:

@@ -54,7 +54,7 @@ class HttpRequest:
 
     @property
     def query(self) -> dict[str, str]:
-        """Return the query parameters; of a repeated one the last value."""
+        """Return the query parameters; the last value of a repeated parameter."""
         return dict(parse_qsl(self._scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True))
 
     @property
@@ -98,7 +98,7 @@ class HttpRequest:
         return bytes(body)
 
     def handed_on(self, body: bytes) -> tuple[AsgiScope, Receive]:
-        """Return the request for another application, with the body that was read."""
+        """Return the request in the form for another ASGI application, with the body that was read."""
         unread = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive() -> MutableMapping[str, Any]:
@@ -107,7 +107,7 @@ class HttpRequest:
         return self._scope, receive
 
     async def gone(self) -> None:
-        """Wait until the client has closed the connection. Call it after the body, or for a request without one."""
+        """Wait until the client has disconnected. Call it after the body was read, or for a request without a body."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 

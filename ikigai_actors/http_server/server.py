@@ -115,7 +115,7 @@ class HttpServer:
                 transport.close()
 
     async def _admitting(self, scope: AsgiScope, receive: Receive, out: SendEvent) -> None:
-        """The application after the guard, as the acceptor sees it."""
+        """Call the application; a request that the guard accepts makes its connection a guest."""
         client = scope.get("client")
         transport = self._transports.get(tuple(client)) if client else None
         if self._guard is None:
@@ -175,7 +175,7 @@ async def serving(
 
 
 def guarded_head(scope: AsgiScope) -> RequestHead:
-    """The head of a request, for its guard."""
+    """Return the head of a request, as its guard needs it."""
     headers: dict[str, str] = {}
     for raw, value in scope["headers"]:
         name, text = raw.decode("latin-1").lower(), value.decode("latin-1")

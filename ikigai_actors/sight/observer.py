@@ -29,7 +29,7 @@ from ikigai_actors.system.handles.ref import System
 OWN_ADDRESSES = ("127.0.0.1", "localhost")
 
 _ENDING = 2.0
-"""Seconds that open requests have when the observer is closed."""
+"""Seconds that open requests may take after the observer is closed."""
 
 _PAGES = 40
 """The most connections that may be open."""
@@ -62,7 +62,7 @@ class Observer(ClosedByBlock):
 
     @property
     def token(self) -> str:
-        """The secret of programs: ``Authorization: Bearer TOKEN``."""
+        """Return the secret that programs send: ``Authorization: Bearer TOKEN``."""
         return self._guard.token
 
     def _raise_failure(self) -> None:

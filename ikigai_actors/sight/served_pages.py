@@ -24,7 +24,7 @@ _Kind = Literal["serve", "observe"]
 """The command that serves a page."""
 
 _PATIENCE = 0.2
-"""Seconds in which a server of this machine takes a connection."""
+"""Seconds to wait until a server on this machine accepts a connection."""
 
 
 @contextlib.contextmanager
@@ -55,7 +55,7 @@ def link_to(kind: _Kind, database: str, folder: Path | None = None) -> str | Non
 
 
 def _is_served(link: str, file: Path) -> bool:
-    """Whether a server listens at a link. The file of one that has ended is removed."""
+    """Return whether a server listens at a link; remove the link's file if none does."""
     place = urlsplit(link)
     try:
         socket.create_connection((place.hostname or "", place.port or 80), _PATIENCE).close()

@@ -46,10 +46,10 @@ _LARGEST_BODY = 1 << 20
 """The largest body of a request, in bytes."""
 
 _QUIET = 15.0
-"""Seconds without news after which a stream says that it is there: proxies close what is silent."""
+"""Seconds without news after which a stream sends a comment, so that proxies keep the idle connection open."""
 
 PAGE_ACTS = ("prompt", "steer", "fork", "answer", "signal", "send", "grant")
-"""The acts that a page asks for."""
+"""The names of the acts that a page may request."""
 
 _PATIENCE = 20.0
 """Seconds that a request waits for its commit."""
@@ -79,7 +79,7 @@ class PageServer:
         self._ended.set()
 
     async def __call__(self, scope: AsgiScope, receive: Receive, out: SendEvent) -> None:
-        """Answer a request, which a guard has let in."""
+        """Answer a request that a guard has accepted."""
         request = HttpRequest(scope, receive)
         handler = self._handlers().get(scope["path"])
         if scope["path"].startswith("/page/"):
@@ -169,7 +169,7 @@ class PageServer:
         await _answer(out, {"done": await asyncio.to_thread(self._do, act, body)})
 
     def _do(self, act: Act, body: object) -> object:
-        """Do what a page asks for, as the person who has begun the observer. A turn is known by its handle."""
+        """Carry out an act that a page requests, as the person who started the observer, and return its result."""
         reach = Access.of_person(self._watch.system, _PATIENCE)
         done = act.call(reach, body)
         return begun_turn(reach, done) if isinstance(done, Begun) else done
@@ -187,7 +187,7 @@ class PageServer:
             watch.leave()
 
     async def _tell(self, place: PageStream, stream: SentEventStream) -> None:
-        """Send the news of a page until it goes, or the server ends. Raises `ConnectionError`."""
+        """Send news to a page until it disconnects or the server ends. Raises `ConnectionError`."""
         watch, written, due = self._watch, monotonic(), monotonic()
         while not self._ended.is_set():
             places = place.due(watch.rows, monotonic())

@@ -20,10 +20,10 @@ from ikigai_actors.reach.rows import LiveRows
 from ikigai_actors.records.messages.messages import Message
 
 _MOST_AGENTS = 8
-"""The most agents that a page reads at once."""
+"""The most agents whose logs a page reads at once."""
 
 _AGAIN = 2.0
-"""Seconds after which a log is read again of which nothing was heard."""
+"""Seconds without an event after which a log is read again."""
 
 _NOTHING = (0, 0)
 
@@ -64,7 +64,7 @@ class PageStream:
     def tell(
         self, rows: LiveRows, replies: RepliesOnTheirWay, news: Mapping[str, Sequence[Message]], notice: str
     ) -> str:
-        """Return the events since the last call."""
+        """Return the events for the page since the last call, as text of server-sent events."""
         out: list[str] = []
         seen = rows.since(self.version)
         self.version = seen.version

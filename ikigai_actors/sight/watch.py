@@ -34,19 +34,19 @@ from ikigai_actors.system.handles.ref import System
 T = TypeVar("T")
 
 PAGE_TICK = 0.08
-"""Seconds between two tellings of a page."""
+"""Seconds between two groups of events that are sent to a page."""
 
 _LOOK = 1.0
-"""Seconds between two looks at the registry, at least."""
+"""The least seconds between two readings of the registry."""
 
 _LOOKS = 40
-"""A look is followed by a pause of this many times what it took."""
+"""The pause after a reading of the registry, as a multiple of the time that the reading took."""
 
 _LINGER = 10.0
-"""Seconds for which the subscription outlives the last page: one that is loaded again finds it there."""
+"""Seconds for which the subscription outlives the last page, so that a reloaded page finds it."""
 
 _AT_ONCE = 4
-"""Reads of the database at the same time."""
+"""The most simultaneous readings of the database."""
 
 _EVENTS = (Message, Streamed, StreamCut, Mailed, Died, Renamed, StatusSet, StoreTrouble)
 
@@ -55,7 +55,7 @@ _NO_HOST = "No process runs the agents now. What you prompt waits in the databas
 
 
 class ObserverWatch:
-    """The state of a system for all pages together. Its methods are for the observer's event loop."""
+    """The state of a system, shared by all pages. Call its methods on the observer's event loop."""
 
     def __init__(self, system: System, epoch: str) -> None:
         """Prepare the watch, without a subscription."""
@@ -73,7 +73,7 @@ class ObserverWatch:
 
     @property
     def trouble(self) -> str:
-        """Return why nothing new may come; empty if there is no reason."""
+        """Return the reason why no news may arrive; empty if there is none."""
         if isinstance(self.system, AttachedSystem) and not has_owner(self.system):
             return self._trouble or _NO_HOST
         return self._trouble
@@ -94,7 +94,7 @@ class ObserverWatch:
                 await self._begin()
 
     def leave(self) -> None:
-        """Count a page no more."""
+        """Count a page as closed."""
         self.pages -= 1
         if not self.pages:
             self._leaving = asyncio.get_running_loop().call_later(_LINGER, self._rest)
@@ -151,7 +151,7 @@ class ObserverWatch:
         self.rows.refresh(glances, latest_marks_of(self.system, self.rows.unplaced(glances)))
 
     def _hear(self, event: Event) -> None:
-        """Take an event, on the thread of the subscription."""
+        """Handle an event, on the thread of the subscription."""
         now = now_of(self.system)
         match event:
             case Message():
@@ -182,7 +182,7 @@ class ObserverWatch:
         self._whole.add(uuid)
 
     def _add_piece(self, uuid: str, text: str) -> None:
-        """Add to a reply. Of one that began before the subscription, this process hears the rest alone."""
+        """Add a piece to a reply. If the reply began before the subscription, its beginning is missing."""
         if uuid not in self._whole and not self.system.attached:
             text = "… " + text
         self._whole.add(uuid)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _keyed(work: "Callable[..., Any]") -> "Callable[..., Any]":
-    """Give a verb the operator's keys."""
+    """Add the option with the operator's keys to a verb."""
     says = "The operator's key, as ikigai api has it.  Repeatable.  [default: $IKIGAI_KEYS]"
     return click.option("--key", "keys", cls=LocalOption, metavar="REF", multiple=True, type=TEXT, help=says)(work)
 
@@ -106,7 +106,7 @@ account = VerbGroup(
 
 
 def _accounts(place: "Place", keys: tuple[str, ...]) -> "Accounts":
-    """The accounts of the database. Raises `BadInput` without a key."""
+    """Return the accounts of the database. Raises `BadInput` without a key."""
     from ikigai_actors.system.accounts import Accounts
     from ikigai_actors.system.guarded_http import allowed_addresses
     from ikigai_actors.system.secrets import key_references, referred_key

@@ -81,7 +81,7 @@ class Act:
 
     @cached_property
     def schema(self) -> Schema:
-        """The schema of its arguments."""
+        """Return the JSON schema of the act's arguments."""
         import docstring_parser
         from pydantic import create_model
 
@@ -118,7 +118,7 @@ class Act:
         return {**self.schema, "properties": properties, "required": [name for name in properties if name in required]}
 
     def listed(self) -> dict[str, Any]:
-        """The act as a tool of MCP."""
+        """Return the act as an entry in the list of MCP tools."""
         return {
             "name": self.name,
             "title": self.title,
@@ -129,7 +129,7 @@ class Act:
         }
 
     def _checked(self, arguments: object, schema: Schema) -> dict[str, Any]:
-        """The arguments of a call. Raises `BadInput`."""
+        """Return the arguments of a call, checked against the schema. Raises `BadInput`."""
         from jsonschema import Draft202012Validator
         from jsonschema.exceptions import best_match
 
@@ -169,7 +169,7 @@ def act(
 
 
 def _meant(schema: Schema, value: object) -> object:
-    """The value of an argument; some clients give lists, numbers and flags as texts."""
+    """Return the value of an argument; parse lists, numbers and flags, which some clients send as texts."""
     kinds = schema.get("type", "string")
     if not isinstance(value, str) or "string" in kinds:
         return value
@@ -181,13 +181,13 @@ def _meant(schema: Schema, value: object) -> object:
 
 
 def _given(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an argument that is given: None means that it is left out."""
+    """Return the schema of an optional argument without null, because None means that the argument is left out."""
     kinds = [part for part in schema.pop("anyOf", ()) if part != {"type": "null"}]
     return {**schema, **kinds[0]} if len(kinds) == 1 else {**schema, **({"anyOf": kinds} if kinds else {})}
 
 
 def answer_schema(kind: object) -> dict[str, Any]:
-    """The schema of an answer, which is an object: a list or a flag is its ``result``."""
+    """Return the schema of an answer, always an object: a list or a flag is its field ``result``."""
     if get_origin(kind) in (UnionType, Union):  # one, or a list of such
         first, listed = get_args(kind)
         made = schema_of(first)
@@ -197,7 +197,7 @@ def answer_schema(kind: object) -> dict[str, Any]:
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
-    """The schema of a type that answers are made of."""
+    """Return the JSON schema of a type of which answers are made."""
     if get_origin(kind) is Annotated:
         described, words = get_args(kind)
         return {**schema_of(described), "description": words}

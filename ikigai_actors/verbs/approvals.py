@@ -87,7 +87,7 @@ def deny(place: "Place", agent: "AgentRef", reason: tuple[str, ...], call: str |
 
 
 def _call_of(place: "Place", agent: "AgentRef", full_name: str | None) -> "PendingCall":
-    """The call of an agent with a full name. Raises `BadInput`, which names those that wait."""
+    """Return the call of an agent with a full name. Raises `BadInput`, which names the calls that wait."""
     from ikigai_actors.errors import BadInput
 
     calls = [call for call in place.system.approvals.pending() if call.agent == agent.uuid]
@@ -103,7 +103,7 @@ def _call_of(place: "Place", agent: "AgentRef", full_name: str | None) -> "Pendi
 
 
 def _is_cut_off(place: "Place", call: "PendingCall") -> bool:
-    """Whether the turn of a call was cut off, so that a decision lets it go on."""
+    """Return whether the turn of a call was cut off, so that a decision continues it."""
     from ikigai_actors.agent.turn.state import is_interrupted
 
     return is_interrupted(place.system.handle(call.agent).state)

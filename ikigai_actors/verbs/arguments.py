@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ikigai_actors.system.handles.ref import AgentRef
 
 _LOOKED_AT = 100
-"""Of how many agents the models are offered."""
+"""The number of agents whose models are offered."""
 
 UNQUOTED = "words"
 """The type of a completion that consists of several words without quotes."""
@@ -96,7 +96,7 @@ SESSIONS = click.Choice(("claude-code", "codex", "pi"))
 
 
 def in_either_case(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The completions of a choice that takes capitals and small letters: capitals, unless a small letter was typed."""
+    """Return the completions of a choice that ignores case: in capitals, unless a small letter was typed."""
     assert isinstance(param.type, click.Choice)  # nothing else is declared with it
     both = ([str(word).upper(), str(word).lower()] for word in param.type.choices)
     fitting = ([form for form in forms if form.startswith(incomplete)] for forms in both)
@@ -104,7 +104,7 @@ def in_either_case(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 def _agents(current: "AgentRef", text: str) -> list[str]:
-    """The labels of the living, or of those that a text finds; of very many some."""
+    """Return the labels of the living agents, or of those that a text finds; only some if there are very many."""
     from ikigai_actors.records.agents.lists import labelled
 
     return sorted(current.system._store.read(lambda tx: labelled(tx, text)))
@@ -136,7 +136,7 @@ def _settings(current: "AgentRef") -> Iterable[str]:
 
 
 def _values(current: "AgentRef", name: str) -> list[str]:
-    """The values that a setting may have, as far as they are known: those of its kind, and the one in force."""
+    """Return the known values of a setting: those that its type allows, and the value in force."""
     from ikigai_actors.verbs.text.pages import written
 
     if name in ("model", "compact_model"):
@@ -151,7 +151,7 @@ def _values(current: "AgentRef", name: str) -> list[str]:
 
 
 def _models(current: "AgentRef") -> list[str]:
-    """The models that agents here have, and the providers, each with its colon."""
+    """Return the models of the agents here, and the names of the providers, each with its colon."""
     from ikigai_actors.reach.views import scrollback_of
     from ikigai_actors.records.agents.lists import latest_used
 
@@ -163,11 +163,11 @@ def _models(current: "AgentRef") -> list[str]:
 
 
 TEXT = Offering(lambda _: ())
-"""Any text, for which nothing is offered."""
+"""The type of any text; offers no completions."""
 AGENT = OfferingAgents()
-"""An agent: offers the names of the living, and the two words of those without a name."""
+"""The type of an agent's name: offers the names of living agents, and the two words of those without a name."""
 SENDER = OfferingAgents(["person"])
-"""The sender of mail: an agent, or a person."""
+"""The type of the sender of mail: an agent, or ``person``."""
 HOST = Offering(_hosts)
 """A host that shares the agents: offers the names of the living hosts."""
 MARK_LABEL = OfferingWords(_marks)
@@ -189,6 +189,6 @@ COMMAND = CommandName()
 
 
 def keyed(work: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a verb an option for the key with which it is carried out once."""
+    """Add the option ``--key`` to a verb, which is carried out once for each key."""
     description = "Names this call: done once, however often a script repeats it."
     return click.option("--key", cls=LocalOption, metavar="KEY", type=TEXT, help=description)(work)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ikigai_actors.verbs.place import ShellPlace
 
 MOST_COPIED = 74_000
-"""The most bytes that a terminal is given for its clipboard: xterm takes 100,000 characters of base64."""
+"""The most bytes that are copied through the terminal: xterm takes 100,000 characters of base64."""
 
 _CODE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)^\1`*~*[ \t]*$", re.MULTILINE | re.DOTALL)
 

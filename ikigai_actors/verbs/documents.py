@@ -126,7 +126,7 @@ def _write(
 
 
 def _edit(shell: ShellPlace, author: "AgentRef | None", path: str, expect: int | None) -> object:
-    """Let a person change a document. What cannot be written is kept in a file: it was work."""
+    """Let a person edit a document, and write it. A text that cannot be written is saved in a file."""
     from ikigai_actors.errors import DocumentNotFound, IkigaiError
     from ikigai_actors.text import storable
 

@@ -22,7 +22,7 @@ _AT_ONCE = 500
 """Messages that are read at once."""
 
 _AROUND = 40
-"""Characters that are shown before a hit and after it."""
+"""The number of characters shown before and after a hit."""
 
 
 class TextHit(TypedDict):
@@ -35,7 +35,7 @@ class TextHit(TypedDict):
 
 
 class FoundText(TypedDict):
-    """The latest messages of an agent that have a text."""
+    """The latest messages of an agent that contain a text."""
 
     agent_uuid: str
     name: str | None
@@ -102,7 +102,7 @@ def _find_below(place: "Place", agent: "AgentRef", wanted: str, number: int) -> 
 
 
 def _backwards(agent: "AgentRef") -> "Iterator[Message]":
-    """The messages of a history, the latest first, read some at a time."""
+    """Iterate over the messages of a history, the latest first; they are read in batches."""
     from ikigai_actors.reach.views import scrollback_of
 
     scrollback = scrollback_of(agent.system, agent.uuid)
@@ -113,7 +113,7 @@ def _backwards(agent: "AgentRef") -> "Iterator[Message]":
 
 
 def _line_with(message: "Message", pattern: re.Pattern[str]) -> str | None:
-    """The text around the first hit in a message; None when it has none."""
+    """Return the text around the first hit in a message; None if there is no hit."""
     from ikigai_actors.verbs.text.pages import message_words
 
     entry = message_words(message).entry

@@ -111,5 +111,5 @@ def history(place: "Place", agent: "AgentRef", count: int) -> object:
 
 
 def _changed(agent: "AgentRef", position: int | None) -> object:
-    """Which agent has changed, and the position of the message that says so."""
+    """Return the changed agent, and the position of the message about the change, as JSON data."""
     return words.agent_row(agent) | {"position": position}

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from ikigai_actors.tools.hooks.function import Hook
 
 _OURS = {"database", "join", "name", "on_renewal", "on_wait", "parts"}
-"""The options that an app does not decide."""
+"""The arguments of `ActorSystem.open` that an app may not return."""
 
 OF_A_WORKSPACE = ("fence", "network", "read", "write", "on_fork", "keep_turns")
-"""The options about the reach of bash, and about files of forks."""
+"""The options about the access of bash, and about the files of forks; they need a workspace."""
 
 
 USER_HOOKS = "hooks.json"
@@ -28,7 +28,7 @@ USER_HOOKS = "hooks.json"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options before the name of a command."""
+    """The global options, which come before the name of a command."""
 
     database: str | None
     provider: str | None
@@ -109,7 +109,7 @@ class Options:
         return {"hooks": [*others, *command_hooks(file, directory=self.workspace, prefix="user-")]}
 
     def limits(self) -> "Budget | None":
-        """The budget of all agents together. Raises `BadInput`."""
+        """Return the budget of all agents together; None without one. Raises `BadInput`."""
         from ikigai_actors.records.budgets.budget import parse_budget
 
         return None if self.budget is None else parse_budget(self.budget)
@@ -147,7 +147,7 @@ class Options:
         return f"{provider}:{model if colon else self.model}", providers
 
     def _of_class(self, reference: str) -> "Provider":
-        """The provider that is named as MODULE:CLASS. Raises `BadInput`."""
+        """Return the provider at MODULE:CLASS. Raises `BadInput`."""
         from ikigai_actors.providers.named import named_provider
         from ikigai_actors.providers.selection import known_names
         from ikigai_actors.system.configuration import configuration
@@ -161,14 +161,14 @@ class Options:
             raise
 
     def _knows(self, name: str, addressed: "Mapping[str, Provider]") -> bool:
-        """Whether a provider has this name, so that no module is meant."""
+        """Return whether a name is that of a provider, and not of a module."""
         from ikigai_actors.providers.selection import known_names
         from ikigai_actors.system.configuration import configuration
 
         return name in addressed or name in known_names(configuration(self.config))
 
     def _addressed(self) -> "dict[str, Provider]":
-        """The providers that are named with their addresses. Raises `BadInput`."""
+        """Return the providers that were given with their addresses, by name. Raises `BadInput`."""
         from ikigai_actors.providers.address import is_address
         from ikigai_actors.providers.configuration import endpoint
 
@@ -184,7 +184,7 @@ class Options:
         return made
 
     def approvals(self, interactive: bool) -> str:
-        """Return who decides on calls that need approval: the person at the terminal; from a pipe nobody can."""
+        """Return who decides on calls that need approval: the person at the terminal; nobody if input is a pipe."""
         if self.yes:
             return "allow"
         return "ask" if interactive else "deny"

@@ -39,24 +39,24 @@ class Printer(Protocol):
         """Print one line or several."""
 
     def block(self, text: str) -> None:
-        """Print a stored text that is the whole output; in a script's pipe, byte for byte."""
+        """Print a text that a model or a person has written."""
 
     def whole(self, text: str) -> None:
-        """Print the reason of a failure."""
+        """Print a stored text that is the whole output; in a script's pipe, byte for byte."""
 
     def error(self, text: str) -> None:
-        """Return the width of a line, in columns."""
+        """Print the reason of a failure."""
 
     @property
     def columns(self) -> int:
-        """The place where a verb runs."""
+        """Return the width of a line, in columns."""
 
 
 class Place(Protocol):
-    """The open system."""
+    """The place where a verb runs."""
 
     system: "System"
-    """Prints the results."""
+    """The open system."""
     screen: Printer
     """Prints the results."""
     has_input: bool = False

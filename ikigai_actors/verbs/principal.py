@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from ikigai_actors.system.handles.ref import System
 
 _LONGEST = 200
-"""Characters of a text that may be a token."""
+"""The most characters of a text that can be a token."""
 
 RIGHTS = {right.name.lower(): right for right in Right}
 """The roles that are rights, by name."""
 
 
 class Principal(NamedTuple):
-    """A person or program that asks."""
+    """A person or program that makes requests."""
 
     id: str
     """The id, which is recorded with everything that the principal does."""
@@ -40,12 +40,12 @@ class Principal(NamedTuple):
 
     @property
     def right(self) -> Right | None:
-        """Return the highest right among the roles; None for none."""
+        """Return the highest right among the roles; None if no role is a right."""
         return max((right for word, right in RIGHTS.items() if word in self.roles), default=None)
 
     @property
     def only_looks(self) -> bool:
-        """Return whether this principal may change nothing."""
+        """Return whether the principal may only read."""
         return self.right in (None, Right.LOOK)
 
 
@@ -55,17 +55,17 @@ def local(who: str) -> Principal:
 
 
 def has_right(principal: Principal, needs: Right) -> bool:
-    """Return whether a principal has a right, or a higher one."""
+    """Return whether a principal has a right or a higher one."""
     return principal.right is not None and principal.right >= needs
 
 
 def words_of_roles(principal: Principal) -> frozenset[str]:
-    """Return the roles of a principal, including the lower rights of each right."""
+    """Return the roles of a principal, and all rights that they include."""
     return principal.roles | {word for word, right in RIGHTS.items() if has_right(principal, right)}
 
 
 def check_right(principal: Principal, needs: Right, what: str) -> None:
-    """Raise `NotAllowed` unless a principal has the right for what is named."""
+    """Raise `NotAllowed`, which names the request ``what``, unless the principal has the right."""
     if not has_right(principal, needs):
         roles = ", ".join(sorted(principal.roles)) or "none"
         raise NotAllowed(f"{what} needs the role {needs.name.lower()}; {principal.id} has {roles}.")

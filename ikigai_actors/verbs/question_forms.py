@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from ikigai_actors.system.questions import WaitingQuestion
 
 ACCEPT, DECLINE = "accept", "decline"
-"""The actions of a user that decide; any other leaves the question open."""
+"""The two actions of a user that settle a question; any other leaves it open."""
 
 MOST_TRIES = 3
-"""How often a client is shown the same form again since its answer does not fit."""
+"""The number of times that a client shows the same form again because the answer does not fit."""
 
 
 def named_question(reach: Access, question: "WaitingQuestion") -> ShownQuestion:
-    """A question with the name of its agent."""
+    """Return a question with the name of its agent."""
     return ShownQuestion(question, reach.system.handle(question.agent).record.short)
 
 
 def questions_that_wait(reach: Access) -> list[ShownQuestion]:
-    """All that waits for a person, the oldest first."""
+    """Return all questions that wait for a person, the oldest first."""
     return [named_question(reach, question) for question in reach.system.questions.pending()]
 
 
 def questions_for(reach: Access, principal: Principal | None, agents: Collection[str]) -> list[ShownQuestion]:
-    """The questions of these agents that want an answer and ask the principal; None is the operator."""
+    """Return the questions of these agents that a principal may answer; None is the operator."""
     waiting = [question for question in reach.system.questions.pending() if question.agent in agents]
     return [
         named_question(reach, question)
@@ -70,7 +70,7 @@ def take_form_answer(
 
 
 def waiting_question(reach: Access, question: str) -> ShownQuestion | None:
-    """A question that waits for an answer, by its id; None for one that does not."""
+    """Return the question with an id, if it still waits for an answer; else None."""
     try:
         waiting = reach.system.questions.waiting(question)
     except BadInput:

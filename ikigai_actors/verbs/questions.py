@@ -119,7 +119,7 @@ class InboxLine(NamedTuple):
 
 
 def inbox_lines(system: "System") -> list[InboxLine]:
-    """The questions that wait, the oldest first."""
+    """Return the waiting questions, the oldest first."""
     label = words.shown_name_in(system)
     lines = []
     for question in system.questions.pending():
@@ -143,7 +143,7 @@ def answer_line_of(system: "System", line: InboxLine, text: str, *, deny: bool) 
 
 
 def _answer_typed(row: "QuestionRow", text: str, *, deny: bool) -> object:
-    """The answer that somebody has typed. Raises `BadInput`."""
+    """Return the value of a typed answer. Raises `BadInput` if the text does not fit the question."""
     from ikigai_actors.errors import BadInput
     from ikigai_actors.records.questions.asked import ASK
     from ikigai_actors.records.questions.forms import parsed_answer
@@ -156,7 +156,7 @@ def _answer_typed(row: "QuestionRow", text: str, *, deny: bool) -> object:
 
 
 def _seen(question: "WaitingQuestion", label: "Callable[[str], str | None]") -> "QuestionSeen":
-    """A question as a client sees it."""
+    """Return a question in the form for a client."""
     from ikigai_actors.reach.shown_questions import ShownQuestion
 
     return ShownQuestion(question, label(question.agent) or question.agent).seen()
@@ -170,7 +170,7 @@ def _described(question: "WaitingQuestion", label: "Callable[[str], str | None]"
 
 
 def _form_words(form: "Mapping[str, Any]") -> str:
-    """A form on a line: its fields, each with its type or what it may be."""
+    """Return a form on one line: its fields, each with its type or its choices."""
     fields = form["properties"] if form["type"] == "object" else {"": form}
     texts = (f"{name}: {_field_words(field)}" if name else _field_words(field) for name, field in fields.items())
     return words.one_line(", ".join(texts))

@@ -45,7 +45,7 @@ def queue(place: "Place", agent: "AgentRef", text: tuple[str, ...], take_back: b
 
 
 def _take_back(place: "Place", agent: "AgentRef") -> object:
-    """Take back the latest prompt that waits, or in a shell the latest command."""
+    """Withdraw the latest waiting prompt, or in a shell the latest waiting command; return its text."""
     from ikigai_actors.reach.conversation import Words
 
     stored = place.words if isinstance(place, ShellPlace) else Words()

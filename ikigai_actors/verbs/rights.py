@@ -4,7 +4,7 @@ from enum import Flag, IntEnum, auto
 
 
 class Callers(Flag):
-    """Callers that may use a verb."""
+    """The kinds of callers that may use a verb."""
 
     PEOPLE = auto()
     """People, by a slash command."""

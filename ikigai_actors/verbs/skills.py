@@ -116,7 +116,7 @@ def _directory(place: "Place") -> "Path":
 
 
 def _instructions(place: "Place") -> "tuple[Path | None, bool]":
-    """The directory, if it has instructions, and whether the user has some."""
+    """Return the directory if it has instructions, else None; and whether the user has instructions."""
     from pathlib import Path
 
     from ikigai_actors.tools.skills.instructions import USER_PLACES, has_instructions

@@ -4,7 +4,7 @@ They are strings, since the package keeps them in a private module and moves the
 """
 
 PINNED = "0.66b2"
-"""The version of that package whose names are used."""
+"""The version of ``opentelemetry-semantic-conventions`` whose names are used."""
 SCHEMA_URL = "https://opentelemetry.io/schemas/1.44.0"
 
 SERVICE_NAME = "service.name"
@@ -31,7 +31,7 @@ TOOL_RESULT = "gen_ai.tool.call.result"
 TOKEN_TYPE = "gen_ai.token.type"
 
 INVOKE_AGENT, CHAT, EXECUTE_TOOL = "invoke_agent", "chat", "execute_tool"
-"""The names of the operations."""
+"""The names of the operations that a span or a metric is about."""
 
 OPERATION_DURATION = "gen_ai.client.operation.duration"
 TOKEN_USAGE = "gen_ai.client.token.usage"
@@ -43,6 +43,6 @@ OWN_TURN = "ikigai.turn"
 OWN_END = "ikigai.end"
 """The position of the message that ended the turn; 0 if the agent's death ended it."""
 OWN_POSITION = "ikigai.position"
-"""The position of the message with the result of a request, or of the reply that has the call."""
+"""The position of the message with the result of a request; for a call, the position of the reply that contains it."""
 OWN_LINK = "ikigai.link"
 """The reason of a link: ``fork``, ``mail`` or ``merge``."""

@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 
 def trace_of(agent: str, opens: int) -> bytes:
-    """The trace of the turn that a message opened."""
+    """Return the id of the trace of the turn that a message opened."""
     return _hashed(16, "trace", agent, opens)
 
 
@@ -17,7 +17,7 @@ def turn_span(agent: str, opens: int, again: int) -> bytes:
 
 
 def request_span(agent: str, opens: int, number: int) -> bytes:
-    """The span of a request of a turn, by its number from 1."""
+    """Return the id of the span of a request, from its number in the turn, from 1."""
     return _hashed(8, "chat", agent, opens, number)
 
 

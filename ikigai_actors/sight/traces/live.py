@@ -40,21 +40,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _AGAIN = 600_000
-"""Milliseconds before its start of which a tracer exports the turns once more: those of a program that was killed."""
+"""Milliseconds before its start whose turns a tracer exports again: a killed program may not have exported them."""
 
 _MARGIN = 60_000
-"""Milliseconds that are looked at again: a turn may be committed later than its time says."""
+"""Milliseconds that each export reads again, because a turn may be committed later than its time says."""
 
 _GATHERED = 0.2
-"""Seconds for which ended turns are gathered before they are exported together."""
+"""Seconds during which ended turns are collected, to be exported together."""
 
 _LONGEST_PAUSE = 60.0
 
 _MOST_KNOWN = 10_000
-"""Turns whose export is remembered, so that they are not exported twice."""
+"""The most exported turns that are remembered, so that none is exported twice."""
 
 _BATCH = 1_000
-"""Spans that are exported together, and a few more."""
+"""The number of spans that are exported together; the last turn may exceed it."""
 
 
 class SpanExporter(Protocol):
@@ -65,7 +65,7 @@ class SpanExporter(Protocol):
 
 
 Export = Callable[[Sequence[TraceSpan]], str]
-"""Exports spans, and returns why they were not accepted; empty if they were. It may block."""
+"""Exports spans; returns the reason if they were not accepted, else an empty text. May block."""
 
 
 class Tracing(Instrument):
@@ -132,7 +132,7 @@ class TurnTracer(Service, ClosedByBlock):
                 self._changed.notify_all()
 
     def _work(self) -> None:
-        """Export what has ended, and note what was not taken."""
+        """Export ended turns until the tracer is closed, and record the reason of a failed export."""
         with self._changed:
             due, self._due = self._due, set()
         now = now_of(self._system)
@@ -225,7 +225,7 @@ def _hand_to(
 
 
 def _readable() -> "Callable[[TraceSpan], ReadableSpan]":
-    """A maker of spans of OpenTelemetry's SDK from ours. Raises `BadInput` without the SDK."""
+    """Return a function that converts our spans to spans of OpenTelemetry's SDK. Raises `BadInput` without the SDK."""
     with NeedsExtra("otel", "An exporter of OpenTelemetry's SDK"):
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import ReadableSpan

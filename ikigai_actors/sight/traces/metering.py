@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import Histogram, Meter
 
 _SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
-"""The bounds of buckets that OpenTelemetry's conventions advise for the duration of a request."""
+"""The bounds of histogram buckets that OpenTelemetry's conventions advise for the duration of a request, in seconds."""
 _TOKENS = tuple(4**power for power in range(14))
-"""The instruments for its tokens."""
+"""The bounds of histogram buckets that OpenTelemetry's conventions advise for the tokens of a request."""
 
 
 class Metering(Instrument):
@@ -88,7 +88,7 @@ class Metering(Instrument):
 
 
 _Work = tuple[str, str | None]
-"""An agent, and ``chat`` for its request, the id of a call, or None for its commit. Each has one at a time."""
+"""The key of work in progress: an agent, and ``chat`` for its request, the id of a call, or None for its commit."""
 
 
 def _histogram(meter: "Meter", name: str, unit: str, description: str) -> "Histogram":

@@ -14,17 +14,17 @@ from ikigai_actors.sight.traces.conventions import OWN_LINK, SCHEMA_URL
 from ikigai_actors.sight.traces.spans import AttributeValue, TraceSpan
 
 SCOPE = "ikigai-actors"
-"""The name of the instrumentation scope; also the name of the service, if no other is given."""
+"""The name of the instrumentation scope; also the default name of the service."""
 
 _NANOSECONDS = 1_000_000
 _ERROR = 2
-"""The code of a status."""
+"""The status code of a span that ended with an error."""
 _LONGEST_WORDS = 300
-"""Characters of a collector's words that are kept."""
+"""The most characters of a collector's error message that are kept."""
 
 
 def batches(turns: Iterable[list[TraceSpan]], most: int) -> Iterator[list[list[TraceSpan]]]:
-    """The turns in lists of ``most`` spans and a few more: none is cut."""
+    """Yield lists of turns with about ``most`` spans each; the spans of a turn stay together."""
     held: list[list[TraceSpan]] = []
     size = 0
     for turn in turns:
@@ -136,7 +136,7 @@ def _fill_value(field: Any, value: AttributeValue) -> None:
 
 
 def _text(value: str) -> str:
-    """The text without lone surrogates, which protobuf refuses."""
+    """Return the text without lone surrogates, which protobuf refuses."""
     return value if value.isascii() else value.encode(errors="replace").decode()
 
 

@@ -29,15 +29,15 @@ from ikigai_actors.sight.traces.spans import (
 FOREVER = 2**62
 
 _AGENTS = 500
-"""Agents whose rows are read at once."""
+"""The most agents whose rows are read at once."""
 
 _MESSAGES = 2_000
-"""Messages that are read at once."""
+"""The most messages that are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceScope:
-    """The choice of what is traced."""
+    """The selection of the turns to trace."""
 
     agents: Collection[str] | None = None
     """The uuids of the traced agents; None for all."""
@@ -86,7 +86,7 @@ def _fold_of(record: AgentRecord, start: int, scope: TraceScope) -> TurnFold:
 
 
 class _Links:
-    """Finds the turns of other agents that references mean."""
+    """Finds the turns of other agents to which a turn refers."""
 
     def __init__(self, sources: TurnSources, join: bool) -> None:
         self._sources, self._join = sources, join
@@ -94,11 +94,11 @@ class _Links:
         self._traces: dict[str, bytes] = {}  # with join: of the first turn of each agent
 
     def note(self, message: Message, fold: TurnFold) -> None:
-        """Keep in which turn a message is, after it was folded."""
+        """Record the turn to which a message belongs; call it after the fold has taken the message."""
         self._turns[message.agent_uuid, message.id] = (fold.open, fold.latest)
 
     def resolved(self, record: AgentRecord, turn: EndedTurn) -> list[TraceSpan]:
-        """The spans of a turn, with their links; joined to the trace of another turn, if that is asked for."""
+        """Return the spans of a turn with their links; if asked for, in the trace of the turn that forked the agent."""
         spans, born = turn.spans, None
         for reference in turn.references:
             for agent, origin in self._meant(reference):
@@ -117,7 +117,7 @@ class _Links:
         ]
 
     def _meant(self, reference: Reference) -> Iterator[tuple[str, OpenTurn]]:
-        """The turns that a reference means."""
+        """Yield the turns to which a reference points, each with its agent."""
         if reference.why == MAILED:
             mails = self._sources.mails(reference.agent, reference.at)
             for sender, sent, kind in dict.fromkeys((mail.sender, mail.sent, mail.kind) for mail in mails):
@@ -128,7 +128,7 @@ class _Links:
             yield from self._turn_at(reference.agent, reference.at, latest=reference.why != FORKED)
 
     def _turn_at(self, agent: str, position: int, *, latest: bool) -> Iterator[tuple[str, OpenTurn]]:
-        """The turn that was open at a position; with ``latest``, else the one before."""
+        """Yield the turn that was open at a position; with ``latest``, if none was open, the turn before it."""
         if (agent, position) not in self._turns:
             self._turns[agent, position] = self._looked_up(agent, position)
         turn = self._turns[agent, position][latest]
@@ -145,7 +145,7 @@ class _Links:
         return fold.open, fold.latest
 
     def _trace(self, agent: str, turn: OpenTurn) -> bytes:
-        """The trace of a turn: its own, or with join that of the turn in which its agent was forked, and so on."""
+        """Return the trace id of a turn: its own, or when traces are joined, that of the turn that forked its agent."""
         passed: list[str] = []
         while self._join and turn.first and agent not in self._traces:
             passed.append(agent)
@@ -159,7 +159,7 @@ class _Links:
         return trace
 
     def _birthplace(self, reference: Reference, turn: OpenTurn) -> bytes:
-        """The span in which an agent was forked: the call that did it, or the turn."""
+        """Return the id of the span in which an agent was forked: of the call that forked it, else of the turn."""
         maker = reference.agent
         call = self._sources.fork_call(maker, turn.opens, reference.at)
         return turn_span(maker, turn.opens, turn.again) if call is None else call_span(maker, *call)

@@ -23,15 +23,15 @@ from ikigai_actors.sight.traces.otlp import SCOPE, PartialSuccess, partial_succe
 from ikigai_actors.sight.traces.spans import TraceSpan
 
 _BUSY = (429, 502, 503, 504)
-"""The answers of a collector that may take the same request later."""
+"""The HTTP statuses of a collector that may accept the same request later."""
 
 _TOO_LARGE, _UNKNOWN_FORM = 413, 415
 
 _MOST_NAMED = 5
-"""Spans that a message names."""
+"""The most spans that an error message names."""
 
 _LONGEST_ANSWER = 100_000
-"""Bytes of an answer that are read."""
+"""The most bytes of an answer that are read."""
 
 _TRIES = 6
 _LONGEST_PAUSE = 60.0
@@ -42,7 +42,7 @@ PATH = "/v1/traces"
 
 
 class _Staying(urllib.request.HTTPRedirectHandler):
-    """Follows no redirection: it would turn the request into another one, and take the headers elsewhere."""
+    """Follows no redirection, which would change the request and send its headers to another server."""
 
     def redirect_request(self, *args: object) -> None:
         return None
@@ -52,7 +52,7 @@ _OPENER = urllib.request.build_opener(_Staying)
 
 
 class CollectorAnswer(NamedTuple):
-    """The outcome of a request."""
+    """The answer of a collector to a request."""
 
     status: int
     """The HTTP status; 0 if there was no answer."""
@@ -64,7 +64,7 @@ class CollectorAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Collector:
-    """A collector of spans."""
+    """The address and headers of a collector of spans."""
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Collector:
 
     @property
     def place(self) -> str:
-        """Return the address for people, without user name and password."""
+        """Return the collector's address for people, without user name and password."""
         parts = urlsplit(self.url)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
@@ -108,11 +108,11 @@ class Collector:
 
 
 Attempt = Callable[[Callable[[], CollectorAnswer]], CollectorAnswer]
-"""Calls a function that sends a request, once or repeatedly; returns the last answer."""
+"""Calls a function that sends a request, once or repeatedly, and returns the last answer."""
 
 
 class Delivery(NamedTuple):
-    """The spans that a collector has answered for, but not kept."""
+    """The spans that a collector has rejected, although it answered."""
 
     rejected: int = 0
     words: tuple[str, ...] = ()
@@ -121,13 +121,13 @@ class Delivery(NamedTuple):
     """The spans that are too large for the collector, each by itself."""
 
     def and_then(self, other: "Delivery") -> "Delivery":
-        """Return both deliveries together."""
+        """Return the sum of two deliveries."""
         words = tuple(dict.fromkeys((*self.words, *other.words)))
         return Delivery(self.rejected + other.rejected, words, self.too_large + other.too_large)
 
     @property
     def lost(self) -> str:
-        """Return the loss as a sentence for people; empty if nothing was lost."""
+        """Return a sentence for people about the spans that were rejected; empty if there are none."""
         losses = (
             [f"has rejected {self.rejected:,} {'span' if self.rejected == 1 else 'spans'}"] if self.rejected else []
         )
@@ -186,7 +186,7 @@ def _why(answer: CollectorAnswer) -> str:
 
 
 def patiently(sleep: Callable[[float], object], now: Callable[[], float]) -> Attempt:
-    """Send a request again while the collector is busy or away, up to six times."""
+    """Return an `Attempt` that repeats a request while the collector is busy or unreachable, up to six times."""
 
     def attempt(post: Callable[[], CollectorAnswer]) -> CollectorAnswer:
         for number in range(_TRIES - 1):
@@ -200,7 +200,7 @@ def patiently(sleep: Callable[[float], object], now: Callable[[], float]) -> Att
 
 
 def pause(attempt: int, retry_after: str, now: float) -> float:
-    """Return the seconds to the next attempt: as the collector asks, else doubled each time."""
+    """Return the seconds until the next attempt: as the collector asks, else doubled each time."""
     try:
         asked = float(retry_after)
     except ValueError:
@@ -220,7 +220,7 @@ def address_in(environment: Mapping[str, str]) -> str | None:
 
 
 def resource_of(environment: Mapping[str, str]) -> dict[str, str]:
-    """The attributes of the service that the spans are of, as OpenTelemetry's variables say."""
+    """Return the attributes of the service that sends the spans, from OpenTelemetry's environment variables."""
     attributes = dict(map(_header, filter(None, environment.get("OTEL_RESOURCE_ATTRIBUTES", "").split(","))))
     service = environment.get("OTEL_SERVICE_NAME") or attributes.get(SERVICE_NAME) or SCOPE
     return {**attributes, SERVICE_NAME: service}

@@ -30,7 +30,7 @@ MERGED = "merge"
 """The reasons of links between spans."""
 
 BOTH = "both"
-"""Token counts on turns and on requests; otherwise on requests alone, for tools that sum over a trace."""
+"""The ``usage`` with token counts on turns and requests; else only requests have them, for tools that add them up."""
 
 AttributeValue = str | int | tuple[str, ...]
 
@@ -96,7 +96,7 @@ class TracedAgent(NamedTuple):
 
 
 class OpenTurn(NamedTuple):
-    """A turn by which a span can be found."""
+    """The data by which the span of a turn can be found."""
 
     opens: int
     again: int
@@ -143,7 +143,7 @@ class _Turn:
 
 
 class TurnFold:
-    """Takes the messages of one agent, in order, beginning with a turn."""
+    """Folds the messages of one agent, in order, into the spans of its turns."""
 
     def __init__(self, agent: TracedAgent, *, content: bool = False, first: bool = True, usage: str = BOTH) -> None:
         """Begin.
@@ -232,7 +232,7 @@ class TurnFold:
         return self._turn
 
     def _follow_within(self, turn: _Turn, message: Message) -> EndedTurn | None:
-        """Take a message while a turn is open."""
+        """Take a message of the open turn; return the turn if the message ends it."""
         kind, data = message.kind, message.data
         call = str(data.get("tool_use_id", ""))
         match kind:
@@ -260,7 +260,7 @@ class TurnFold:
         return None
 
     def _spend(self, turn: _Turn, message: Message) -> None:
-        """Take a message that says what came of a request, with the span of that if one was made."""
+        """Take a message with the outcome of a request, and add the span of the request if one was sent."""
         spent, data = message.spent, message.data
         provider, _, model = str(data.get("model") or "").partition(":")
         model = model or (spent.model if spent is not None else "") or turn.model  # none is set: the one that answers
@@ -318,7 +318,7 @@ class TurnFold:
         return TraceSpan(*self._below(turn, own), shown, INTERNAL, called.start, self._now, facts, error)
 
     def _ids(self, turn: _Turn) -> tuple[bytes, bytes]:
-        """The trace of a turn, and its span."""
+        """Return the ids of the trace and of the span of a turn."""
         if turn.ids is None:
             agent = self._agent.uuid
             turn.ids = trace_of(agent, turn.opens), turn_span(agent, turn.opens, turn.again)
@@ -375,7 +375,7 @@ def _goes_on_at_birth(message: Message) -> bool:
 
 
 def _was_asked(turn: _Turn, message: Message) -> bool:
-    """Whether a message that says what came of a request comes of one."""
+    """Return whether a message with the outcome of a request follows a request that was really sent."""
     match message.kind:
         case Kind.SUMMARY:
             return message.data.get("how") == "model"
@@ -387,7 +387,7 @@ def _was_asked(turn: _Turn, message: Message) -> bool:
 
 
 def _error_of(message: Message) -> str:
-    """The ``error.type`` of a message: few words, and none of a text."""
+    """Return the ``error.type`` of a message: a short class of errors, without the text of the error."""
     data = message.data
     match message.kind:
         case Kind.RETRY:

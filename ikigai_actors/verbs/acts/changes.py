@@ -26,11 +26,11 @@ from supervisors.signals import Signal
 Always = Annotated[
     bool | Literal["tool", "exact"], Field(json_schema_extra={FOR_MODELS: {"type": "boolean"}}, union_mode="smart")
 ]
-"""A flag for a model; a person passes one of the words that the call accepts."""
+"""A flag for a model; people pass one of the words that the call accepts."""
 
 
 class MergeSeen(TypedDict):
-    """A requested merge, with its message once it is done."""
+    """The state of a requested merge, with its message once the merge is done."""
 
     agent: str
     request: int

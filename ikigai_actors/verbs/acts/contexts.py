@@ -55,7 +55,7 @@ def open_task(reach: Access, carded: CardedAgent, principal: Principal, message:
 
 
 def question_for(task: ContextTask, principal: Principal) -> WaitingQuestion | None:
-    """The oldest question of a task that a principal may answer; None where it asks others, or nobody."""
+    """Return the oldest question of a task that a principal may answer; None if there is none."""
     roles = words_of_roles(principal)
     return next((each for each in task.questions if is_asked(each.asks, principal.id, roles)), None)
 
@@ -92,6 +92,6 @@ def cancel_a2a_task(reach: Access, carded: CardedAgent, name: TaskName) -> bool:
 
 
 def _call(name: str, message: SentMessage) -> KeyedCall:
-    """The call that a message is, under its key: the same id with other words is refused."""
+    """Return the keyed call of a message: a later message with the same id and another text is refused."""
     said = [message.context, message.task, message.text, *(blob.sha256 for blob in message.blobs)]
     return KeyedCall(message_key(name), A2A_ORIGIN, {"said": said}, about=message.text)

@@ -16,11 +16,11 @@ from ikigai_actors.verbs.act import ONLY_READS, act
 from ikigai_actors.verbs.acts.turns import MOST_POSITION, Name, NamedAgent
 
 MOST_SHOWN, MOST_AGENTS, SHOWN_LENGTH = 200, 1_000, 4_000
-"""The most messages and agents that are listed, and the most characters of a message."""
+"""The most messages in a list, the most agents in a list, and the most characters of a message."""
 
 
 class AgentOfTree(TypedDict):
-    """An agent of the tree."""
+    """An agent in a list of the tree."""
 
     agent: str
     name: Name
@@ -59,7 +59,7 @@ class ShownMessage(TypedDict):
 
 
 class TailPart(TypedDict):
-    """The messages that one of two agents has and the other does not."""
+    """The messages that one of two compared agents has and the other does not."""
 
     agent: str
     name: NotRequired[Name]
@@ -75,7 +75,7 @@ class HistoryDifference(TypedDict):
 
 
 class AskingCalls(TypedDict):
-    """The calls of an agent that wait."""
+    """The calls of an agent that wait for a decision."""
 
     agent: str
     asks: list[AskingCall]
@@ -142,7 +142,7 @@ def approvals(reach: Access) -> list[AskingCalls]:
 
 
 def _message(message: Message) -> ShownMessage:
-    """A message, with the calls of a reply, and of a result the call that it answers."""
+    """Return a message as it is shown: with the calls of a reply, or with the call that a result answers."""
     made = calls_in(message) if message.kind == Kind.ASSISTANT else ()
     calls = [(call, json.dumps(dict(call.input), ensure_ascii=False)) for call in made]
     cut = any(len(text) > SHOWN_LENGTH for text in (message.content, *(arguments for _, arguments in calls)))
@@ -161,7 +161,7 @@ def _message(message: Message) -> ShownMessage:
 
 
 def _part(tail: Tail) -> TailPart:
-    """The latest messages that one of two agents has and the other has not."""
+    """Return the latest messages that one of two compared agents has and the other does not."""
     return {
         "agent": tail.agent,
         "name": tail.name,

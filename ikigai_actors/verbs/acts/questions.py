@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class QuestionAnswered(TypedDict):
-    """A question after an answer."""
+    """The state of a question after an answer."""
 
     question: str
     agent: str
@@ -63,7 +63,7 @@ def answer_for(
 
 
 def question_in_reach(reach: Access, question: str) -> "QuestionRow":
-    """A question by its id. Raises `BadInput`, in the same words for one that cannot be reached."""
+    """Return a question by its id. Raises the same `BadInput` for a question out of reach and for an unknown id."""
     row = reach.system.questions.get(question)
     if not reach.reaches(row.agent):
         raise BadInput(f"There is no question {question!r}. questions list shows those that wait.")

@@ -15,7 +15,7 @@ from ikigai_actors.verbs.acts.turns import NamedAgent
 
 
 class AgentSettings(TypedDict):
-    """The settings in force of an agent."""
+    """The settings in force for an agent."""
 
     agent: str
     settings: Mapping[str, Any]

@@ -36,7 +36,7 @@ LONGEST_CONFIG_ID = 200
 
 
 class PushConfig(NamedTuple):
-    """A receiver, as a client names it."""
+    """The config by which a client names a receiver of pushes."""
 
     id: str
     """The id that the client gives it; empty for the id of the task."""
@@ -49,7 +49,7 @@ class PushConfig(NamedTuple):
 
 
 def push_of(task: TaskName, name: str, principal: Principal) -> str:
-    """Return the id of the subscription that a principal's config is."""
+    """Return the id of the subscription that belongs to a principal's config."""
     identity = json.dumps([str(task), name, principal.id]).encode()
     return f"sub_{base64.b32encode(hashlib.sha256(identity).digest()[:10]).decode().lower()}"
 
@@ -85,7 +85,7 @@ def pushes(reach: Access, task: TaskName, principal: Principal) -> list[PushConf
 
 
 def delete_push(reach: Access, task: TaskName, principal: Principal, name: str) -> None:
-    """Push no more to a receiver. Nothing happens where there is no such config."""
+    """Stop pushing to a receiver. Does nothing if there is no such config."""
     place = push_of(task, name, principal)
     if any(each.id == name for each in pushes(reach, task, principal)):
         try:
@@ -95,7 +95,7 @@ def delete_push(reach: Access, task: TaskName, principal: Principal, name: str) 
 
 
 def _checked(config: PushConfig, task: TaskName) -> str:
-    """The id of a config, which is checked. No error repeats a secret."""
+    """Check a config, and return its id. The errors contain no secret."""
     for what, text in (("token", config.token), ("credentials", config.credentials), ("scheme", config.scheme)):
         if not (text.isascii() and text.isprintable() and len(text) <= LONGEST_SECRET) or text != text.strip():
             raise BadInput(f"Expected the {what} to have at most {LONGEST_SECRET:,} printable characters of ASCII.")
@@ -108,7 +108,7 @@ def _checked(config: PushConfig, task: TaskName) -> str:
 
 
 def _former(reach: Access, handle: TurnHandle) -> list[PostedEvent]:
-    """The events of a turn that were posted before anybody wanted them: its end, or the questions that it asks."""
+    """Return the events of a turn that were posted before the subscription: its end, or the questions that it asks."""
     opening = reach.turns.opening(handle)
 
     def read(tx: Transaction) -> list[PostedEvent]:

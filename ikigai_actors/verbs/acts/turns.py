@@ -27,7 +27,7 @@ MOST_HANDLES = 100
 """The most handles of a wait, and the most children of a fork."""
 
 MOST_POSITION = 2**53
-"""A position that no history reaches: the largest number that every client can write."""
+"""The largest position that a client may pass, because every client can represent this number."""
 
 NamedAgent = Annotated[
     str, Field(description="An agent: its name, its two words, or its uuid or the beginning of that.")
@@ -37,7 +37,7 @@ Position = Annotated[int, Field(ge=0, le=MOST_POSITION)]
 
 
 class TurnAnswer(TypedDict):
-    """A turn at this moment."""
+    """The state of a turn at one moment."""
 
     handle: str
     agent: str
@@ -51,7 +51,7 @@ class TurnAnswer(TypedDict):
 
 
 class Begun(NamedTuple):
-    """The turns that an act returns: for each, its state at its end, or when the time is over."""
+    """The turns that an act returns, each with its state when it ends or when the wait is over."""
 
     handles: Sequence[TurnHandle]
     give: Callable[[list[dict[str, Any]]], Any]
@@ -176,7 +176,7 @@ class OpenedTurn(TypedDict):
 
 
 def begun_turn(reach: Access, begun: Begun) -> OpenedTurn:
-    """Return the first turn of an act, once its agent is born. Raises why the agent is not born."""
+    """Return the first turn of an act, once its agent is born. Raises the error if the agent cannot be born."""
     handle = begun.handles[0]
     if handle.kind != REQUEST:
         return {"agent": handle.agent, "handle": str(handle)}
@@ -185,7 +185,7 @@ def begun_turn(reach: Access, begun: Begun) -> OpenedTurn:
 
 
 def _existing(reach: Access, parent: str, refusal: IkigaiError, prompt: str | None) -> TurnHandle:
-    """The first turn of the living child that has the name already and began so. Raises why there was no fork."""
+    """Return the first turn of the living child with this name and prompt; if there is none, raise the refusal."""
     if not isinstance(refusal, NameTaken) or parent not in refusal.above:
         raise refusal
     try:
@@ -236,7 +236,7 @@ def end_or_take_back(reach: Access, handle: TurnHandle) -> bool:
 
 
 def end_this_turn(reach: Access, handle: TurnHandle) -> bool:
-    """End this turn alone, also one that has not begun: it ends as it begins. Return whether there was one to end."""
+    """End one turn; a turn that has not begun ends when it begins. Return whether there was a turn to end."""
     if handle.kind == MAIL and reach.commit(EndPrompt(handle.agent, handle.number)):
         return True
     if not (opening := reach.turns.opening(handle)) or not reach.turns.seen(handle).is_open:
