@@ -115,7 +115,7 @@ class HttpServer:
                 transport.close()
 
     async def _admitting(self, scope: AsgiScope, receive: Receive, out: SendEvent) -> None:
-        """Call the application; a request that the guard accepts makes its connection a guest."""
+        """Send the guard's refusal, or make the connection a guest and call the application."""
         client = scope.get("client")
         transport = self._transports.get(tuple(client)) if client else None
         if self._guard is None:

@@ -37,7 +37,7 @@ ATTACH = 20.0
 """The seconds within which a door must be attached to the database. Its host may have to make the database first."""
 
 EVERY_PROMPT = 2**62
-"""A number that no mail has."""
+"""A number that exceeds the number of any mail."""
 
 QUICK = 0.8
 """The seconds that a call waits for results that usually come at once."""
@@ -120,7 +120,7 @@ class Access:
 
     @cached_property
     def client(self) -> Client:
-        """Reads and writes its database."""
+        """The client that reads and writes the database."""
         return Client(self.system._store, self.system._clock)
 
     @cached_property
@@ -130,7 +130,7 @@ class Access:
 
     @cached_property
     def top(self) -> str:
-        """The topmost agent that can be reached, by uuid. Raises `AgentNotFound`."""
+        """Return the uuid of the topmost reachable agent. Raises `AgentNotFound`."""
         return self.system.root.uuid if self._under is None else self.system.agent(self._under).uuid
 
     def find(self, text: str | None) -> AgentRecord:
@@ -176,7 +176,7 @@ class Access:
         return sorted(mine, key=age_of)[:most]
 
     def check(self, uuid: str) -> str:
-        """Return a uuid. Raises `AgentNotFound` unless that agent exists and can be reached."""
+        """Return the uuid unchanged. Raises `AgentNotFound` unless that agent exists and can be reached."""
         return self.find(uuid).uuid
 
     def reaches(self, uuid: str) -> bool:
@@ -249,7 +249,7 @@ class Access:
 
 
 def _tree(records: Sequence[AgentRecord], top: str) -> list[AgentRecord]:
-    """An agent and those below it, each after its supervisor, the older one first.
+    """Return an agent and those below it, each after its supervisor, older ones first.
 
     An agent comes after the top if its supervisor is not in the list.
     """

@@ -25,7 +25,7 @@ _COOKIE = "ikigai-flow-"
 
 
 class BegunFlow(NamedTuple):
-    """A flow that has begun."""
+    """A flow after its begin."""
 
     url: str
     """The address to which the person goes."""
@@ -37,13 +37,13 @@ class AccountFlows:
     """The flows of an API. Its coroutines run on the loop of the API."""
 
     def __init__(self, access: Access, keys: Sequence[bytes], url: str, allow_private: Iterable[str] | None) -> None:
-        """Put the parts together; nothing is needed before the first flow."""
+        """Store the arguments. Nothing is read before the first flow."""
         self._access, self._keys, self._url = access, tuple(keys), url
         self._allowed = allowed_addresses(allow_private)
         self._accounts: Accounts | None = None
 
     def document(self) -> dict[str, Any]:
-        """The description of this client. Raises `BadInput` where the address of the API is not known."""
+        """Return the description of this client. Raises `BadInput` if the address of the API is not known."""
         from ikigai_actors.tools.mcp.oauth import client_document
 
         self._check_url()
@@ -61,7 +61,7 @@ class AccountFlows:
         return BegunFlow(url, f"{_name(state)}={state}; Path={path}; Max-Age=600; HttpOnly; SameSite=Lax{secure}")
 
     async def finish(self, query: Mapping[str, str], cookies: str) -> str:
-        """Finish a flow; return the words for the person. Raises `BadInput`, and nothing is kept."""
+        """Finish a flow, and return a text for the person. Raises `BadInput`; then nothing is stored."""
         state = query.get("state", "")
         if not state or f"{_name(state)}={state}" not in [cookie.strip() for cookie in cookies.split(";")]:
             raise BadInput(

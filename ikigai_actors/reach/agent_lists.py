@@ -30,7 +30,7 @@ class AgentFacts(NamedTuple):
     """The latest heartbeats of agents in a turn, by uuid."""
 
     def state(self, record: AgentRecord) -> str:
-        """The state of an agent, as far as a reader of the database can know."""
+        """Return the state of an agent, as far as a reader of the database can know it."""
         return shown_state(record, self.hosts)
 
     def host_of(self, record: AgentRecord) -> str | None:
@@ -102,7 +102,7 @@ def every_placement(source: Readable) -> list[Placement]:
 
 
 def uuids_by_age(source: Readable) -> list[str]:
-    """Every agent by its uuid, the oldest first."""
+    """Return the uuids of all agents, the oldest first."""
     return source._store.read(lists.by_age)
 
 
@@ -119,12 +119,12 @@ def pages_of_agents(source: Readable, uuids: Sequence[str]) -> Iterator[tuple[li
 
 
 def all_agents(source: Readable) -> tuple[list[AgentRecord], Mapping[str, int]]:
-    """Every agent, and how many messages each wrote itself, by uuid."""
+    """Return all agents, and the number of messages that each wrote itself, by uuid."""
     return source._store.read(lambda tx: (registry.every(tx), registry.own_counts(tx)))
 
 
 def some_agents(source: Readable, uuids: Collection[str]) -> list[AgentRecord]:
-    """The agents among these that exist."""
+    """Return those of these agents that exist."""
     return source._store.read(lambda tx: registry.some(tx, uuids))
 
 

@@ -22,10 +22,10 @@ from ikigai_actors.store.unit import Unit
 
 
 class AskedRequest(Asker):
-    """A request that may change something."""
+    """A request that may change the database."""
 
     def __init__(self, call: KeyedCall | None, now: Callable[[], int], principal: str | None = None) -> None:
-        """Begin; without a call there is no key."""
+        """Begin a request; without a call the request has no key."""
         self.call, self._now, self.principal = call, now, principal
         self.did: Did | None = None
         """The value that the first unit gave; None before it is committed."""

@@ -44,7 +44,7 @@ from ikigai_actors.system.questions import WaitingQuestion
 from ikigai_actors.system.remote.turn import TurnEnd
 
 MOST_CONTEXTS = 100
-"""The contexts of an agent whose tasks are listed, the youngest first."""
+"""The most contexts of an agent whose tasks are listed; the youngest come first."""
 
 MOST_TASKS = 500
 """The most tasks that are listed."""
@@ -54,7 +54,7 @@ _PAGE = 200
 
 
 class CardedAgent(NamedTuple):
-    """An agent with a card."""
+    """An agent with a card, which describes it to agents of other systems."""
 
     record: AgentRecord
     card: AgentCard
@@ -100,28 +100,28 @@ class ContextTask(NamedTuple):
 
 
 def message_name(carded: str, principal: str, message: str) -> str:
-    """The name of a client's message, which is the uuid of the context that it may open."""
+    """Return the name of a client's message, which is also the uuid of a context that the message opens."""
     return derived_agent_uuid(json.dumps([A2A_ORIGIN, carded, principal, message]))
 
 
 def message_key(name: str) -> str:
-    """The key under which a message is done once, by its name."""
+    """Return the key under which a message is carried out once, from the name of the message."""
     return f"{A2A_ORIGIN} {name}"
 
 
 def no_task(text: str) -> BadInput:
-    """Why an id names no task: in the same words for one that is out of reach."""
+    """Return the error for an id that names no task; a task out of reach gets the same error."""
     return BadInput(f"There is no task {text[:80]!r}: use an id that this agent gave.")
 
 
 class ContextReader:
-    """Reads contexts and tasks, for one reach."""
+    """Reads the contexts and tasks within one reach."""
 
     def __init__(self, access: Access) -> None:
         self._access, self._client = access, access.client
 
     def carded(self, text: str) -> CardedAgent:
-        """The agent that a text means, if it has a card. Raises `AgentNotFound`, in the same words without one."""
+        """Return the agent that a text names. Raises `AgentNotFound`, also for an agent without a card."""
         record = self._access.find(text)
         card = scrollback_of(self._client, record.uuid).settings().get("card")
         if card is None or not record.living:
@@ -129,7 +129,7 @@ class ContextReader:
         return CardedAgent(record, card)
 
     def context(self, carded: CardedAgent, uuid: str) -> AgentRecord | None:
-        """A context of an agent; None for one that is not born yet. Raises `AgentNotFound`."""
+        """Return a context of an agent; None if the context is not born yet. Raises `AgentNotFound`."""
         if is_agent_uuid(uuid):
             try:
                 record = self._access.find(uuid)
@@ -142,7 +142,7 @@ class ContextReader:
         raise registry.nobody_called(uuid)
 
     def name(self, carded: CardedAgent, text: str) -> TaskName:
-        """The name that the id of a task is. Raises `BadInput` where there is none in reach."""
+        """Return the parsed id of a task. Raises `BadInput` if there is no such task in reach."""
         parts = _TASK.fullmatch(text)
         if parts is None:
             raise no_task(text)
@@ -153,7 +153,7 @@ class ContextReader:
         return TaskName(parts[1], parts[2], int(parts[3]))
 
     def handle(self, carded: CardedAgent, name: TaskName) -> TurnHandle:
-        """The handle of the turn of a task. Raises `BadInput`."""
+        """Return the handle of a task's turn. Raises `BadInput`."""
         if name[1:] != (MAIL, 0):
             return TurnHandle(*name)
 
@@ -167,7 +167,7 @@ class ContextReader:
         return handle
 
     def task(self, carded: CardedAgent, name: TaskName) -> ContextTask:
-        """A task as it is now. Raises `BadInput` where there is none."""
+        """Return the present state of a task. Raises `BadInput` if there is no such task."""
         handle = self._access.turns.settled(self.handle(carded, name))
         seen = self._access.turns.seen(handle)
         opening = 0 if handle.kind == REQUEST else self._access.turns.opening(handle)
@@ -181,13 +181,13 @@ class ContextReader:
         return ContextTask(name, at, prompt, end, is_paused, questions)
 
     def listed(self, carded: CardedAgent, context: str | None) -> list[ContextTask]:
-        """The latest tasks of a context, or of the latest contexts of an agent, each as it is now."""
+        """Return the latest tasks of a context, or of an agent's latest contexts, each in its present state."""
         contexts = self._contexts(carded) if context is None else [context]
         names = (name for each in contexts for name in self._names(each))
         return [self.task(carded, name) for name in islice(names, MOST_TASKS)]
 
     def _names(self, context: str) -> Iterator[TaskName]:
-        """The tasks of a context, the latest first; read as they are taken."""
+        """Iterate over the names of a context's tasks, the latest first; reads the database while iterating."""
         for mail in reversed(self._client.read(lambda tx: waiting_prompts(tx, context))):
             yield TaskName(context, MAIL, mail.mail)
         heads = self._client.read(lambda tx: heads_of(tx, [context]))
@@ -200,7 +200,7 @@ class ContextReader:
             end = start
 
     def _contexts(self, carded: CardedAgent) -> list[str]:
-        """The latest contexts of an agent, the youngest first."""
+        """Return the uuids of an agent's latest contexts, the youngest first."""
 
         def read(tx: Transaction) -> list[str]:
             contexts = list[str]()
@@ -212,7 +212,7 @@ class ContextReader:
         return self._client.read(read)
 
     def _is_canceled(self, handle: TurnHandle) -> bool:
-        """Whether a turn that has not begun ends as it begins."""
+        """Return whether a turn that has not begun will end as it begins."""
         return handle.kind == MAIL and self._client.read(lambda tx: ends_as_it_begins(tx, handle.agent, handle.number))
 
     def _questions(self, agent: str) -> tuple[WaitingQuestion, ...]:
@@ -222,14 +222,14 @@ class ContextReader:
 
 
 def _birth(tx: Transaction, carded: str, context: str) -> TurnHandle | None:
-    """The handle of the first turn of a context that was asked for; None where it was not."""
+    """Return the handle of the first turn of a requested context; None if the context was not requested."""
     did = kept_answer(tx, message_key(context)) or {}
     is_ours = did.get("agent") == carded and "request" in did
     return TurnHandle(carded, REQUEST, did["request"]) if is_ours else None
 
 
 def _is_context(tx: Transaction, record: AgentRecord, carded: str) -> bool:
-    """Whether a child was born of a message of A2A."""
+    """Return whether a child was created by an A2A message."""
     if record.parent_uuid != carded:
         return False
     try:
@@ -246,7 +246,7 @@ def _name_of(message: Message) -> TaskName:
 
 
 def _times(tx: Transaction, handle: TurnHandle, opening: int, end: int) -> tuple[Message | None, int]:
-    """The message that has opened a turn, and when the turn has become what it is."""
+    """Return the message that opened a turn, and the time of the turn's latest change of state."""
     if not opening:
         times = prompt_times(tx, handle.agent, handle.number) if handle.kind == MAIL else None
         return None, 0 if times is None else times.created_at

@@ -54,7 +54,7 @@ collector.
 """
 
 AgentEvent = Message | StreamCut | AnswerPiece
-"""The events of an agent that are kept."""
+"""An event of an agent that a conversation keeps."""
 
 SETTLED = "settled"
 """The kind of a message that is never stored: the outcome of a turn is known, and all its messages came before."""
@@ -160,7 +160,7 @@ class LiveConversation:
         return AgentNews(messages, ended, [event for event in events if isinstance(event, tuple)])
 
     def kept(self) -> list[PromptKept]:
-        """The prompts that wait for CONT, since the last call."""
+        """Return the prompts that wait for CONT and are new since the last call."""
         with self._lock:
             kept, self._kept = self._kept, []
             return kept
@@ -247,13 +247,13 @@ class Questions:
         return dict(sorted(calls.items()))
 
     def news(self) -> dict[int, PendingCall]:
-        """The questions that were not shown yet."""
+        """Return the questions that were not shown yet, by number."""
         new = {number: call for number, call in self.open().items() if number not in self._shown}
         self._shown.update(new)
         return new
 
     def was_shown(self, number: int) -> bool:
-        """Whether `news` has given the question of this number."""
+        """Return whether `news` has returned the question with this number."""
         return number in self._shown
 
     def show_again(self, agent: str) -> bool:
@@ -354,7 +354,7 @@ class Words:
         return _is_command(done) and agent.system._take_back(agent.uuid, done)
 
     def _withdraw_latest(self, agent: AgentRef) -> str | None:
-        """Withdraw the latest prompt or word that waits in the database; return its text, or None for none."""
+        """Withdraw the latest prompt or steering message that waits in the database; return its text, or None."""
         system = agent.system
         prompts: tuple[NewPrompt, ...] = system._store.read(lambda tx: waiting_prompts(tx, agent.uuid))
         for waiting in reversed(prompts):
@@ -379,7 +379,7 @@ def _is_command(said: Future[Any]) -> bool:
 
 
 def is_busy(agent: AgentRef) -> bool:
-    """Whether a turn of the agent is in progress, also while the agent is stopped, or waits for a person."""
+    """Return whether a turn is in progress, even if the agent is stopped or waits for a person."""
     record = agent.record
     if record.status == Status.STOPPED:
         actor = agent.system._target(agent.uuid)
@@ -415,7 +415,7 @@ class PromptReply(Future[Reply]):
 
 
 class _Told(Future[int]):
-    """A future that also calls somebody when it is settled."""
+    """A future that calls a function when it is settled."""
 
     def __init__(self, changed: Callable[[], object]) -> None:
         super().__init__()

@@ -37,7 +37,7 @@ def place_of(database: str | None) -> DatabasePlace:
 
 
 def living_hosts(place: DatabasePlace) -> list[HostRecord]:
-    """The hosts of a database that have not ended. Raises `StoreError`."""
+    """Return the hosts of a database that have not ended. Raises `StoreError`."""
     from ikigai_actors.system.remote.client import Client
 
     with Client.open(place.address) as client:

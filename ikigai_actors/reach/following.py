@@ -55,21 +55,21 @@ class CommitFeed:
 
     @property
     def host(self) -> HostRecord | None:
-        """The latest host at the last look; None for none."""
+        """Return the latest host at the last reading; None if there is none."""
         return next(iter(self.hosts), None)
 
     def place(self, agent: str) -> int:
-        """Return the latest message of an agent that was returned, or existed before."""
+        """Return the position of the latest message of an agent that was returned or existed before."""
         return self._follower.place(agent)
 
     def news(self) -> News:
-        """Return the news since the last look."""
+        """Return the news since the last reading."""
         news = self._follower.news()
         self.hosts, self._deserted = news.hosts, news.deserted
         return news
 
     def __iter__(self) -> "Iterator[News]":
-        """Iterate over the news of each look, without end."""
+        """Iterate over the news of each reading, without end."""
         while True:
             self.wait()
             yield self.news()

@@ -28,7 +28,7 @@ ShownOf = Callable[[GuestEntry], Shown]
 """Returns the latest entries of a log about the same subject as an entry."""
 
 GuestSystem = System | AsyncSystem[System]
-"""A system that runs agents, or is attached, of either face."""
+"""A system that runs agents or is attached, with sync or async handles."""
 
 
 def guest_place(guest: str, scope: str, name: object, what: str) -> GuestPlace:
@@ -47,7 +47,7 @@ class GuestLogs:
         self._store, self._beside = inner._store, inner._beside
 
     def ask(self, call: Callable[[], T]) -> Future[T]:
-        """Have a call that only reads made on another thread."""
+        """Run a reading call on another thread; return its future."""
         return self._beside.read(call)
 
     def ask_in_order(self, call: Callable[[], T]) -> Future[T]:

@@ -33,7 +33,7 @@ def controls_up_to(system: System, agent: str, position: int) -> list[Message]:
 
 
 def views_of(system: System, uuid: str, positions: Iterable[int]) -> dict[int, View]:
-    """The meaning of a history at positions."""
+    """Return the view of a history at each of these positions."""
     wanted = sorted(set(positions))
     controls, view, place = controls_up_to(system, uuid, wanted[-1]), EMPTY, 0
     views: dict[int, View] = {}

@@ -20,7 +20,7 @@ from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.system.remote.client import Client
 
 Did = Mapping[str, Any]
-"""The rows that have the outcome of a request: ``agent`` with ``mail`` or ``request``; else ``done``."""
+"""The keys of the rows that a request wrote: ``agent`` with ``mail`` or ``request``; else ``done``."""
 
 
 class KnownRequest(NamedTuple):
@@ -40,7 +40,7 @@ class RequestRepeated(IkigaiError):
 
 
 class ClaimingUnit(Once):
-    """A unit that is carried out once for a key; answered as its act is. Raises `RequestRepeated`."""
+    """A unit that is carried out once for a key, with the answer of its act. Raises `RequestRepeated`."""
 
     __slots__ = ()
 
@@ -53,7 +53,7 @@ class ClaimingUnit(Once):
 
 @dataclass(frozen=True, slots=True)
 class _KeepAnswer(Unit):
-    """Keep the answer of a request."""
+    """Store the answer of a request."""
 
     call: KeyedCall
     gave: Mapping[str, Any]
@@ -64,7 +64,7 @@ class _KeepAnswer(Unit):
 
 @dataclass(frozen=True, slots=True)
 class _ReleaseRefused(Unit):
-    """Leave the key of a refused request free."""
+    """Release the key of a refused request."""
 
     call: KeyedCall
     gave: Mapping[str, Any]
@@ -101,7 +101,7 @@ def known_request(client: Client, call: KeyedCall | None) -> KnownRequest | None
 
 
 def keep_answer(client: Client, call: KeyedCall, did: Did, answer: Mapping[str, Any]) -> None:
-    """Keep the answer of a request."""
+    """Store the answer of a request under its key."""
     client.write(_KeepAnswer(call, {"did": did, "answer": answer}))
 
 

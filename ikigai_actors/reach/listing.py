@@ -38,7 +38,7 @@ def row_of_agent(access: Access, record: AgentRecord) -> dict[str, Any]:
 
 
 def agents_page(access: Access, cursor: str, limit: int) -> dict[str, Any]:
-    """The living agents in reach, the topmost first, then in the order of their births."""
+    """Return a page of the reachable living agents, the topmost first, then in order of birth."""
     after = _decoded(cursor) if cursor else None
     top = access.find(None)
     first = [top] if after is None else []

@@ -27,7 +27,7 @@ _STATUSES = ("running", "stopped", "terminating", "dead")
 
 
 MetricLabels = tuple[tuple[str, str], ...]
-"""The names and values of labels."""
+"""The labels of a metric's value, each as its name and value."""
 
 
 class Metric(NamedTuple):

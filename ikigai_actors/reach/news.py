@@ -62,7 +62,7 @@ class NewsFeed:
         return NewsWatch(self, agent, pieces)
 
     async def enter(self, watch: "NewsWatch") -> None:
-        """Send a watch all events from now on. Raises what the system does."""
+        """Send all events to a watch from now on. Raises what the system does."""
         self._loop = asyncio.get_running_loop()
         line = self._line_of(watch)
         line.watches[watch.agent].add(watch)
@@ -73,7 +73,7 @@ class NewsFeed:
             raise
 
     async def leave(self, watch: "NewsWatch") -> None:
-        """Send a watch no more events."""
+        """Stop sending events to a watch."""
         line = self._line_of(watch)
         line.watches[watch.agent].discard(watch)
         if not line.watches[watch.agent]:
@@ -105,7 +105,7 @@ class NewsFeed:
         return self._with_pieces if watch.wants_pieces else self._committed
 
     async def _subscribe_as_wanted(self, line: "_Line") -> None:
-        """Subscribe once somebody watches; hear pieces no longer than they are wanted."""
+        """Subscribe while there are watches; receive pieces of replies only while a watch wants them."""
         if line.watches and line.subscription is not None:
             return
         async with self._changing:
@@ -122,7 +122,7 @@ class NewsFeed:
         return self._system().subscribe(line.hear, line.events)
 
     def _hear(self, event: Any) -> None:
-        """Take an event, on the thread of the subscription."""
+        """Handle an event, on the thread of the subscription."""
         self._tell(self._committed, event)
 
     def _hear_pieces(self, event: Any) -> None:
@@ -152,7 +152,7 @@ class NewsFeed:
 
 
 class _Line:
-    """The watches that hear the same events, by one subscription."""
+    """The watches that share one subscription."""
 
     def __init__(self, events: tuple[type, ...], hear: Callable[[Any], object]) -> None:
         self.events, self.hear = events, hear
@@ -192,11 +192,11 @@ class NewsWatch:
         self.ring()
 
     def ring(self) -> None:
-        """Say that there is news."""
+        """Report that there is news."""
         self._rung.set()
 
     def pieces(self) -> list[tuple[str, dict[str, Any]]]:
-        """The news of a reply since the last call: kinds of events, and their values."""
+        """Return the news of a reply since the last call: kinds of events, and their values."""
         taken = [*self._kept]
         self._kept.clear()
         return taken

@@ -47,5 +47,5 @@ def first_notes_of_named(source: Readable) -> list[Message]:
 
 
 def own_messages_of(source: Readable, uuid: str) -> list[Message]:
-    """All messages that an agent wrote itself, by uuid."""
+    """Return all messages that an agent wrote itself, by uuid."""
     return source._store.read(lambda tx: section(tx, uuid, 0))

@@ -32,7 +32,7 @@ from ikigai_actors.system.secrets import key_references, referred_key
 from ikigai_actors.text import iso_time
 
 ALLOWS, DENIES, ANSWERS, CONNECTS = "allow", "deny", "answer", "connect"
-"""The buttons of a page."""
+"""The values of the buttons on a question's page."""
 
 _AGREES = {APPROVE: ALLOWS, ASK: ANSWERS, CONNECT: CONNECTS}
 
@@ -59,20 +59,20 @@ class LinkOutcome(NamedTuple):
 
 
 class QuestionLinks:
-    """The links to the questions of a system. For threads that may wait for the database."""
+    """The links to the questions of a system. Call its methods on a thread that may wait for the database."""
 
     def __init__(self, system: AttachedSystem, access: Access, keys: Sequence[bytes]) -> None:
-        """Use these keys. A link is valid if it is signed with one of them."""
+        """Use these keys. A link is valid if one of them has signed it."""
         self._system, self._keys, self._now = system, tuple(keys), access.client.now_ms
 
     def shown(self, link: str) -> LinkOutcome:
-        """The question of a link."""
+        """Return the outcome of opening a link: the page with its question, or an error."""
         with acting_for(LOOKER):
             outcome = self._found(link)
             return outcome if isinstance(outcome, LinkOutcome) else LinkOutcome(200, "", self._form(*outcome))
 
     def answered(self, link: str, fields: Mapping[str, str]) -> LinkOutcome:
-        """Take the answer that a form has sent."""
+        """Take the answer that a form has sent; return the outcome."""
         outcome = self._found(link)
         if isinstance(outcome, LinkOutcome):
             return outcome
@@ -97,7 +97,7 @@ class QuestionLinks:
         return LinkOutcome(200, "Thank you. Your answer is there, and the agent goes on.")
 
     def _found(self, link: str) -> tuple[LinkedQuestion, WaitingQuestion] | LinkOutcome:
-        """The question that a link may answer, or why there is none."""
+        """Return the question of a link that can be answered, or an outcome that says why there is none."""
         linked = opened_link(self._keys, link)
         if linked is None:
             return LinkOutcome(404, "This link is not valid.")
@@ -133,7 +133,7 @@ def operator_keys(references: Sequence[str], system: AttachedSystem) -> list[byt
 
 
 def _over(row: QuestionRow) -> LinkOutcome:
-    """The words for a question that waits no more."""
+    """Return the outcome for a question that does not wait any more."""
     if row.how in (None, VOID):
         return LinkOutcome(410, "The agent does not wait for this any more.")
     if row.how == EXPIRED:
@@ -142,7 +142,7 @@ def _over(row: QuestionRow) -> LinkOutcome:
 
 
 def _answer_in(question: WaitingQuestion, decided: str, fields: Mapping[str, str]) -> object:
-    """The answer that a form has sent. Raises `BadInput`."""
+    """Return the answer that a form has sent. Raises `BadInput`."""
     if question.kind != ASK:
         return decided
     if decided == DENIES:

@@ -36,16 +36,16 @@ _MOST_LANES = 200
 """The most lanes of one answer; a screen shows 60."""
 
 _MOST_PLACES = 2_000
-"""The most agents whose positions are asked for at once."""
+"""The most agents in one request for positions."""
 
 _DENSE = 1_500
-"""A lane with more messages than that is given as counts: no screen has as many pixels."""
+"""The number of messages above which a lane is returned as counts: no screen has as many pixels."""
 
 _EDGES = 120
-"""Stretches into which a dense lane is counted."""
+"""The number of intervals for which a dense lane has counts."""
 
 _BACK = 50
-"""Messages that are read at once, back to one that says what its agent did."""
+"""The number of messages that are read at once while searching back for one that tells the agent's state."""
 
 _MOST_BUDGETS = 100
 
@@ -53,7 +53,7 @@ _KEPT = (
     "child", "parent", "name", "tool_use_id", "is_error", "usage", "model", "from", "head", "how", "label",
     "stop_reason", "keep_from", "sender", "mark", "before", "output", "attached", "approved", "by",
 )  # fmt: skip
-"""The data of a message that the page shows. The blocks of the provider and settings stay at home."""
+"""The fields of a message's data that the page shows; provider blocks and settings are not sent."""
 
 
 def message_as_json(message: Message) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def message_as_json(message: Message) -> dict[str, Any]:
 
 
 def _log(system: "System", query: PageQuery) -> list[dict[str, Any]]:
-    """The messages of a history up to ``until``, inherited ones too, oldest first."""
+    """Return the messages of a history up to ``until``, including inherited ones, oldest first."""
     scrollback = scrollback_of(system, named_agent(system, query).uuid)
     count = _number(query, "count", 80)
     if not 1 <= count <= _MOST_MESSAGES:
@@ -83,7 +83,7 @@ def _log(system: "System", query: PageQuery) -> list[dict[str, Any]]:
 
 
 def messages_after(system: "System", places: Mapping[str, int]) -> dict[str, list[Message]]:
-    """The messages that each of these agents has written after a position."""
+    """Return the messages that each of these agents wrote after a position, by uuid."""
 
     def read(tx: Transaction) -> dict[str, list[Message]]:
         return {uuid: section(tx, uuid, place) for uuid, place in places.items()}
@@ -92,7 +92,7 @@ def messages_after(system: "System", places: Mapping[str, int]) -> dict[str, lis
 
 
 def _at(system: "System", query: PageQuery) -> dict[str, dict[str, Any]]:
-    """Where each of these agents was at a time, and what it did."""
+    """Return the position and the state of each of these agents at a time, by uuid."""
     uuids, time = _agents(query, _MOST_PLACES), _number(query, "time")
 
     def read(tx: Transaction) -> dict[str, dict[str, Any]]:
@@ -114,7 +114,7 @@ def _state_at(tx: Transaction, uuid: str, place: int, time: int, ended: int | No
 
 
 def _lanes(system: "System", query: PageQuery) -> dict[str, Any]:
-    """The lanes of these agents between two times, and the mails among them."""
+    """Return the lanes of these agents between two times, and the mails between the agents."""
     uuids = _agents(query, _MOST_LANES)
     since, until = _number(query, "from"), _number(query, "to")
     if since > until:
@@ -136,7 +136,7 @@ def _lane(tx: Transaction, uuid: str, first: int, last: int, since: int, until: 
 
 
 def _activity(system: "System", query: PageQuery) -> list[tuple[int, int]]:
-    """How much was written in each stretch of ``step`` milliseconds. Reads every message."""
+    """Return the amount of writing in each interval of ``step`` milliseconds. Reads every message."""
     step = _number(query, "step")
     if step < 1:
         raise BadInput("Expected step to be 1 or more.")
@@ -144,7 +144,7 @@ def _activity(system: "System", query: PageQuery) -> list[tuple[int, int]]:
 
 
 def _diff(system: "System", query: PageQuery) -> dict[str, Any]:
-    """Where two histories part, and what each has then."""
+    """Return the position where two histories part, and the later messages of each."""
     a, b = (named_agent(system, query, name).uuid for name in ("a", "b"))
     diff = system._store.read(lambda tx: read_diff(tx, a, b))
     tails = {"a": diff.a.messages, "b": diff.b.messages}
@@ -155,24 +155,24 @@ def _diff(system: "System", query: PageQuery) -> dict[str, Any]:
 
 
 def _documents(system: "System", query: PageQuery) -> list[dict[str, Any]]:
-    """The documents; of one ``path`` its versions."""
+    """Return the documents; for a ``path``, the versions of that document."""
     rows = system.documents.log(query["path"]) if "path" in query else system.documents.list()
     return [asdict(row) for row in rows]
 
 
 def _document(system: "System", query: PageQuery) -> dict[str, Any]:
-    """A version of a document, the latest by default."""
+    """Return a version of a document, the latest by default."""
     version = _number(query, "version") if "version" in query else None
     return asdict(system.documents.read(_text(query, "path"), version))
 
 
 def _budgets(system: "System", query: PageQuery) -> list[dict[str, Any]]:
-    """The budgets that limit something."""
+    """Return the budgets that have limits."""
     return [asdict(budget) for budget in system._store.read(lambda tx: budgets_that_limit(tx, _MOST_BUDGETS))]
 
 
 def _questions(system: "System", query: PageQuery) -> list[QuestionSeen]:
-    """All that waits for a person, the oldest first."""
+    """Return all questions that wait for a person, the oldest first."""
     waiting = system.questions.pending()
     return [ShownQuestion(question, system.handle(question.agent).record.short).seen() for question in waiting]
 
@@ -194,7 +194,7 @@ def _number(query: PageQuery, name: str, default: int | None = None) -> int:
 
 
 def whole_number(name: str, text: str) -> int:
-    """A number of a request, by its name. Raises `BadInput`."""
+    """Parse a whole number from a request; ``name`` is for the error. Raises `BadInput`."""
     try:
         value = int(text)
     except ValueError as error:
@@ -222,4 +222,4 @@ READINGS: Mapping[str, Callable[["System", PageQuery], object]] = {
     "budgets": _budgets,
     "questions": _questions,
 }
-"""The functions for agents, by the last word of the request's path."""
+"""The functions that answer read requests, by the last part of the request's path."""

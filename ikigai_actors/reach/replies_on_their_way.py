@@ -10,7 +10,7 @@ import threading
 from typing import NamedTuple
 
 _MOST = 1_000_000
-"""The most characters of a reply that are kept; of a longer one its end."""
+"""The most characters of a reply that are kept; the beginning of a longer reply is dropped."""
 
 
 class UnseenPiece(NamedTuple):
@@ -40,7 +40,7 @@ class _Reply:
 
 
 class RepliesOnTheirWay:
-    """The replies of all agents."""
+    """The replies in progress of all agents."""
 
     def __init__(self) -> None:
         self._open: dict[str, _Reply] = {}
@@ -48,7 +48,7 @@ class RepliesOnTheirWay:
         self._lock = threading.Lock()
 
     def add(self, uuid: str, text: str, follows: int = 0) -> None:
-        """Take a piece of the reply that continues a message."""
+        """Add a piece of a reply; ``follows`` is the position of the message before the reply."""
         with self._lock:
             reply = self._open.get(uuid)
             if reply is None:

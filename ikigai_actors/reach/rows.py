@@ -26,13 +26,13 @@ ROW_COLUMNS = (
 """The fields of a row, in order."""
 
 _LATELY = 3.0
-"""Seconds over which a rate is taken."""
+"""The last seconds from which rates are computed."""
 
 _LETTERS = 4
-"""Characters of a token, about: pieces of replies are not counted by their services."""
+"""The approximate number of characters of a token, since services do not count pieces of replies."""
 
 _MOST_MARKS = 20_000
-"""The most marks that are kept for pages; one that lacks more asks for its lanes again."""
+"""The most marks that are kept for pages; a page that is further behind loads its lanes again."""
 
 _GONE = ("dead", "stopped", "terminating")
 
@@ -123,7 +123,7 @@ class LiveRows:
             return True
 
     def stream(self, uuid: str, characters: int, at: int, clock: float) -> None:
-        """Take a piece of a reply, by the time of its sign and the clock of rates, in seconds."""
+        """Count a piece of a reply: ``at`` is the time of the heartbeat, ``clock`` the time for rates, in seconds."""
         with self._lock:
             if (row := self._rows.get(uuid)) is None:
                 return
@@ -164,7 +164,7 @@ class LiveRows:
                 self._set(uuid, row, {"unread": (row.values["unread"] or 0) + 1})
 
     def tick(self, clock: float) -> None:
-        """Take the rates of the last seconds."""
+        """Compute the rates of the last seconds."""
         with self._lock:
             if not self._streaming:
                 return
@@ -185,7 +185,7 @@ class LiveRows:
             return self._head(uuid)
 
     def since(self, version: int) -> RowChanges:
-        """The changes after a version."""
+        """Return the changes after a version."""
         with self._lock:
             rows = []
             for uuid in reversed(self._recent):

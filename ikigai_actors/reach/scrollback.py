@@ -31,7 +31,7 @@ class Scrollback:
 
     @property
     def inherited(self) -> int:
-        """The number of messages before the agent's own."""
+        """Return the number of inherited messages."""
         return self._lineage[0].fork_message_id
 
     def latest(self, most: int) -> list[Message]:
@@ -48,7 +48,7 @@ class Scrollback:
         return self.between(position - 1 - most, position - 1)
 
     def between(self, start: int, end: int) -> list[Message]:
-        """The messages with ``start < id <= end``, oldest first."""
+        """Return the messages with ``start < id <= end``, oldest first."""
         return self._read(lambda history: history.between(start, end))
 
     def settings(self) -> Mapping[str, Any]:
@@ -56,7 +56,7 @@ class Scrollback:
         return self._read(StoredHistory.view).settings
 
     def sources(self) -> Mapping[str, Message]:
-        """The message that set each setting in force. A clear carries settings over, and counts as their source."""
+        """Return the message that set each setting in force. A clear counts as the source of the settings it keeps."""
         return self._read(StoredHistory.sources)
 
     def remembered(self) -> int:

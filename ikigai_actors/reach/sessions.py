@@ -21,10 +21,10 @@ from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.existing import existing_to_read
 
 LINES = "lines"
-"""The key in a message's data of the lines of the file from which it was imported."""
+"""The key in a message's data under which the line numbers of the imported file are."""
 
 _WRITTEN = CONVERSATION | ENDINGS | {Kind.SUMMARY.value}
-"""The records that have a line in a file."""
+"""The kinds of messages that have a line in a session file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +111,13 @@ def _session_of(tx: Transaction, top: AgentRecord, to: str, has_paths: bool) -> 
 
 
 def _is_note(message: Message, to: str) -> bool:
-    """Whether a message is the note with the file of a session of a format."""
+    """Return whether a message is the note with the session file, in a format, from which the agent was made."""
     origin = message.data.get(IMPORTED) if message.kind == Kind.NOTE else None
     return isinstance(origin, dict) and origin.get("format") == to and "file" in origin
 
 
 def _forks(tx: Transaction, top: AgentRecord) -> Iterator[StoredHistory]:
-    """The histories of the forks of an agent, and of theirs, that are no trials."""
+    """Yield the histories of an agent's forks, and of their forks, without trials."""
     among = {top.uuid}
     for record in registry.oldest_first(registry.some(tx, registry.uuids_descended(tx, top.uuid))):
         if record.parent_uuid in among and not record.grafted and record.pruned_at is None:
@@ -128,7 +128,7 @@ def _forks(tx: Transaction, top: AgentRecord) -> Iterator[StoredHistory]:
 
 
 def _seen(history: StoredHistory, since: int) -> list[tuple[Message, bool]]:
-    """The messages that a model sees at the end of a history, and whether each must be written.
+    """Return the visible messages at the end of a history, and whether each must be written.
 
     Args:
         history: the history.
@@ -162,7 +162,7 @@ def _is_in_file(message: Message, since: int) -> bool:
 
 
 def _undone(history: StoredHistory, since: int) -> int:
-    """How many turns of the file count no more."""
+    """Return the number of turns in the session file that were undone since."""
     everything = history.between(0, history.head)
     in_file = [message.id for message in everything if _is_in_file(message, since)]
     prompts = {message.id for message in everything if message.kind == Kind.USER and message.id in set(in_file)}

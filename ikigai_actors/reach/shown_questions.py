@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ikigai_actors.system.questions import WaitingQuestion
 
 ANSWER, ALLOWS = "answer", "allow"
-"""The fields of a client's form where the answer is no object."""
+"""The names of the form fields for an answer that is not an object."""
 
 
 class QuestionSeen(TypedDict):
@@ -70,7 +70,7 @@ class ShownQuestion(NamedTuple):
 
     @property
     def call(self) -> "PendingCall":
-        """The call that waits."""
+        """The call that waits for approval or for an account."""
         return self.waiting.call
 
     @property
@@ -80,7 +80,7 @@ class ShownQuestion(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The question in a sentence."""
+        """The question as one sentence."""
         if (connect := self.call.connect) is not None:
             return f"{self.who} wants to call {self.call.tool}: {connect['subject']} at {connect['server']}?"
         return f"May {self.who} call {self.call.tool}?" if self.is_call else self.waiting.text
@@ -97,14 +97,14 @@ class ShownQuestion(NamedTuple):
 
     @property
     def whole(self) -> str:
-        """The question with all that an approval is about: the arguments, and how the tool has changed."""
+        """The question with everything that an approval covers: the arguments, and the changes of the tool."""
         call = [self.title, self.arguments, self.call.change]
         parts = call if self.is_call else [f"{self.who} asks:", self.title]
         return "\n\n".join(part for part in parts if part)
 
     @property
     def elsewhere(self) -> str:
-        """The words for a client that cannot ask its user."""
+        """The text for a client that cannot ask its user."""
         return waits_in_inbox(self.id)
 
     def seen(self) -> QuestionSeen:
@@ -131,7 +131,7 @@ class ShownQuestion(NamedTuple):
 
 
 def waits_in_inbox(question: str) -> str:
-    """The words for a client that cannot ask its user a question, by its id."""
+    """Return the text for a client that cannot ask its user the question with this id."""
     return (
         f"The question waits in the inbox. A person answers it by `ikigai questions answer {question[:12]} …`, "
         "a program by POST /v1/questions/answer."
@@ -139,7 +139,7 @@ def waits_in_inbox(question: str) -> str:
 
 
 def client_form(question: ShownQuestion) -> dict[str, Any]:
-    """The form by which a client asks its user, as a flat JSON Schema of an object."""
+    """Return the form that a client shows to its user, as a flat JSON Schema of an object."""
     form = question.form
     if form is None:
         return _object({ALLOWS: {"type": "boolean", "title": "Allow"}}, [ALLOWS])
@@ -150,7 +150,7 @@ def client_form(question: ShownQuestion) -> dict[str, Any]:
 
 
 def answer_in(question: ShownQuestion, content: object) -> Any:
-    """The answer that a user has given by a client's form. Raises `BadInput`, which says what does not fit."""
+    """Return the answer that a user gave in a client's form. Raises `BadInput`, which says what does not fit."""
     form = question.form
     wants = ALLOWS if form is None else ANSWER if form["type"] != "object" else ", ".join(form["properties"])
     if not isinstance(content, Mapping):
@@ -177,7 +177,7 @@ def _client_field(field: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _typed(field: Mapping[str, Any] | None, value: object) -> Any:
-    """The value of a field; a choice among numbers has come as a text."""
+    """Return the value of a form field; if the field is a choice among numbers, parse the text."""
     if field is None or field["type"] == "string" or not isinstance(value, str):
         return value
     return parsed_answer(field, value)

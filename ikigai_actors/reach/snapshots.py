@@ -195,7 +195,7 @@ class Snapshots(Service):
                 self.awaits(lambda: self._due, _PERIOD)
 
     def _closed(self) -> SystemClosed | None:
-        """Why the system gives no answers any more; None when it does."""
+        """Return the error of a closed system; None if the system is open."""
         try:
             check_open(self._system)
         except SystemClosed as error:
@@ -292,7 +292,7 @@ class Snapshots(Service):
 
 
 class _Listed(NamedTuple):
-    """The agents of a list, at one moment, with what else is shown of them; without one nothing."""
+    """The agents of a list at one moment, with further data for the list; empty if no list is shown."""
 
     records: Sequence[AgentRecord] = ()
     labels: Mapping[str, str] = MappingProxyType({})

@@ -5,7 +5,7 @@ from ikigai_actors.agent.turn.state import BETWEEN_TURNS, Phase
 
 
 def is_in_turn(state: str) -> bool:
-    """Whether a turn is in progress."""
+    """Return whether a turn is in progress."""
     return turns.is_working(state)
 
 

@@ -22,7 +22,7 @@ SHOWN = 10
 MOST_BUDGETS = 100
 
 SUMMED = 10_000
-"""The most agents whose costs are all summed up for a person; with more, only agent 0 and its dearest children."""
+"""The most agents of which all costs are added up; beyond that only agent 0 and its most expensive children count."""
 
 CostTable = dict[str, dict[str, float]]
 """Tokens and dollars (``usd``), by the uuid of an agent."""
@@ -105,7 +105,7 @@ def _figures(tx: Transaction, location: str, everybody: bool) -> Figures:
 
 
 def _all_costs(tx: Transaction) -> tuple[dict[str, float], CostTable, CostTable]:
-    """The sums that were spent: in all, by each agent, and by each with all that descend from it."""
+    """Return the costs: in all, of each agent, and of each agent with all its descendants."""
     rows = own_spendings(tx)
     spent = {row.uuid: _cost(row.spent_tokens, row.spent_usd) for row in rows if row.spent_tokens or row.spent_usd}
     in_all = _cost(sum(row.spent_tokens for row in rows), sum(row.spent_usd for row in rows))
@@ -113,7 +113,7 @@ def _all_costs(tx: Transaction) -> tuple[dict[str, float], CostTable, CostTable]
 
 
 def _dearest_costs(tx: Transaction) -> tuple[dict[str, float], CostTable, CostTable]:
-    """The same of agent 0 and its dearest children alone."""
+    """Return the same costs as `_all_costs`, only for agent 0 and its most expensive children."""
     dearest, root = dearest_branches(tx, SHOWN), registry.root(tx)
     in_all = _cost(dearest.tokens, dearest.usd)
     branches = {uuid: _cost(*sums) for uuid, sums in dearest.branches.items() if uuid is not None}
@@ -123,7 +123,7 @@ def _dearest_costs(tx: Transaction) -> tuple[dict[str, float], CostTable, CostTa
 
 
 def _names(tx: Transaction, uuids: Sequence[str]) -> dict[str, str]:
-    """The names of agents, which are read some at a time."""
+    """Return the names of agents, by uuid."""
     names: dict[str, str] = {}
     for start in range(0, len(uuids), registry.AGENTS_AT_ONCE):
         names |= lists.labels_of(tx, registry.some(tx, uuids[start : start + registry.AGENTS_AT_ONCE]))
@@ -151,7 +151,7 @@ def _cost(tokens: int, usd: int) -> dict[str, float]:
 
 
 def _tokens(client: Client) -> dict[str, dict[str, int]]:
-    """The tokens of every agent that has used any, by uuid."""
+    """Return the tokens of every agent that has used any, by uuid."""
     used: dict[str, Counter[str]] = defaultdict(Counter)
     for message in client.spending():
         if (spent := spent_of(message)) is not None:

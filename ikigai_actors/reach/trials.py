@@ -75,7 +75,7 @@ def check_files_at(system: System, agent: str, folders: Collection[str], positio
 
 
 def settings_of_position(system: System, agent: str, at: int) -> Mapping[str, Any]:
-    """The settings in force at a position of a history. Raises `HistoryPruned`."""
+    """Return the settings in force at a position of a history. Raises `HistoryPruned`."""
     return system._log_cache.settings_at(agent, at)
 
 
@@ -136,7 +136,7 @@ def outlives_process(system: System) -> bool:
 
 
 def unused_uuid(system: System) -> str:
-    """A uuid that no agent has."""
+    """Return a uuid that no agent has."""
     return new_agent_uuid(system._random_bytes)
 
 

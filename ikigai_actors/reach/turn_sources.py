@@ -20,7 +20,7 @@ from ikigai_actors.store.base import Store, Transaction
 
 
 class TurnSource(NamedTuple):
-    """The part of a log that has the turns."""
+    """The part of an agent's log that contains the turns."""
 
     record: AgentRecord
     head: Head
@@ -42,7 +42,7 @@ class TurnSources:
         return cls(source._store)
 
     def agents(self, among: Collection[str] | None) -> list[str]:
-        """The uuids of these agents, or of all, the oldest first."""
+        """Return the uuids of these agents, or of all, the oldest first."""
         if among is None:
             return self._store.read(by_age)
         records = self._store.read(lambda tx: registry.some(tx, among))
@@ -57,7 +57,7 @@ class TurnSources:
         return self._store.read(lambda tx: section(tx, agent, start, end))
 
     def mails(self, agent: str, at: int) -> list[MailTime]:
-        """The mails that an agent has read by the message at a position."""
+        """Return the mails that an agent read with the message at a position."""
         return self._store.read(lambda tx: mails_read(tx, agent, at, at))
 
     def position_at(self, agent: str, at: int) -> Mapping[str, int]:
@@ -133,7 +133,7 @@ def _sources(tx: Transaction, uuids: Sequence[str], since: int) -> list[TurnSour
 
 
 def _before_turn(tx: Transaction, record: AgentRecord, position: int) -> int:
-    """The position before the turn in which a position of an agent's own log is; its fork point for its first turn.
+    """Return the position before the turn that contains a position of an agent's log, or the fork point.
 
     Any prompt begins a turn but the copies of a trial, and the one of its birth is the first.
     """

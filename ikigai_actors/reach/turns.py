@@ -40,13 +40,13 @@ _PAGE = 500
 """Messages that are read at once."""
 
 MOST_KNOWN = 10_000
-"""The most prompts of which the beginning of the turn is cached."""
+"""The most prompts for which the message that opened the turn is cached."""
 
 _HANDLE = re.compile(r"([^/]+)/([mtr])([0-9]{1,15})(?:\.([0-9]{1,5}))?")
 
 
 class TurnHandle(NamedTuple):
-    """The name of a turn."""
+    """The handle of a turn, which names the turn forever."""
 
     agent: str
     """The uuid of the agent."""
@@ -150,7 +150,7 @@ class TurnReader:
         return self._store.read(read)
 
     def settled(self, handle: TurnHandle) -> TurnHandle:
-        """The handle of the turn itself, once the child is born that a handle means."""
+        """Return the handle of the turn itself; before the child of a fork is born, the handle unchanged."""
         return self._store.read(lambda tx: _settled(tx, handle))
 
     def _seen(self, tx: Transaction, handle: TurnHandle) -> SeenTurn:
@@ -171,7 +171,7 @@ class TurnReader:
         return SeenTurn(record, end, position=position)
 
     def _opening(self, tx: Transaction, record: AgentRecord, handle: TurnHandle) -> int | IkigaiError:
-        """The message that has taken up a prompt; 0 when nothing has, or an error when nothing ever will."""
+        """Return the message that took up a prompt; 0 if none has yet, or an error if none ever will."""
         if (known := self._openings.get(handle)) is not None:
             return known
         mail = prompt_times(tx, handle.agent, handle.number)
@@ -214,7 +214,7 @@ def _settled(tx: Transaction, handle: TurnHandle) -> TurnHandle:
 
 
 def _checked(tx: Transaction, handle: TurnHandle) -> int:
-    """The message that has opened a turn, by its number. Raises `BadInput` when it has not."""
+    """Return the message that opened a turn, by its number. Raises `BadInput` if that message opened no turn."""
     messages = section(tx, handle.agent, handle.number - 1, handle.number)
     if not messages or messages[0].kind != Kind.USER:
         raise _unknown(handle)
@@ -222,7 +222,7 @@ def _checked(tx: Transaction, handle: TurnHandle) -> int:
 
 
 def _backwards(tx: Transaction, record: AgentRecord, since: int) -> Iterator[Message]:
-    """The agent's own messages from the latest one back to a time."""
+    """Iterate over the agent's own messages from the latest one back to a time."""
     end = heads_of(tx, [record.uuid])[0].position
     while end > record.fork_message_id:
         start = max(record.fork_message_id, end - _PAGE)
@@ -234,7 +234,7 @@ def _backwards(tx: Transaction, record: AgentRecord, since: int) -> Iterator[Mes
 
 
 def _end(tx: Transaction, record: AgentRecord, opening: int) -> tuple[TurnEnd, int]:
-    """How a turn has ended that is not open any more, and its last message."""
+    """Return how a turn ended that is not open any more, and the position of its last message."""
     messages = turn_messages(tx, record.uuid, opening)
     died = [] if record.living else [Died(record.uuid, record.exit_cause or "", record.exit_reason or "")]
     end = RemoteTurn(record.uuid, turn=opening).follow(News(messages, died, {record.uuid: record.turn}, ()))
@@ -250,12 +250,12 @@ def _unknown(handle: TurnHandle) -> BadInput:
 
 
 def spent_by(record: AgentRecord) -> SpentAmounts:
-    """The sum that an agent has spent in its life."""
+    """Return the amounts that an agent has spent in its life."""
     return {"tokens": record.spent_tokens, "usd": shown_amount("usd", record.spent_usd)}
 
 
 def call_that_asks(call: PendingCall) -> AskingCall:
-    """A call that waits for a decision."""
+    """Return a waiting call in the form for a client."""
     shown: AskingCall = {"call": call.full_name, "tool": call.tool, "arguments": dict(call.input)}
     if call.tool == ASK_PERSON:
         question = question_id(call.agent, call.asked_at)

@@ -62,7 +62,7 @@ def default_model_of(system: "System") -> str:
 
 
 def usual_model_of(system: "System") -> str:
-    """Return that model, or else the model for which this machine has a key."""
+    """Return the default model; if there is none, the model for which this machine has a key."""
     from ikigai_actors.providers.selection import usual_provider
 
     return system._default_model or usual_provider()
@@ -103,7 +103,7 @@ def has_owner(system: "AttachedSystem") -> bool:
 
 
 def is_hosted(system: "AttachedSystem") -> bool:
-    """Whether a process runs the agents now."""
+    """Return whether a process runs the agents now."""
     return any(not host.is_gone for host in system._owners)
 
 
@@ -124,7 +124,7 @@ def last_activity(system: "System", records: Collection[AgentRecord]) -> dict[st
 
 
 def position_of(system: "System", agent: str) -> int:
-    """The position of the latest message of an agent, by uuid."""
+    """Return the position of the latest message of an agent, by uuid."""
     return system._store.read(lambda tx: heads_of(tx, [agent]))[0].position
 
 
@@ -139,7 +139,7 @@ def latest_marks_of(system: "System", agents: Sequence[str]) -> Mapping[str, Log
 
 
 def scrollback_of(source: Readable, agent: str) -> Scrollback:
-    """The history of an agent, by uuid, which is read a page at a time. Raises `AgentNotFound`."""
+    """Return the history of an agent, by uuid, to be read in parts. Raises `AgentNotFound`."""
     return Scrollback(source._store, agent)
 
 
@@ -176,14 +176,14 @@ def hooks_of(system: "System") -> "tuple[Hook, ...]":
 
 
 def undecided_hooks_of(system: "System", agent: str) -> list[str]:
-    """The names of the commands of the workspace that an agent, by uuid, has neither taken as hooks nor refused."""
+    """Return the names of the workspace's hook commands that an agent, by uuid, has neither accepted nor refused."""
     from ikigai_actors.system.hook_files import undecided_hooks
 
     return undecided_hooks(system.handle(agent).context().settings, system._workspace or Path.cwd())
 
 
 def undecided_kinds_of(system: "System", agent: str) -> list[str]:
-    """The names of the kinds of agents on this disk that an agent, by uuid, has neither taken nor refused."""
+    """Return the names of the kinds on this disk that an agent, by uuid, has neither accepted nor refused."""
     from ikigai_actors.system.kinds import undecided_kinds  # which loads what commands that only look do without
 
     return undecided_kinds(system.handle(agent).context().settings, system._workspace or Path.cwd())
@@ -195,7 +195,7 @@ def newest_child_of(system: "System", agent: str) -> AgentRecord | None:
 
 
 def siblings_of(system: "System", record: AgentRecord) -> Siblings:
-    """The living siblings on both sides of an agent."""
+    """Return the nearest living siblings on both sides of an agent."""
     return system._store.read(lambda tx: lists.siblings(tx, record))
 
 

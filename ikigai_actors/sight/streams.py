@@ -23,7 +23,7 @@ _MOST_AGENTS = 8
 """The most agents whose logs a page reads at once."""
 
 _AGAIN = 2.0
-"""Seconds without an event after which a log is read again."""
+"""Seconds after which a log is read again even if no event has arrived."""
 
 _NOTHING = (0, 0)
 

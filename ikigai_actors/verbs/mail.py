@@ -176,7 +176,7 @@ def notify(place: "Place", agent: "AgentRef", what: str) -> object:
 
 
 def _sender(place: "Place", text: str | None) -> str | None:
-    """The uuid of a sender. An agent with one of the names for a person comes first."""
+    """Return the uuid of a sender, or `PERSON` for a person; None for no text. Names of agents take precedence."""
     from ikigai_actors.errors import AgentNotFound
     from ikigai_actors.records.mail.mail import PERSON
 

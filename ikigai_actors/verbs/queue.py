@@ -45,7 +45,7 @@ def queue(place: "Place", agent: "AgentRef", text: tuple[str, ...], take_back: b
 
 
 def _take_back(place: "Place", agent: "AgentRef") -> object:
-    """Withdraw the latest waiting prompt, or in a shell the latest waiting command; return its text."""
+    """Withdraw the latest waiting prompt, or in a shell the latest waiting command; return its text as JSON data."""
     from ikigai_actors.reach.conversation import Words
 
     stored = place.words if isinstance(place, ShellPlace) else Words()

@@ -29,14 +29,14 @@ _WHEN = (
 
 
 def _timed(work: Callable[..., object]) -> Callable[..., object]:
-    """Give a function the options of a timer."""
+    """Add the options of a timer to a verb."""
     for option in reversed(_WHEN):
         work = option(work)
     return work
 
 
 class When(TypedDict):
-    """The options of a timer."""
+    """The values of a timer's options."""
 
     after: str | None
     at: str | None
@@ -84,7 +84,7 @@ def timers(place: "Place", agent: "AgentRef | None", text: tuple[str, ...], **wh
 
 
 def _set_timer(place: "Place", agent: "AgentRef", text: tuple[str, ...], when: When) -> object:
-    """Set a timer, cancel one, or show when one would fire."""
+    """Set a timer, cancel a timer, or show when a timer would fire."""
     from ikigai_actors.arguments import parse_span
 
     after, at, every, zone, cancel = when["after"], when["at"], when["every"], when["zone"], when["cancel"]
@@ -112,7 +112,7 @@ def _set_timer(place: "Place", agent: "AgentRef", text: tuple[str, ...], when: W
 
 
 def _list_timers(place: "Place", timers: "Sequence[Timer]", one_agent: bool) -> object:
-    """Print timers; with the name of its agent each, where they are of several."""
+    """Print timers; if they belong to several agents, each with the name of its agent."""
     label = words.shown_name_in(place.system)
     names = {timer.agent_uuid: label(timer.agent_uuid) for timer in timers}
     width = 0 if one_agent else max(map(len, names.values()), default=0)

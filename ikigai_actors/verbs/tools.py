@@ -52,7 +52,7 @@ class ToolAnswer(NamedTuple):
 
 
 class KeptLines(Printer):
-    """Keeps the lines of a verb."""
+    """Collects the lines that a verb prints."""
 
     columns = 120
 
@@ -73,7 +73,7 @@ class KeptLines(Printer):
 
 
 def tool_of(verb: Verb) -> dict[str, Any]:
-    """The description of a verb as a tool."""
+    """Return the description of a verb as a tool."""
     params = list(_parameters(verb))
     return {
         "name": verb.name.replace("-", "_"),
@@ -96,7 +96,7 @@ class VerbTool:
 
     @property
     def name(self) -> str:
-        """The name as a tool."""
+        """The name of the tool."""
         return self.word.replace("-", "_")
 
     @property
@@ -110,7 +110,7 @@ class VerbTool:
         return self.needs is Right.LOOK
 
     def listed(self) -> dict[str, Any]:
-        """The verb as a tool of MCP."""
+        """Return the verb as an entry in the list of MCP tools."""
         verb, title = load(self.word), TABLE[self.word].line.rstrip(".")
         assert isinstance(verb, Verb)  # a group has its verbs as tools
         tool = tool_of(verb)
@@ -172,7 +172,7 @@ class CalledPlace(Unattended):
         return self._access.reaches(uuid)
 
     def uuid_of(self, text: str) -> str:
-        """The uuid of an agent in reach. A text that names nobody is given back, for the verb to refuse.
+        """Return the uuid of an agent in reach; an unknown name is returned unchanged, and the verb refuses it.
 
         Raises `AgentNotFound` for an agent out of reach, in the words of one that is not there.
         """
@@ -225,7 +225,7 @@ def call(
 
 
 def _resolve(place: CalledPlace, verb: Verb, params: Iterable[click.Parameter], values: dict[str, Any]) -> None:
-    """Put uuids in the place of what the caller calls agents. Raises as `call` does."""
+    """Replace the names of agents in the arguments by uuids. Raises what `call` does."""
     if verb.everywhere and not place.reaches(place.system.root.uuid):
         raise NotAllowed(f"{verb.name} is about all agents, and only {place.top.record.short} and below are in reach.")
     for param in params:
@@ -237,7 +237,7 @@ def _resolve(place: CalledPlace, verb: Verb, params: Iterable[click.Parameter], 
 
 
 def _agents(place: Place, verb: Verb, values: dict[str, Any]) -> "list[AgentRef | None]":
-    """The agent that the verb is about, if it is about one; its name is taken out of the values."""
+    """Return the agent that the verb is about, as a list of at most one; take its name out of the values."""
     if not verb.needs_agent:
         return []
     name = values.pop(ACTED_ON)
@@ -245,7 +245,7 @@ def _agents(place: Place, verb: Verb, values: dict[str, Any]) -> "list[AgentRef 
 
 
 def _parameters(verb: Verb) -> Iterator[tuple[str, click.Parameter]]:
-    """The parameters by the names that a tool gives them."""
+    """Yield the parameters of a verb, each with its name in the tool."""
     for param in verb.script.among(verb.params_of_tool(), TEXT, ACTS):
         yield "agent" if param.name == ACTED_ON else param.name or "", param
 
@@ -265,12 +265,12 @@ def _schema(param: click.Parameter) -> dict[str, Any]:
 
 
 def _is_list(param: click.Parameter) -> bool:
-    """Whether a parameter takes several values. The words of a text are one value here."""
+    """Return whether a parameter takes several values. Text of several words counts as one value."""
     return param.multiple or (param.nargs == -1 and param.type is not TEXT)
 
 
 def _as_click_takes(param: click.Parameter, name: str, value: object) -> object:
-    """A value of JSON as click takes it. Raises `BadInput`."""
+    """Convert a JSON value to the form that click takes. Raises `BadInput`."""
     if _is_list(param) and not isinstance(value, list):
         raise BadInput(f"Expected a list for {name!r}; got {shown(value)}.")
     for item in value if _is_list(param) and isinstance(value, list) else [value]:
@@ -279,7 +279,7 @@ def _as_click_takes(param: click.Parameter, name: str, value: object) -> object:
 
 
 def _check_scalar(param: click.Parameter, name: str, value: object) -> None:
-    """Refuse what click's types fail at. Raises `BadInput`."""
+    """Raise `BadInput` for a value at which click's types fail."""
     if isinstance(value, dict | list) or (isinstance(value, float) and not isfinite(value)):
         raise BadInput(f"Expected a text, a number or a flag for {name!r}; got {shown(value)}.")
     if isinstance(param.type, click.types.BoolParamType) and not isinstance(value, bool | str | None):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TAKEN_BACK_WITHIN = 5.0
-"""Seconds within which something that was taken back is known to be done, or not to be."""
+"""Seconds to wait until it is known whether a withdrawn command was carried out."""
 
 
 class Unattended(ScriptPlace):
@@ -111,7 +111,7 @@ class Unattended(ScriptPlace):
         return client.prompt(to.uuid, text, stored_in(files), files, key)
 
     def _note_delay(self, to: "AgentRecord", is_hosted: bool) -> None:
-        """Say when a prompt may wait for long."""
+        """Print a notice if a prompt may wait for a long time."""
         if not is_hosted:
             self.screen.error("No process runs these agents now: the prompt waits until one does, as ikigai does.")
         elif to.status == "stopped":

@@ -41,7 +41,7 @@ ACTED_ON = "acted_on"
 """The name of the parameter for the agent, as click passes it."""
 
 ACTS = "The agent that acts; else a person outside of any agent."
-"""The help of an option that names the agent."""
+"""The help of an option that names the acting agent."""
 
 
 class ShellOption(click.Option):
@@ -134,15 +134,15 @@ class Verb:
 
     @property
     def needs_agent(self) -> bool:
-        """Whether the function takes an agent."""
+        """Whether the verb's function takes an agent."""
         return bool(self.script.text)
 
     def params_of_shell(self) -> list[click.Parameter]:
-        """The parameters that the function has in a shell."""
+        """The parameters that the function takes in a shell."""
         return [param for param in self.params if not isinstance(param, ScriptOption)]
 
     def params_of_script(self) -> list[click.Parameter]:
-        """The parameters that the function has elsewhere."""
+        """The parameters that the function takes outside a shell."""
         return [param for param in self.params if not isinstance(param, ShellOption | ShellArgument)]
 
     def params_of_tool(self) -> list[click.Parameter]:

@@ -132,7 +132,7 @@ class TurnTracer(Service, ClosedByBlock):
                 self._changed.notify_all()
 
     def _work(self) -> None:
-        """Export ended turns until the tracer is closed, and record the reason of a failed export."""
+        """Export the turns that have ended by now, and record the reason if that fails."""
         with self._changed:
             due, self._due = self._due, set()
         now = now_of(self._system)
@@ -153,7 +153,7 @@ class TurnTracer(Service, ClosedByBlock):
             self._due = None if due is None or self._due is None else self._due | due
 
     def _export_turns(self, due: set[str] | None) -> str:
-        """Export the turns of these agents that ended since the last time; return why they were not taken."""
+        """Export the turns of these agents that ended since the last time; return the reason if that fails, else ""."""
         scope = TraceScope(due, max(0, self._upto - _MARGIN), content=self._content, usage=self._usage)
         new = (turn for turn in ended_turns(TurnSources.of(self._system), scope) if turn[0].id not in self._known)
         for turns in batches(new, _BATCH):

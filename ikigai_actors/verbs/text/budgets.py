@@ -8,7 +8,7 @@ from ikigai_actors.verbs.text.words import in_thousands, money
 
 
 def dollars(micro: int) -> float:
-    """An amount of micro-dollars in dollars."""
+    """Convert an amount of micro-dollars to dollars."""
     return micro / MICRO
 
 

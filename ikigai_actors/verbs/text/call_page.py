@@ -23,7 +23,7 @@ SHORT = 300
 """The most characters of a call on one line."""
 
 _AROUND = 3
-"""How many lines of a file are shown before an edit, and after it."""
+"""The number of lines of a file that are shown before and after an edit."""
 
 _MOST_COMPARED = 2_000
 """The most lines of two texts that are compared: more would take long."""
@@ -91,7 +91,7 @@ def call_page(call: PendingCall, text: str | None = None) -> list[CallLine]:
 
 
 def _change(call: PendingCall) -> Iterator[CallLine]:
-    """The lines that say how the tool has changed since somebody was asked about the same call."""
+    """Yield lines about how the tool has changed since a person was asked about the same call."""
     if not call.former:
         return
     yield CallLine(CHANGED)
@@ -137,7 +137,7 @@ def _arguments(arguments: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _edit(old: str, new: str, everywhere: bool, text: str) -> Iterator[CallLine]:
-    """An edit as a difference: of whole lines of the file, with those around them, where the file has the old text."""
+    """Yield the lines of an edit as a difference; if the file has the old text, with the surrounding lines."""
     old, new, text = (part.replace("\r\n", "\n") for part in (old, new, text))
     at = text.find(old) if old else -1
     if at < 0:
@@ -157,7 +157,7 @@ def _edit(old: str, new: str, everywhere: bool, text: str) -> Iterator[CallLine]
 
 
 def _difference(old: list[str], new: list[str]) -> Iterator[CallLine]:
-    """All lines of both texts."""
+    """Yield the lines of both texts, marked as removed, added or unchanged."""
     size = len(old) + len(new)
     if size > _MOST_COMPARED or old == new:
         yield from (CallLine(line, CallPart.OLD) for line in old)
@@ -196,5 +196,5 @@ def always_option(call: PendingCall) -> str:
 
 
 def always_words(call: PendingCall) -> str:
-    """Return which later calls such an approval allows, in words; empty when none."""
+    """Return, in words, the later calls that such an approval allows; empty if there are none."""
     return {EXACT: "this command", TOOL: visible(call.tool)}.get(call.always[-1] if call.always else "", "")

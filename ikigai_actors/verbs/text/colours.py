@@ -19,7 +19,7 @@ _FOR_A_PERSON = {Phase.WAITING_FOR_BUDGET, Phase.INTERRUPTED, HOSTLESS, "stopped
 
 
 class Meaning(StrEnum):
-    """The meaning of a part of a line, as the name of its colour."""
+    """The meaning of a part of a line; its value is the name of a colour."""
 
     PERSON = "yellow"
     """Something waits for a person."""
@@ -55,7 +55,7 @@ def coloured(*parts: str | tuple[str, Meaning | None]) -> Coloured:
 
 
 def meaning_of_agent(record: AgentRecord, state: str) -> Meaning | None:
-    """The colour of an agent's state."""
+    """Return the meaning of an agent's state; None for a state without colour."""
     if not record.living:
         return meaning_of_death(record.exit_cause)
     is_for_person = state in _FOR_A_PERSON or asks_person(state) or lacks_program(state)
@@ -63,7 +63,7 @@ def meaning_of_agent(record: AgentRecord, state: str) -> Meaning | None:
 
 
 def meaning_of_death(cause: str | None) -> Meaning:
-    """The colour of a death, by its cause."""
+    """Return the meaning of a cause of death."""
     return Meaning.FAILURE if cause in FAULTS else Meaning.PAST
 
 

@@ -7,7 +7,7 @@ from ikigai_actors.records.documents import DOCUMENT_LIMIT
 
 
 def decoded(file: BinaryIO) -> str:
-    """Return the text of a file. Raises `BadInput` when it is too long, not UTF-8, or cannot be read."""
+    """Return the text of a file. Raises `BadInput` if the text is too long, not UTF-8, or cannot be read."""
     try:
         data = file.read(DOCUMENT_LIMIT + 1)
         if len(data) > DOCUMENT_LIMIT:

@@ -28,7 +28,7 @@ _BETWEEN = " │ "
 _INDENT = " " * 6
 _WORDS = re.compile(r"\S+|\s")
 _MOST_LINES = 5
-"""How many lines of one message are shown."""
+"""The most lines of one message that are shown."""
 
 
 def diff_page(diff: Diff, columns: int, called: NameOf = no_name, beside: bool = True) -> list[str]:
@@ -81,7 +81,7 @@ def _entry(message: Message, column: int, called: NameOf) -> Sequence[str]:
 
 
 def _folded(text: str, columns: int, indent: str = "") -> list[str]:
-    """A text in lines of at most this many columns, between words where they are shorter than a line."""
+    """Wrap a text to lines of at most this many columns, between words where possible."""
     lines, taken = [""], 0
     for part in _WORDS.findall(text):
         room = columns - len(indent)

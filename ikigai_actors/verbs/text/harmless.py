@@ -23,7 +23,7 @@ _JSON_ESCAPES = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 0x7F}
 
 
 def harmless(text: str) -> str:
-    """The text with its control characters spelled out. Carriage returns before a newline are dropped."""
+    """Return the text with control characters escaped. Carriage returns before a newline are dropped."""
     return text.replace("\r\n", "\n").translate(_ESCAPES)
 
 

@@ -47,7 +47,7 @@ def host_lines(
 
 
 def host_changed(event: HostChanged) -> str:
-    """The line about who runs the agents from now on."""
+    """Return the line about the host that runs the agents from now on."""
     if event.host is not None:
         return f"These agents are run by {one_line(event.host)} now."
     former = f" ({one_line(event.former)})" if event.former else ""
@@ -69,14 +69,14 @@ def host_ended(event: HostEnded) -> str:
 
 
 def hosts_differ(event: HostsDiffer) -> str:
-    """The line about tools that hosts do not have alike."""
+    """Return the line about tools that differ between hosts."""
     if not event.tools:
         return "All hosts have the same tools again."
     return f"Hosts have different tools: {_differing(event.tools)}. ikigai hosts shows their builds."
 
 
 def _differing(differences: Sequence[ToolDifference]) -> str:
-    """Tools that differ, each with what differs: ``price (description, policy), refund (not at a and b)``."""
+    """Return the differing tools as text: ``price (description, policy), refund (not at a and b)``."""
     more = [f"{len(differences) - MOST_TOOLS} more"] if len(differences) > MOST_TOOLS else []
     return ", ".join([*(_difference(difference) for difference in differences[:MOST_TOOLS]), *more])
 

@@ -44,7 +44,7 @@ def is_command(line: str) -> bool:
 
 
 def attachments_in(text: str) -> tuple[Attachment, ...]:
-    """The files that a text mentions, read and checked. Raises `BadInput`."""
+    """Return the files that a text mentions, read and checked. Raises `BadInput`."""
     attachments = tuple(attachment(path) for path in files_in(text))
     check_sum(attachments)
     return attachments
@@ -56,7 +56,7 @@ def _begins_with_file(line: str) -> bool:
 
 
 def _known(word: str) -> Path | None:
-    """The file of this name, if it is one that a model can look at."""
+    """Return the path of a file with this name, if a model can look at the file; else None."""
     try:
         path = Path(unquote(urlsplit(word).path) if word.startswith("file://") else word).expanduser()
         if not path.is_file():

@@ -34,5 +34,5 @@ def said_by(error: BaseException, called: Callable[[str], str] = words_of) -> st
 
 
 def shown_name_in(system: "System") -> Callable[[str], str]:
-    """The function that gives the label of an agent of a system for its uuid."""
+    """Return a function that returns the label of an agent of a system, by uuid."""
     return lambda uuid: label_of(system, uuid)

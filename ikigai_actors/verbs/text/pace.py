@@ -6,10 +6,10 @@ from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import spent_of
 
 _RECENT = 3.0
-"""Seconds that count for how fast an answer arrives."""
+"""The last seconds from which the speed of an answer is computed."""
 
 A_TOKEN = 4
-"""Characters of a token, about."""
+"""The approximate number of characters of a token."""
 
 
 class Pace:
@@ -31,7 +31,7 @@ class Pace:
 
 
 class TurnSpan:
-    """The latest turn of an agent, as far as its messages were seen."""
+    """The duration and tokens of an agent's latest turn, from the messages seen so far."""
 
     def __init__(self) -> None:
         self.began = self.ended = 0
@@ -41,7 +41,7 @@ class TurnSpan:
 
     @property
     def seconds(self) -> float:
-        """Return the seconds that it has taken so far."""
+        """Return the duration of the turn so far, in seconds."""
         return (self.ended - self.began) / 1000
 
     def add(self, message: Message) -> None:

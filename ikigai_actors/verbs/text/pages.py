@@ -33,11 +33,11 @@ NameOf = Callable[[str], str | None]
 
 
 def no_name(uuid: str) -> None:
-    """The `NameOf` of who knows no agent."""
+    """Return None: the `NameOf` for a caller that knows no agents."""
 
 
 class MessageView(NamedTuple):
-    """A message for a list."""
+    """A message as a line of a list."""
 
     text: str
     spoken: bool
@@ -188,19 +188,19 @@ def message_words(message: Message, called: NameOf = no_name) -> MessageWords:
 
 
 def attached_lines(message: Message) -> list[str]:
-    """A line for each picture and the like that belongs to a message: its name, type and size."""
+    """Return a line for each attachment of a message: its name, type and size."""
     listed = message.data.get(ATTACHMENTS_KEY) or ()
     return [f"[attached: {one_line(name_and_size(attachment))}]" for attachment in listed]
 
 
 def _clock(until: int, message: Message) -> str:
-    """A time after a message, as the clock of this place shows it; with the date where it is another day's."""
+    """Return a time after a message as local time, with the date if the day differs."""
     at, written = (datetime.fromtimestamp(each / 1000) for each in (until, message.created_at))
     return f"{at:%H:%M:%S}" if at.date() == written.date() else f"{at:%Y-%m-%d %H:%M:%S}"
 
 
 def _verdict(said: object) -> str:
-    """A verdict in the book of an experiment."""
+    """Return a verdict in the notebook of an experiment as text."""
     match said:
         case [number, None, str(why), *_]:
             return f"trial {number}: not judged {one_line(why)}".rstrip()
@@ -210,14 +210,14 @@ def _verdict(said: object) -> str:
 
 
 def _called(data: Mapping[str, Any], which: str, called: NameOf) -> str:
-    """The name of an agent in a message, for people; from the message itself where nothing else has one."""
+    """Return the name of an agent in a message's data; if the agent is unknown, the name that the message contains."""
     uuid = str(data.get(which, "?"))
     name = called(uuid) or data.get("name")
     return str(name or (words_of(uuid) if is_agent_uuid(uuid) else uuid))
 
 
 def _merged(message: Message, called: NameOf) -> tuple[str, str]:
-    """The words for a merge: in full, and on one line."""
+    """Return the texts about a merge: the full one, and one line."""
     data = message.data
     positions = (
         ", ".join(map(str, data.get("positions") or ())) or f"{data.get('since', 0) + 1}–{data.get('head', '?')}"
@@ -235,7 +235,7 @@ def merged_document(document: Mapping[str, Any]) -> str:
 
 
 def _saved(data: Mapping[str, Any]) -> str:
-    """The tokens that a summary has saved, if it says so."""
+    """Return a text about the tokens that a summary has saved; empty if the number is not stored."""
     before, after = data.get("before"), data.get("after")
     if not isinstance(before, int) or not isinstance(after, int):
         return ""
@@ -259,7 +259,7 @@ def written(value: object) -> str:
 
 
 def context_page(record: AgentRecord, state: str, context: "Context", called: NameOf) -> list[str]:
-    """The meaning of an agent's history now."""
+    """Return the lines about an agent's context: messages, tokens, settings and marks."""
     settings = context.settings
     others = {key: value for key, value in settings.items() if key not in ("model", "system")}
     rows = {
@@ -284,7 +284,7 @@ def context_page(record: AgentRecord, state: str, context: "Context", called: Na
 
 
 def _filled(context: "Context") -> Iterator[str]:
-    """The contents of the window: the sum, and a line for each part with its share of it, or of the sum."""
+    """Yield the lines about the contents of the context window: the sum, and each part with its share."""
     filled = sum(context.parts.values())
     whole = context.window or filled or 1
     yield f"about {filled:,} tokens" + (f", {filled / whole:.0%} of the window" if context.window else "")

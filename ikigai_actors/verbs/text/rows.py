@@ -37,7 +37,7 @@ def as_value(value: object) -> object:
 
 
 def agent_row(agent: "AgentRef") -> dict[str, Any]:
-    """Which agent is meant, in JSON."""
+    """Return the uuid and the name of an agent as JSON data."""
     from ikigai_actors.verbs.text.naming import named
 
     return {"agent_uuid": agent.uuid, "name": agent.name, "label": named(agent)}
@@ -59,7 +59,7 @@ def timer_row(timer: "Timer", label: str) -> dict[str, Any]:
 
 
 _INNER = {"lease_until", "now", "waits"}
-"""The columns of a host's row that are for other hosts alone."""
+"""The columns of a host's row that only other hosts need."""
 
 
 def host_row(host: "HostRecord") -> dict[str, Any]:

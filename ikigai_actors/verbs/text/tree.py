@@ -34,12 +34,12 @@ WIDEST = 36
 P = TypeVar("P", bound=Placed)
 
 _INDENT = "  "
-"""A level of a tree without lines."""
+"""The indent of one level in a tree without lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedTrials:
-    """The texts about experiments in a list of agents."""
+    """The texts about experiments that a list of agents contains."""
 
     notes: Mapping[str, str] = field(default_factory=dict)
     """The text beside an experiment or a trial, by uuid."""
@@ -61,7 +61,7 @@ class Line(NamedTuple):
 
 
 class Node(NamedTuple, Generic[P]):
-    """An agent's place in the drawing."""
+    """The place of an agent in the drawing of the tree."""
 
     record: P
     branch: str
@@ -195,17 +195,17 @@ def _depth_first(records: Sequence[P], deepest: int) -> list[Node[P]]:
 
 
 def _branch(indent: str, depth: int, deepest: int, last: bool) -> tuple[str, str]:
-    """The drawing before a child, and before the child's own children."""
+    """Return the drawn lines before a child, and those before the child's own children."""
     if depth > deepest:
         return f"{indent[: 3 * (deepest - 1)]}└┄{depth}┄ ", indent
     return (f"{indent}└─ ", f"{indent}   ") if last else (f"{indent}├─ ", f"{indent}│  ")
 
 
 def _former_name(record: AgentRecord, shown: Mapping[str, str]) -> str:
-    """The name of a dead agent that another agent has now."""
+    """Return the name of a dead agent if another agent has that name now; else empty."""
     return f" ({record.name})" if record.name not in (None, shown[record.uuid]) else ""
 
 
 def pad(text: str, columns: int) -> str:
-    """The text, filled up with blanks to this many columns."""
+    """Return the text, padded with blanks to this many columns."""
     return text + " " * (columns - width(text))

@@ -1,4 +1,4 @@
-"""Words of the shell for agents and for trouble."""
+"""Texts of the shell about agents and errors."""
 
 from ikigai_actors.agent.subscriptions import (
     HookFailed,
@@ -28,7 +28,7 @@ def inherited(agent: AgentRef) -> str:
 
 
 def ended(agent: AgentRef, outcome: object) -> str:
-    """The line about a turn that ended in the background."""
+    """Return the line about a turn that ended in the background."""
     match outcome:
         case Reply():
             return f"{named(agent)} has answered: /switch {agent.record.short} and /history show it"
@@ -41,7 +41,7 @@ def ended(agent: AgentRef, outcome: object) -> str:
 
 
 def resume_waits(agent: AgentRef) -> bool:
-    """Whether there is a turn to resume, but its agent is stopped."""
+    """Return whether an agent has a turn to resume, but is stopped."""
     record = agent.record
     if record.status != Status.STOPPED:
         return False
@@ -60,7 +60,7 @@ def waits_for_cont(agent: AgentRef, what: str, current: AgentRef | None = None) 
 
 
 def explained(trouble: SystemTrouble) -> str:
-    """Return trouble as text for a person."""
+    """Return the text for a person about an error of the system."""
     if isinstance(trouble, ToolTrouble):
         return f"{trouble.toolset}: {one_line(trouble.text)}"
     if isinstance(trouble, WindowNearlyFull):

@@ -17,7 +17,7 @@ SIGNS = {
     "stopped": "‖",
     "dead": "×",
 }
-"""The sign of each kind of state: one column wide, and in most fonts."""
+"""The sign of each kind of state: one column wide, and available in most fonts."""
 
 RUNS, SUMMARISING = "runs ", "summarising "
 """The beginnings of states that name running tools, or the number of messages being summarised."""
@@ -32,7 +32,7 @@ class Activity(NamedTuple):
 
     @property
     def sign(self) -> str:
-        """The sign of its kind."""
+        """Return the sign of the kind of state."""
         return SIGNS[self.kind]
 
 
@@ -89,7 +89,7 @@ def in_thousands(number: int) -> str:
 
 
 def took(seconds: float, tokens: int) -> str:
-    """The time and tokens of a turn: ``12 s · 340 out``."""
+    """Return the duration and tokens of a turn as text: ``12 s · 340 out``."""
     return f"{duration(seconds)} · {in_thousands(tokens)} out" if tokens else duration(seconds)
 
 

@@ -18,7 +18,7 @@ _NARROWEST = 10
 
 
 def width(text: str) -> int:
-    """Columns that a text takes on a terminal."""
+    """Return the number of columns that a text takes on a terminal."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len  # slow to import, and not needed for ASCII

@@ -42,7 +42,7 @@ class SourceFile(Protocol):
 
 
 class SourceLine(Protocol):
-    """A line of such a file."""
+    """A line of a source file."""
 
     @property
     def number(self) -> int:
@@ -121,7 +121,7 @@ class Draft:
         return list(self._waiting)
 
     def begin(self, of: SourceFile | None, facts: Mapping[str, Any], settings: Mapping[str, Any], at: int) -> None:
-        """Write its settings, and the note with the recording."""
+        """Write the agent's settings, and the note with the recording."""
         if settings:
             self._write(Kind.CONFIGURE, "", {name: _clean(value) for name, value in settings.items()}, at)
         fields: dict[str, Any] = {name: _clean(value) for name, value in facts.items() if value}
@@ -132,7 +132,7 @@ class Draft:
         self._write(Kind.NOTE, "", data, at)
 
     def configure(self, line: SourceLine, settings: Mapping[str, Any], at: int) -> None:
-        """Write a change of its settings."""
+        """Write a change of the agent's settings."""
         self._write(Kind.CONFIGURE, "", {name: _clean(value) for name, value in settings.items()}, at, line)
 
     def prompt(self, line: SourceLine, text: str, at: int, pictures: Sequence[Attachment] = ()) -> int:
@@ -229,7 +229,7 @@ class Draft:
         return 0
 
     def _at(self, position: int) -> DraftMessage | None:
-        """The message at a position, also an inherited one; None where there is none."""
+        """Return the message at a position, including inherited ones; None if there is none."""
         draft: Draft | None = self
         while draft is not None and position <= draft.fork:
             draft = draft.parent
@@ -244,7 +244,7 @@ class Draft:
         self._write(Kind.REWIND, "", {"before": prompt}, at, line)
 
     def note(self, line: SourceLine, facts: Mapping[str, Any], at: int) -> None:
-        """Keep facts that no model sees."""
+        """Write a note with facts, which no model sees."""
         self._write(Kind.NOTE, "", {name: _clean(value) for name, value in facts.items()}, at, line)
 
     def bear(self, child: "Draft") -> int:
@@ -254,7 +254,7 @@ class Draft:
 
     @property
     def _time_of_fork(self) -> int:
-        """The time of the message after which it was forked."""
+        """Return the time of the parent's message after which the agent was forked."""
         above = self.parent._at(self.fork) if self.parent is not None else None
         return above.at if above is not None else 1
 
@@ -270,7 +270,7 @@ class Draft:
         pictures: Sequence[Attachment],
         data: Mapping[str, Any] | None = None,
     ) -> int:
-        """Write a message that may have pictures, and take in what the data has of an earlier one."""
+        """Write a message, with pictures if there are any; return its position."""
         rest = dict(data or {})
         earlier = list(rest.pop(LINES, ()))
         attached = [*rest.pop("attached", ()), *stored_in(pictures).get("attached", ())]
@@ -300,7 +300,7 @@ class Draft:
         return self.head
 
     def _keep(self, part: bytes) -> dict[str, Any]:
-        """Keep a part of a recording as a blob; the reference to it."""
+        """Store a part of a recording as a blob; return the reference to the blob."""
         sha256 = hashlib.sha256(part).hexdigest()
         self.blobs[sha256] = ("application/jsonl", part)
         return {"sha256": sha256, "media": "application/jsonl", "size": len(part), "name": ""}
@@ -317,13 +317,13 @@ def picture(data: object, most: int = LARGEST) -> Attachment | None:
 
 
 def _uuid_of(key: str) -> str:
-    """The uuid that a text gives: always the same one."""
+    """Return the uuid that is derived from a text, always the same one."""
     tries = (hashlib.sha256(f"{key}\n{number}".encode(errors="replace")).digest() for number in range(10**6))
     return new_agent_uuid(lambda size: next(tries)[:size])
 
 
 def _name_of(text: str) -> str:
-    """A name that an agent can have, as near to a text as that is possible."""
+    """Return a valid agent name that resembles a text."""
     name = "".join(char if char.isalnum() or char in "._+@-" else "-" for char in text).strip("._+@-")
     name = name[: NAME_LENGTH - 8].rstrip("._+@-")
     try:
@@ -333,7 +333,7 @@ def _name_of(text: str) -> str:
 
 
 def _clean(value: Any) -> Any:
-    """A value without characters that no database takes."""
+    """Return a value without the characters that databases refuse."""
     match value:
         case str():
             return storable(value)

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 Advance = Callable[[int, int], object]
-"""Is called with how much is done, and how much there is."""
+"""A function that takes the number of finished items and the number of all items."""
 
 Bar = Callable[[str], AbstractContextManager[Advance]]
-"""Shows how many of some things are done, for the length of a block."""
+"""A context manager that shows how many items are finished; the argument names the items."""
 
 
 @contextmanager

@@ -55,7 +55,7 @@ def prune_database(database: str | None, dead_before: str, dry_run: bool, vacuum
 
 
 def _would_remove(store: Store, before: int) -> list[str]:
-    """Lines on the files that a prune would remove on this machine."""
+    """Return lines about the files that a prune would remove on this machine."""
     trees = home() / "trees"
     if not trees.is_dir():
         return []
@@ -109,6 +109,6 @@ def _told(what: str, pruned: Pruned) -> list[str]:
 
 
 def _size(store: Store) -> int | None:
-    """The bytes of a database's file; None when it is none."""
+    """Return the size of a database's file in bytes; None if the database is not a file."""
     path = Path(store.location)
     return path.stat().st_size if path.is_file() else None

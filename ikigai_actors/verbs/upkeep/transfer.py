@@ -23,7 +23,7 @@ from ikigai_actors.verbs.text.words import counted
 from ikigai_actors.verbs.upkeep.progress import Bar, no_bar
 
 _NAMED = 3
-"""Agents whose two uuids a line names."""
+"""The most agents of which a line shows both uuids."""
 
 
 def export(
@@ -54,13 +54,13 @@ def export(
 
 @contextmanager
 def writing(file: str, what: str) -> Iterator[IO[bytes]]:
-    """A new file that a person has named, which is there whole, or not at all. Raises `BadInput`."""
+    """Open a new file that a person has named; after an error the file does not exist. Raises `BadInput`."""
     with new_file(as_path(file), what) as part:
         yield part
 
 
 def looked_at(file: Path | RecordFile, documents: str, stopped: bool, go: bool) -> ImportFile:
-    """Check a file of agents before its import. Raises `BadInput`."""
+    """Check a file of agents before its import, and return its contents. Raises `BadInput`."""
     return ImportFile.of(file, documents, stopped, go)
 
 
@@ -96,7 +96,7 @@ def import_agents(
 
 
 def _renewed(done: Imported) -> str:
-    """The agents that have other uuids than in the file: how many, and both uuids of some."""
+    """Return a text about agents that got other uuids than in the file: their number, and both uuids of some."""
     pairs = ", ".join(f"{was} is {now} here" for was, now in islice(done.renewed.items(), _NAMED))
     more = " and so on; --json has all" if len(done.renewed) > _NAMED else ""
     return f"{len(done.renewed)} of them have other uuids than in the file ({pairs}{more})"
