@@ -234,7 +234,7 @@ def _backwards(tx: Transaction, record: AgentRecord, since: int) -> Iterator[Mes
 
 
 def _end(tx: Transaction, record: AgentRecord, opening: int) -> tuple[TurnEnd, int]:
-    """Return how a turn ended that is not open any more, and the position of its last message."""
+    """Return the outcome of a turn that is over, and the position of its last message."""
     messages = turn_messages(tx, record.uuid, opening)
     died = [] if record.living else [Died(record.uuid, record.exit_cause or "", record.exit_reason or "")]
     end = RemoteTurn(record.uuid, turn=opening).follow(News(messages, died, {record.uuid: record.turn}, ()))

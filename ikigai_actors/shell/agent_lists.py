@@ -28,7 +28,7 @@ class ListedAgents(NamedTuple):
         return self.agents.facts
 
     def state(self, record: AgentRecord) -> str:
-        """The state of an agent, as far as a reader of the database can know."""
+        """Return the state of an agent, as far as a reader of the database can know it."""
         return self.facts.state(record)
 
 

@@ -98,7 +98,7 @@ class Page:
             self.transcript.stream((kind, "".join(texts)) for kind, texts in news.pieces)
 
     def _fill(self, start: int, end: int) -> None:
-        """Read the missing messages; if there are very many, only the last ones."""
+        """Read the messages missing between two positions; if there are very many, only the last ones."""
         scrollback = self._scrollback
         assert scrollback is not None  # the first reading is over
         self._reading = True

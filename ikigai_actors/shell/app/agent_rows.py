@@ -62,7 +62,7 @@ class AgentRow(NamedTuple):
         return self.activity.kind in NEEDS_A_PERSON
 
     def has(self, wanted: str) -> bool:
-        """Return whether name, state or host contain this lower-case text, or the database found the agent by it."""
+        """Return whether name, state or host contain a lower-case text, or the database found the agent by it."""
         return self.found_by == wanted != "" or wanted in f"{self.name} {self.activity.word} {self.host}".casefold()
 
 
@@ -95,7 +95,7 @@ def agent_rows(snapshot: Snapshot, now: int, branches: bool = False) -> list[Age
 
 
 def colour_of(kind: str, colours: Palette) -> str:
-    """The colour of a kind of activity."""
+    """Return the colour of a kind of activity."""
     if kind in WORKS:
         return colours.accent
     return colours.waits if kind in NEEDS_A_PERSON or kind == "stopped" else colours.past

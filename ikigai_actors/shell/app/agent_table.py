@@ -54,23 +54,23 @@ TABLE_COLUMNS: Mapping[str, Column] = {
     "queue": Column(7, lambda row: str(row.inbox or ""), lambda row: -row.inbox, 110),
     "host": Column(12, lambda row: row.host, lambda row: row.host.casefold(), 110),
 }
-"""By name, in the order of the screen."""
+"""The columns by name, in the order of the screen."""
 
 SIGN = 4
-"""Columns of a mark and a sign before a name, and of the blank after the last column."""
+"""The width, in columns, of the mark and the sign before a name, and of the blank after the last column."""
 
 _METER = 10
 
 _FEW, _FEWEST = 0.8, 0.95
-"""The used shares of a budget from which its meter shows a warning and an alarm."""
+"""The used shares of a budget from which the meter shows a warning, and from which it shows an alarm."""
 
 _NAME = 18
-"""The fewest columns of a name, where the window has them."""
+"""The least width of the name's column, if the window has room for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The rows that a person wants to see."""
+    """The selection and the order of the rows that a person wants to see."""
 
     by: str = "state"
     """The name of the column by which rows are sorted."""
@@ -208,7 +208,7 @@ def row_line(row: AgentRow, shown: Mapping[str, int], marked: bool, colours: Pal
 
 
 def _cell(words: str, name: str, width: int) -> str:
-    """A cell: words begin at the left, and are cut to leave a blank; figures end at the right."""
+    """Return a cell of this width: text is left-aligned and cut, figures are right-aligned."""
     if name == "host":  # after a figure; the names of hosts differ at their ends
         while cell_len(words) > width - 2:
             words = f"…{words.lstrip('…')[1:]}"

@@ -83,7 +83,7 @@ RATE = 15
 """The most times in a second that news is drawn."""
 
 _NARROW = 72
-"""Columns of a window that has no room for the tree beside the talk."""
+"""The width of a window, in columns, below which the tree has no room beside the transcript."""
 
 SLOWEST = 0.5
 """The longest time, in seconds, between two checks for news."""
@@ -206,7 +206,7 @@ class Application(App[int]):
         self._snapshots.start()
 
     async def on_unmount(self) -> None:
-        """End: nothing is drawn any more."""
+        """End the application: nothing is drawn any more."""
         self._timer.stop()
         self.events.close()
         for command in self._commands.values():
@@ -249,7 +249,7 @@ class Application(App[int]):
             self.theme = self._fitting
 
     async def on_descendant_focus(self) -> None:
-        """Pass what was typed before to the prompt, which is there now."""
+        """Pass on what was typed before the prompt existed, now that it has the focus."""
         early, self._early = self._early, None
         for event in early or ():
             await self.on_event(event)
@@ -377,7 +377,7 @@ class Application(App[int]):
             self.push_screen(screen, self._open)
 
     def _things(self) -> Iterator[Thing]:
-        """The things that can be found at once."""
+        """Yield the things that can be found without reading the database."""
         for name, (about, _) in self._destinations().items():
             yield Thing(Group.SCREEN, name, about)
         for name, command in sorted(commands.commands.items()):
@@ -386,15 +386,15 @@ class Application(App[int]):
             yield Thing(Group.PROMPT, text)
 
     def _read_things(self) -> list[Thing]:
-        """The things that are read for it, on another thread."""
+        """Read the things to find that are in the database. Call it on another thread."""
         return [*self._agent_things(""), *document_things(self.system.documents.list())]
 
     def _agent_things(self, text: str) -> list[Thing]:
-        """The agents that a text finds, or those that were used last; read on another thread."""
+        """Return the agents that a text finds, or those that were used last. Call it on another thread."""
         return agent_things(named_agents(self.system, text), self.system.state_of)
 
     def _destinations(self) -> Mapping[str, tuple[str, Callable[[], object]]]:
-        """The screens, and what else the application does, by name: a description, and how to go there."""
+        """Return the screens and other actions by name, each with a description and the function that runs it."""
         return {
             "Agents": ("all of them, like htop", self.action_agents),
             "Tree": ("show or hide it", self.main.action_tree),
@@ -457,12 +457,12 @@ class Application(App[int]):
 
     @property
     def _doing_here(self) -> tuple[str, float] | None:
-        """The work that goes on for the person, and for how long: a command on this page, or a line in progress."""
+        """Return the work in progress for the person and its seconds so far: a command or a line; None without any."""
         command = self._commands.get(self.main.page.agent.uuid)
         return self._serial.doing if command is None else (f"! {command.command} (Esc ends it)", command.seconds)
 
     def _post(self, callback: Callable[..., Any], *arguments: Any) -> None:
-        """Call something on the application's thread, soon; when it has ended, never."""
+        """Call a function soon on the application's thread; do nothing once the application has ended."""
         if self._main_loop is not None and not self._main_loop.is_closed():
             self._main_loop.call_soon_threadsafe(self._call, callback, arguments)
 
@@ -485,7 +485,7 @@ class Application(App[int]):
         self._entitle(f"{'? ' if snapshot.questions else ''}{snapshot.names[snapshot.current.uuid]} · ikigai")
 
     def _entitle(self, title: str) -> None:
-        """Give the page of a browser a title."""
+        """Set the title of the browser's page."""
         if not self.is_web or title == self._page_title:
             return
         from textual.drivers.web_driver import WebDriver  # for pages alone
@@ -495,7 +495,7 @@ class Application(App[int]):
             self._driver.write_meta({"type": "title", "title": title})
 
     def _look(self, uuid: str, touch: bool = True) -> None:
-        """An agent is shown from now on."""
+        """Note that an agent is shown from now on."""
         self._snapshots.focus(uuid, self._agents.table.wish if self._agents is not None else self.main.wish)
         if touch:
             self._destination = uuid
@@ -510,7 +510,7 @@ class Application(App[int]):
         self._serial.do(partial(place.do, line), line)
 
     def _run_command(self, agent: AgentRef, typed: TypedCommand, printer: TranscriptPrinter) -> None:
-        """Run a command of the person's beside everything else; Escape ends it."""
+        """Run a person's ``!`` command on a thread, parallel to other work; Escape ends the command."""
         uuid = agent.uuid
         if not self.attended:
             printer.error("A page in a browser runs no commands. Run it in a terminal.")
@@ -558,7 +558,7 @@ class Application(App[int]):
             self.notify("A page in a browser has no editor.")
 
     def _say(self, uuid: str, text: str) -> None:
-        """Prompt an agent that may have no page; a line with a slash is run for it."""
+        """Prompt an agent that may have no page; run a line that begins with a slash."""
         self._recall.remember(text)
         place = AppPlace(self, self.system.handle(uuid), Toast(partial(self._post, partial(self.notify, markup=False))))
         self._serial.do(partial(place.do, text), text)
@@ -579,14 +579,14 @@ class Application(App[int]):
         self._serial.do(do)
 
     def _interrupt(self, agent: AgentRef) -> None:
-        """End the turn of an agent, or of what was said to it; nothing where nothing of that is open."""
+        """End the turn of an agent, or withdraw the texts that wait for it; do nothing if there is neither."""
         state = self.system.state_of(agent.record)
         if can_be_interrupted(state) or self.words.awaits(agent.uuid):
             self._take_back(agent)
             interrupt_turn(agent)
 
     def _take_back(self, agent: AgentRef) -> None:
-        """Put what was said to an agent and is unread back into the prompt: none of it opens a turn unasked."""
+        """Put the unread texts that were sent to an agent back into the prompt, so that none of them opens a turn."""
         if texts := self.words.take_back(agent.uuid):
             for text in texts:
                 self.give_up(agent.uuid, text, refused=False)
@@ -597,7 +597,7 @@ class Application(App[int]):
         self.main.page.prompt.focus()
 
     def _fail(self, error: IkigaiError) -> None:
-        """The system is closed: end, from any thread."""
+        """End the application because the system is closed. Any thread may call."""
         self.failure = error
         self._post(self.exit, 1)
 
@@ -616,7 +616,7 @@ class Application(App[int]):
         return LIGHT_THEME if light else DARK_THEME
 
     def _choose_theme(self, name: str) -> None:
-        """Draw in chosen colours; in those that fit for none."""
+        """Draw in the chosen colours; without a choice, in colours that fit the terminal."""
         if not self.no_color:
             self.theme = THEME_NAMES.get(name, self._fitting)
 

@@ -33,10 +33,10 @@ _USUAL = (
     "/rules",
     "/help",
 )
-"""The commands that people type most, which a menu names first."""
+"""The most used commands, which a menu lists first."""
 
 _PASSED_OVER = {"node_modules", "__pycache__", "site-packages", "target"}
-"""Directories in which nobody looks for a file of their own."""
+"""The directories that are skipped, because they contain no files of the person's own."""
 
 _UNQUOTABLE = re.compile(r"[\s\"]")
 
@@ -44,12 +44,12 @@ _MENTION = re.compile(r"(?:^|\s)@([^\s\"]*)$")
 
 
 def mentions(text: str) -> bool:
-    """Whether a text ends with the mention of a file."""
+    """Return whether a text ends with the mention of a file."""
     return _MENTION.search(text) is not None
 
 
 def choices_of(agent: AgentRef, text: str) -> list[MenuItem]:
-    """The choices for a text up to the cursor. Reads the database, or the directory that a mention names."""
+    """Return the completions of a text up to the cursor. Reads the database, or the directory of a mention."""
     if is_command(text):
         return command_choices(text) if " " not in text else argument_choices(agent, text)
     return [*file_choices(text, Path.cwd())]
@@ -111,7 +111,7 @@ def file_choices(text: str, directory: Path) -> Iterator[MenuItem]:
 
 
 def _below(directory: Path, name: str) -> Iterator[str]:
-    """The files below a directory whose paths have a text in them, the directories first that are near."""
+    """Yield the files below a directory whose paths contain a text, from the nearest directories first."""
     folders, looked_at = deque([""]), 0
     while folders:
         folder = folders.popleft()
@@ -128,7 +128,7 @@ def _below(directory: Path, name: str) -> Iterator[str]:
 
 
 def _entries(folder: Path) -> Sequence[tuple[str, bool]]:
-    """The names in a folder, folders first, and whether each is one; none of a folder that cannot be read."""
+    """Return the names in a folder, folders first, each with whether it is a folder; empty if it is unreadable."""
     listing = []
     try:
         with os.scandir(folder) as entries:

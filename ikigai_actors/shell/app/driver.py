@@ -21,14 +21,14 @@ from ikigai_actors.shell.app.terminal import is_gone
 from ikigai_actors.shell.ground import Answers, question
 
 _PERIOD = 0.05
-"""Seconds after which the driver checks whether it is to end, and whether an Escape is a key of its own."""
+"""Seconds between two checks whether the driver is to end, and whether an Escape is a key press by itself."""
 
 _MOST = 65_536
-"""Bytes that are read at once."""
+"""The most bytes that are read at once."""
 
 
 class Ground(Message):
-    """The terminal has said whether its ground is light."""
+    """The terminal has reported whether its background is light."""
 
     def __init__(self, light: bool) -> None:
         super().__init__()
@@ -100,14 +100,14 @@ class TerminalDriver(LinuxDriver):
             self._tell(parser.tick())
 
     def _without_answer(self, text: str) -> str:
-        """The text without the terminal's answer about its ground, which the application gets."""
+        """Return the text without the terminal's answer about its background; the application gets the answer."""
         rest, light = self._answers.feed(text)
         if light is not None:
             self.process_message(Ground(light))
         return rest
 
     def _read(self, seconds: float) -> bytes:
-        """The text that is typed within a time; empty when there is none, or the terminal is gone."""
+        """Return the bytes that are typed within a time; empty if there are none, or the terminal is gone."""
         if not select.select([self.fileno], [], [], seconds)[0]:
             return b""
         try:

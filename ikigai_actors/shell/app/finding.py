@@ -43,7 +43,7 @@ A_FEW = 10
 _ABOUT = 4
 
 _LEAST = 3
-"""From this many letters on descriptions are searched."""
+"""The number of typed letters from which descriptions are searched, too."""
 
 
 def found_by(things: Sequence[Thing], text: str) -> list[Thing]:
@@ -60,7 +60,7 @@ def found_by(things: Sequence[Thing], text: str) -> list[Thing]:
 
 
 def by_kind(things: Iterable[Thing]) -> list[Thing]:
-    """Things by their kinds: screens, agents, documents, commands, and at last prompts."""
+    """Return the things grouped by kind: screens, agents, documents, commands, and at last prompts."""
     places = {group: place for place, group in enumerate(Group)}
     return sorted(things, key=lambda thing: places[thing.group])
 
@@ -72,12 +72,12 @@ def letters_of_agents(text: str) -> str:
 
 
 def letters(text: str) -> str:
-    """The part of a text that names are compared with."""
+    """Return the part of a search text that is compared with names."""
     return _read(text)[1]
 
 
 def _read(text: str) -> tuple[Group | None, str]:
-    """The kind that a text is restricted to, and the letters that are wanted, in small letters."""
+    """Return the kind to which a search text is restricted, and the wanted letters in lower case."""
     text = text.lstrip()
     if text[:1] in tuple(Group):
         return Group(text[0]), text[1:].strip().casefold()
@@ -85,7 +85,7 @@ def _read(text: str) -> tuple[Group | None, str]:
 
 
 def _rank(thing: Thing, wanted: str) -> int | None:
-    """How near a thing is: 0 is nearest. Prompts come last, since they are many."""
+    """Return how well a thing matches: 0 is best; None if it does not match. Prompts rank last, since they are many."""
     name = thing.name.casefold()
     place = name.find(wanted)
     if place < 0:

@@ -12,7 +12,7 @@ from ikigai_actors.shell.line.input import HISTORY_LENGTH
 _NEWLINE = "\u2028"
 
 _LONGEST = 10_000
-"""Characters of an entry that is kept."""
+"""The most characters of an entry; longer entries are not kept."""
 
 
 class Recall:

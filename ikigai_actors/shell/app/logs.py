@@ -13,7 +13,7 @@ from ikigai_actors.verbs.text.harmless import HarmlessFormatter, one_line
 
 
 class OwnFile(RotatingFileHandler):
-    """A file that its user alone may read."""
+    """A log handler for a file that only its user may read."""
 
     def _open(self) -> TextIOWrapper:
         os.close(os.open(self.baseFilename, os.O_CREAT | os.O_WRONLY, 0o600))

@@ -37,13 +37,13 @@ class PageEvents(LiveConversation):
             self._notices.append(text)
 
     def notices(self) -> list[str]:
-        """The new notices for the person."""
+        """Return the new notices for the person."""
         with self._lock:
             new, self._notices = self._notices, []
             return new
 
     def _keep(self, event: SystemTrouble | PromptKept) -> None:
-        """Put it into words on the subscription's thread, since these are read from the database."""
+        """Convert an event to a notice, on the subscription's thread, because its words are read from the database."""
         if isinstance(event, PromptKept):
             self.notice(waits_for_cont(self._system.handle(event.agent_uuid), "the prompt"))
         else:

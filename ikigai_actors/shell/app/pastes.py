@@ -10,10 +10,10 @@ paste, unseen. So a paste after which nothing came for a while ends before the n
 START, END = "\x1b[200~", "\x1b[201~"
 
 END_LOST = 2.0
-"""Seconds without a character, after which a single key is no part of the paste."""
+"""Seconds of silence during a paste after which a single key counts as typed: the paste's end mark was lost."""
 
 _LONGEST_KEY = 8
-"""Characters of the sequence of a key."""
+"""The most characters of a key's escape sequence."""
 
 _ESCAPE = "\\x1b"
 
@@ -43,7 +43,7 @@ class Pastes:
         return "".join(pieces)
 
     def _is_key(self, text: str) -> bool:
-        """Whether these characters are one key, and cannot go on to be the end mark."""
+        """Return whether these characters are one key, and not the beginning of the end mark."""
         of_a_key = len(text) == 1 or (text.startswith("\x1b") and len(text) <= _LONGEST_KEY)
         return of_a_key and not END.startswith(self._seen + text) and not text.startswith(END)
 
@@ -73,5 +73,5 @@ class Pastes:
 
 
 def _begun(text: str, mark: str) -> str:
-    """The longest end of a text with which the mark begins."""
+    """Return the longest end of a text that is a beginning of the mark."""
     return next((mark[:length] for length in range(len(mark) - 1, 0, -1) if text.endswith(mark[:length])), "")

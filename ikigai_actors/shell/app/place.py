@@ -196,7 +196,7 @@ class AppPlace(ShellPlace):
         return self._window.edit(text)
 
     def leave_the_dead(self) -> None:
-        """The main screen does so by itself, whatever the agent died of."""
+        """Do nothing: the main screen goes away from a dead agent by itself."""
 
     def leave(self) -> None:
         self._window.leave()
@@ -225,7 +225,7 @@ class AppPlace(ShellPlace):
             raise
 
     def _failed(self, text: str) -> Callable[[IkigaiError], None]:
-        """The act when a text gets no answer."""
+        """Return a function that handles the error if a text gets no answer."""
 
         def failed(error: IkigaiError) -> None:
             if isinstance(error, Withdrawn):  # whoever took it back has given it up
@@ -244,7 +244,7 @@ class AppPlace(ShellPlace):
         done: Callable[[T], None],
         until: str = "the end of the turn",
     ) -> None:
-        """Do something with what a command gives. Where it waits for a turn, the person hears how to take it back."""
+        """Call ``done`` with the result of a command. If it waits for a turn, tell the person how to withdraw it."""
         if is_busy(agent) and not future.done():
             self.words.keep(agent, self._line, future)
             here = agent == self.current

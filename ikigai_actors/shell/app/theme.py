@@ -36,7 +36,7 @@ class Palette(NamedTuple):
 DARK = Palette("#e8e4db", "#9497a0", "#3fc1a8", "#e0a63a", "#ff6b5e", "#3a4150", "#12141a", "#1b1f28", "#243047")
 LIGHT = Palette("#23221f", "#65625a", "#0b6b59", "#865300", "#b3241a", "#bdb6a6", "#fbf9f4", "#f0ece2", "#dfe7f5")
 OWN = Palette("default", "bright_black", "cyan", "yellow", "red", "bright_black", "default", "default", "default")
-"""The terminal's own colours; none at all under ``NO_COLOR``."""
+"""The palette with the terminal's own colours; without colours under ``NO_COLOR``."""
 
 DARK_THEME, LIGHT_THEME, OWN_THEME = NAMES = ("ikigai-dark", "ikigai-light", "ikigai-own")
 

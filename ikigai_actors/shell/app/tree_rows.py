@@ -46,7 +46,7 @@ class Below(NamedTuple):
     """The number of agents that wait for a person."""
 
     def __bool__(self) -> bool:
-        """Return whether there are any."""
+        """Return whether there are any agents below."""
         return self.agents > 0
 
 
@@ -100,7 +100,7 @@ def tree_rows(listed: Sequence[AgentRow], view: TreeView, hidden: Mapping[str, i
 
 
 def _below(places: Sequence[tuple[AgentRow, int]]) -> list[Below]:
-    """The agents below each one; they are given depth first, with their depths."""
+    """Return, for each agent, the numbers of agents below it, from the agents with their depths, depth first."""
     sums = [_NOBODY] * len(places)
     pending: dict[int, list[int]] = {}  # by depth, the sums of siblings whose supervisor is yet to come
     for place in range(len(places) - 1, -1, -1):
@@ -117,7 +117,7 @@ def _below(places: Sequence[tuple[AgentRow, int]]) -> list[Below]:
 
 
 def _above(agents: Mapping[str, AgentRow], uuid: str) -> set[str]:
-    """An agent's supervisors, up to agent 0."""
+    """Return the uuids of an agent's supervisors, up to agent 0."""
     uuids = set[str]()
     agent = agents.get(uuid)
     while agent is not None and (above := agent.record.supervisor_uuid or "") not in uuids:

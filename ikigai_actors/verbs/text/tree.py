@@ -202,7 +202,7 @@ def _branch(indent: str, depth: int, deepest: int, last: bool) -> tuple[str, str
 
 
 def _former_name(record: AgentRecord, shown: Mapping[str, str]) -> str:
-    """Return the name of a dead agent if another agent has that name now; else empty."""
+    """Return `` (NAME)`` for a dead agent whose name another agent has now; else an empty text."""
     return f" ({record.name})" if record.name not in (None, shown[record.uuid]) else ""
 
 

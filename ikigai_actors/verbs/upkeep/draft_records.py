@@ -83,7 +83,7 @@ def _agent(draft: Draft, name: str, born: int) -> _Fields:
 
 
 def _names(drafts: Sequence[Draft]) -> dict[str, str]:
-    """Return a unique name for each agent that has one, by uuid."""
+    """Return a unique name for each draft, by uuid."""
     names: dict[str, str] = {}
     taken = set[str]()
     for draft in drafts:

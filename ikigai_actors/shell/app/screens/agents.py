@@ -30,7 +30,7 @@ from ikigai_actors.shell.app.widgets.rows import Rows
 
 
 class AgentTable(AgentList):
-    """The meters, the head, and the rows."""
+    """The table of agents: the meters, the headings, and the rows."""
 
     DEFAULT_CSS = """
     AgentTable #meters, AgentTable #head { height: 1; }

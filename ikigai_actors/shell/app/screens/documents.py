@@ -24,7 +24,7 @@ _KEYS = (("Enter", "opens"), ("Tab", "scrolls it"), ("r", "reloads"), ("Esc", "b
 
 
 class DocumentScreen(Screen[None]):
-    """The documents, by path."""
+    """The screen of the documents, by path."""
 
     BINDINGS: ClassVar[list[Any]] = [
         Binding("escape,q,f6", "dismiss", "Back"),

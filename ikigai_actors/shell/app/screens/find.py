@@ -22,7 +22,7 @@ from ikigai_actors.verbs.text.harmless import one_line
 from ikigai_actors.verbs.text.words import SIGNS
 
 _NAME = 26
-"""Columns of a name, after which its description begins; fewer in a narrow window, and a longer name takes more."""
+"""The width of a name's column before the description. A narrow window has less, and a long name takes more."""
 
 _KEYS = (("Enter", "opens"), ("@", "agents"), (">", "commands"), ("#", "documents"), ("^", "prompts"), ("Esc", ""))
 

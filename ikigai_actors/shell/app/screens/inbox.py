@@ -22,7 +22,7 @@ NO_QUESTIONS = "Calls that wait for approval, and questions of models and progra
 
 
 class InboxScreen(Screen[None]):
-    """The questions that wait, the oldest first."""
+    """The screen of the waiting questions, the oldest first."""
 
     BINDINGS: ClassVar[list[Any]] = [
         Binding("escape,q", "dismiss", "Back"),

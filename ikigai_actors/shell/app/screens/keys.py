@@ -42,7 +42,7 @@ _BOUND = {
     "Move": ("ctrl+up", "ctrl+left", "ctrl+right", "ctrl+down"),
     "Transcript": ("ctrl+end", "ctrl+f", "shift+tab", "f7", "f8"),
 }
-"""The groups of the bindings, by their first keys; all others are of screens."""
+"""The groups of the main screen's bindings, by their first keys; all other bindings are in the group of screens."""
 
 
 NARROW = 76

@@ -23,7 +23,7 @@ LATEST = 500
 
 
 class MailScreen(Screen[None]):
-    """The mails of one agent, the newest first."""
+    """The screen of one agent's mails, the newest first."""
 
     BINDINGS: ClassVar[list[Any]] = [
         Binding("escape,q,f5", "dismiss", "Back"),

@@ -52,13 +52,13 @@ PAGES = 50
 """The number of kept pages. Above this number, pages that can be made again without loss are closed."""
 
 _SHOWN_WAITING = 5
-"""The most prompts that wait in the database and are shown: the latest. The line of work counts all."""
+"""The most waiting prompts that are shown, the latest ones; the line above the prompt counts all."""
 
 _UNTOLD = {"/find", "/editor"}
-"""The commands that leave nothing in the transcript."""
+"""The commands that are not shown in the transcript."""
 
 _TWICE = 2.0
-"""Seconds within which a second Ctrl-C leaves."""
+"""The seconds within which a second Ctrl-C ends the application."""
 
 Do = Callable[[AgentRef, str, bool, Sequence[str]], None]
 """Runs a line for an agent, with the output on that agent's page."""
@@ -225,7 +225,7 @@ class MainScreen(Screen[None]):
         self._attend()
 
     def _attend(self) -> None:
-        """Give a question of the agent in sight the keyboard when nobody types: the prompt is empty, and no key came.
+        """Move the focus to a question of the shown agent if nobody types: the prompt is empty, and no key came lately.
 
         A question of another agent may come while the person thinks about the next word to this one: it waits for F2.
         """
@@ -285,11 +285,11 @@ class MainScreen(Screen[None]):
 
     @property
     def colours(self) -> Palette:
-        """The colours of the theme."""
+        """Return the palette of the theme."""
         return palette(self.app.current_theme)
 
     def paint(self) -> None:
-        """Draw all in the colours of the theme."""
+        """Draw everything in the colours of the theme."""
         for page in self._pages.values():
             page.transcript.paint(self.colours)
         self._show_bars()
@@ -524,7 +524,7 @@ class MainScreen(Screen[None]):
         self.set_focus(self.page.prompt)
 
     def _lay_out(self) -> None:
-        """Let the tree cover a narrow window, and draw the bars as wide as the talk then is."""
+        """Let the tree cover the transcript in a narrow window, and draw the bars in the transcript's width."""
         self._talk.display = not (self._tree.display and self.has_class("-narrow"))
         self._tree.covers = not self._talk.display
         self.call_after_refresh(self._show_bars)
@@ -541,7 +541,7 @@ class MainScreen(Screen[None]):
         return Page(self._system.handle(uuid), transcript, prompt, self._later)
 
     def _called(self, uuid: str) -> str | None:
-        """The name of an agent for people, as far as memory knows."""
+        """Return the shown name of an agent, if it is in memory; else None."""
         with suppress(SystemClosed):
             if (label := label_at_hand(self._system, uuid)) is not None:
                 return label
@@ -557,7 +557,7 @@ class MainScreen(Screen[None]):
 
     @property
     def _width(self) -> int:
-        """Columns of the box of the prompt."""
+        """Return the width of the prompt's box in columns."""
         return min(BOX_COLUMNS, self._talk.size.width or self.size.width)
 
     def on_descendant_focus(self) -> None:
@@ -568,7 +568,7 @@ class MainScreen(Screen[None]):
     on_descendant_blur = on_descendant_focus
 
     def _show_edges(self) -> None:
-        """Draw the edges of the prompt, and the last line, where they have changed."""
+        """Redraw the borders of the prompt, and the last line, if they have changed."""
         snapshot, width, colours = self.snapshot, self._width, self.colours
         place, facts = talk_lines.way(snapshot, colours), talk_lines.facts(snapshot, self._model, self._arrived)
         busy = snapshot is not None and is_in_turn(snapshot.state)
@@ -599,7 +599,7 @@ class MainScreen(Screen[None]):
         self._show_work()
 
     def _with_text(self, question: Question) -> Question:
-        """The question, with the text of the file that its call edits, once that is read."""
+        """Return the question with the text of the file that its call edits, once the file is read."""
         number, agent, path = question.number, question.call.agent, edited_file(question.call)
         if path is not None and number not in self._texts:
             self._texts[number] = None
@@ -612,7 +612,7 @@ class MainScreen(Screen[None]):
         return question._replace(text=self._texts.get(number))
 
     def _greet(self) -> None:
-        """Say what the program is as long as nothing was ever said."""
+        """Show what the program is, until the first message is written."""
         snapshot, transcript = self.snapshot, self.page.transcript
         is_new = snapshot is not None and snapshot.parent is None and not (snapshot.children or snapshot.works)
         shown = is_new and not (transcript.head or transcript.answering)
@@ -630,7 +630,7 @@ class MainScreen(Screen[None]):
 
     @property
     def _arrived(self) -> int:
-        """Tokens of the answer that is on its way, about. None where the snapshot has counted it already."""
+        """Return the approximate tokens of the arriving answer; None if the snapshot has counted them already."""
         works = self.snapshot is not None and self.snapshot.works
         return int(self.page.transcript.arrived / A_TOKEN) if works else 0
 
@@ -657,18 +657,18 @@ class MainScreen(Screen[None]):
         return talk_lines.work_line(work, after, waiting, self._spin, width, colours)
 
     def _offer(self, items: list[MenuItem], text: str | None = None) -> None:
-        """Show what a text may become, if it is still the text of the prompt; None is whatever that is."""
+        """Show completions in the menu, if ``text`` is still the prompt's text; None stands for any text."""
         if text is None or text == self.page.prompt.text:
             self._menu.offer(items, self.page.prompt.text, *self._above_box, self.colours)
 
     @property
     def _above_box(self) -> tuple[int, int]:
-        """Columns of a line of the menu, and the rows below it."""
+        """Return the width of a line of the menu in columns, and the number of rows below the menu."""
         return self._width - 6, self._box.outer_size.height + self._foot.outer_size.height
 
 
 def _question(snapshot: Snapshot, passed: int) -> Question | None:
-    """The question to show: of the current agent first, and after the one that the person has passed."""
+    """Return the question to show: the current agent's first; after a passed question, the next one."""
     questions = sorted(snapshot.questions.items(), key=lambda pair: (pair[1].agent != snapshot.current.uuid, pair[0]))
     if not questions:
         return None

@@ -15,10 +15,10 @@ from ikigai_actors.shell.app.widgets.find_bar import FindBar
 from ikigai_actors.shell.app.widgets.key_line import KeyLine
 
 _LINES = 200
-"""The most lines of a piece of the text: each is laid out by itself, so that a long text keeps no key waiting."""
+"""The most lines in a part of the text. Each part is laid out by itself, so a long text does not delay the keyboard."""
 
 _TICK = 1 / 15
-"""Seconds between two looks at what is left to lay out."""
+"""Seconds between two checks whether parts are left to lay out."""
 
 
 def pages(piece: Piece) -> Iterator[Piece]:

@@ -35,7 +35,7 @@ class StreamedAnswer:
 
     @property
     def blocks(self) -> list[ShownBlock]:
-        """All blocks. Only the block of the open chunk is a new object each time."""
+        """Return all blocks. Only the block of the open chunk is a new object at each call."""
         blocks = [*self._thought, *self._closed]
         if (text := self._chunks.open.strip("\n")).strip():
             plain = self._chunks.fenced or len(text) > HEAVY

@@ -26,7 +26,7 @@ class ShownBlock:
         self._hits: list[Hit] = []
 
     def is_laid_out(self, frame: Frame) -> bool:
-        """Whether its lines for this frame are at hand."""
+        """Return whether the lines for this frame are cached."""
         return frame == self._frame
 
     def lines(self, frame: Frame) -> list[Strip]:

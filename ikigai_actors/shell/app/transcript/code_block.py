@@ -64,12 +64,12 @@ class CodeTheme(SyntaxTheme):
 
 
 code_theme = lru_cache(8)(CodeTheme)
-"""The theme of a palette."""
+"""Returns the theme of a palette."""
 
 
 @lru_cache(8)
 def _markdown_theme(colours: Palette) -> Theme:
-    """Rich's names for the parts of markdown: headings are bold, not coloured, and code has a ground of its own."""
+    """Return the styles of the parts of markdown: headings are bold, not coloured, and code has its own background."""
     ink, past, accent = colours.ink, colours.past, colours.accent
     code = "bold" if colours is OWN else f"{ink} on {colours.raised}"
     link = f"underline {accent}"
@@ -112,13 +112,13 @@ class _ThemedCode(CodeBlock):
 
 
 class _LeftHeading(Heading):
-    """A heading at the left, whatever its level."""
+    """A heading that is left-aligned at every level."""
 
     LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
 
 
 class _Readable(MarkdownElement):
-    """A part that is no wider than a text."""
+    """A part of markdown whose width is limited to `TEXT_COLUMNS`."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         narrow = options.update(width=min(options.max_width, TEXT_COLUMNS))
@@ -127,19 +127,19 @@ class _Readable(MarkdownElement):
 
 
 class _Paragraph(_Readable, Paragraph):
-    """A paragraph."""
+    """A paragraph of limited width."""
 
 
 class _List(_Readable, ListElement):
-    """A list."""
+    """A list of limited width."""
 
 
 class _Quote(_Readable, BlockQuote):
-    """A quotation."""
+    """A quotation of limited width."""
 
 
 class _Line(_Readable, HorizontalRule):
-    """A line between two parts."""
+    """A horizontal rule."""
 
 
 class ThemedMarkdown(Markdown):

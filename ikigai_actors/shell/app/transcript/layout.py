@@ -30,7 +30,7 @@ HUGE = 100_000
 """Markdown longer than this many characters is shown as plain text."""
 
 _LONGEST = 400
-"""The most lines that are shown of a piece, unless Rich lays it out; the pager shows all."""
+"""The most lines of a piece that are shown, except for markdown; the pager shows all lines."""
 
 FOLDED = 12
 """The most lines shown of a folded prompt."""
@@ -50,7 +50,7 @@ class Frame(NamedTuple):
 
 
 def foldable(piece: Piece) -> bool:
-    """Whether a piece can be folded."""
+    """Return whether a piece can be folded."""
     return piece.look in (Look.THINKING, Look.CALL, Look.PROMPT)
 
 
@@ -60,7 +60,7 @@ def is_folded(piece: Piece, frame: Frame, toggled: bool) -> bool:
 
 
 def is_heavy(piece: Piece) -> bool:
-    """Whether a piece is laid out as plain text first, and completely on another thread."""
+    """Return whether a piece is first laid out as plain text, and then completely on another thread."""
     return piece.look is Look.PICTURE or (piece.look is Look.MARKDOWN and HEAVY < len(piece.text) <= HUGE)
 
 
@@ -109,7 +109,7 @@ _EMPTY = Strip([])
 
 
 class _Looks(NamedTuple):
-    """The styles of a palette."""
+    """The text styles of a palette, by look."""
 
     ink: Style
     past: Style

@@ -35,7 +35,7 @@ class Chunks:
 
     @property
     def fenced(self) -> bool:
-        """Whether the open chunk ends within a code fence."""
+        """Return whether the open chunk ends within a code fence."""
         return bool(self._fence)
 
     def _take(self, line: str) -> None:
@@ -55,7 +55,7 @@ class Chunks:
 
 
 def chunked(text: str) -> list[str]:
-    """The chunks of a whole text."""
+    """Return the chunks of a whole text."""
     chunks = Chunks(text + "\n")
     last = chunks.open.strip("\n")
     return [*chunks.closed, last] if last.strip() else chunks.closed

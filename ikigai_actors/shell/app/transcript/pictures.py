@@ -22,10 +22,10 @@ MOST_COLUMNS, MOST_ROWS = 60, 16
 """The most cells that a picture takes."""
 
 _KEPT = 50
-"""Pictures whose rows are kept: up to 600 KB each."""
+"""The most pictures whose rows are cached: up to 600 KB each."""
 
 _FIRST_SIZE = 16 * MOST_COLUMNS
-"""Pixels along a side to which a picture is made smaller at once, the cheapest way that its type offers."""
+"""The side length in pixels to which the decoder reduces a picture first, the cheapest way that its format has."""
 
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 
@@ -75,7 +75,7 @@ def cells_of(data: bytes, columns: int = MOST_COLUMNS) -> list[list[Cell]]:
 
 
 def _decoded(data: bytes, columns: int) -> tuple[int, int, list[tuple[int, int, int, int]]]:
-    """Width, height and pixels of a picture that was made as small as the cells."""
+    """Return the width, height and pixels of a picture, after reducing it to the number of cells."""
     from PIL import Image, ImageOps
 
     with Image.open(io.BytesIO(data), formats=_FORMATS) as image:

@@ -131,7 +131,7 @@ def few(names: Sequence[str]) -> str:
 
 
 _LAST_LINES = 3
-"""How many lines of what a call has printed are shown while it runs."""
+"""The number of output lines that are shown of a running call."""
 
 
 def progress_of(milliseconds: int, printed: str) -> tuple[str, ...]:
@@ -182,7 +182,7 @@ def _pieces(message: Message, called: NameOf) -> list[Piece]:
 
 
 def _attached(message: Message, position: int) -> list[Piece]:
-    """The attachments of a message, each as a note, shown at the position of a message."""
+    """Return the attachments of a message as pieces with a note each, at the message's position."""
     pieces = []
     for line, attachment in zip(attached_lines(message), message.attached, strict=True):
         is_picture = str(attachment.get("media")).startswith("image/")

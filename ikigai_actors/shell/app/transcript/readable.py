@@ -23,7 +23,7 @@ from ikigai_actors.shell.app.transcript.text_search import TextSearch, restyled,
 from ikigai_actors.shell.app.transcript.widget import Transcript
 
 _MARKED = Style(reverse=True)
-"""The style of the piece at the mark, over its own: a prompt has the ground of a chosen row already."""
+"""The style of the piece at the mark, added to the piece's own style."""
 
 
 class HitCount(NamedTuple):
@@ -49,7 +49,7 @@ class ReadableTranscript(Transcript):
 
     @dataclass
     class Finds(Notification):
-        """Says that the person wants to search in the transcript."""
+        """The person wants to search the transcript."""
 
         reader: "ReadableTranscript"
 
@@ -86,7 +86,7 @@ class ReadableTranscript(Transcript):
             event.prevent_default()
 
     def on_blur(self) -> None:
-        """Show no mark: the keyboard is elsewhere."""
+        """Remove the mark, because the transcript has lost the focus."""
         self.reads = False
         self._draw()
 
@@ -124,7 +124,7 @@ class ReadableTranscript(Transcript):
         self._draw()
 
     def _stops(self) -> list[int]:
-        """The indices of the blocks at which the mark stops."""
+        """Return the indices of the blocks at which the mark can stop."""
         return [index for index in range(len(self._starts) - 1) if foldable(self._blocks[index].piece)]
 
     def _open(self) -> None:
@@ -161,7 +161,7 @@ class ReadableTranscript(Transcript):
 
     @property
     def hit_count(self) -> HitCount:
-        """The hits of the search."""
+        """Return the number of hits, and which one is the present one."""
         hits = self._hits()
         at = next((number for number, hit in enumerate(hits, 1) if self._is_at(hit)), 0)
         return HitCount(at, len(hits), self._first > 1, bool(self._looking))
@@ -176,7 +176,7 @@ class ReadableTranscript(Transcript):
             self._looking = 0
 
     def _look_on(self) -> None:
-        """Go to the hit that is looked for, as soon as all is laid out that may have it."""
+        """Go to the wanted hit, as soon as all blocks that may contain it are laid out."""
         if not self._looking or self.search is None or not self.is_complete or self._unfold(self.search):
             return
         hits, by = self._hits(), self._looking
@@ -192,7 +192,7 @@ class ReadableTranscript(Transcript):
             self._looking = 0
 
     def _next(self, hits: Sequence[tuple[int, int]], by: int) -> int | None:
-        """Which hit comes next; at first the last one above the end of the window, or else the first below it."""
+        """Return the index of the next hit; at first, the last one above the window's end, else the first below."""
         here = next((place for place, hit in enumerate(hits) if self._is_at(hit)), None)
         if here is not None:
             return here + by if 0 <= here + by < len(hits) else None
@@ -203,7 +203,7 @@ class ReadableTranscript(Transcript):
         return 0 if hits and not self._first > 1 else None
 
     def _hits(self) -> list[tuple[int, int]]:
-        """All hits, each as the index of its block and its number there."""
+        """Return all hits, each as the index of its block and its number in the block."""
         search, frame = self.search, self._frame
         if search is None:
             return []
@@ -217,7 +217,7 @@ class ReadableTranscript(Transcript):
         return self._hit is not None and self._blocks[hit[0]] is self._hit[0] and hit[1] == self._hit[1]
 
     def _unfold(self, search: TextSearch) -> bool:
-        """Unfold the pieces that hide the text; return whether there were any."""
+        """Unfold the pieces that hide the search text; return whether there were any."""
         hiding = [
             block
             for block in self._blocks
@@ -253,7 +253,7 @@ class ReadableTranscript(Transcript):
         return bisect_right(self._starts, line) - 1
 
     def _place(self, block: ShownBlock | None) -> int:
-        """The index of a block that is laid out; -1 when it is not."""
+        """Return the index of a block among those that are laid out; -1 for any other."""
         return next((index for index in range(len(self._starts) - 1) if self._blocks[index] is block), -1)
 
     def _bring_into_sight(self, line: int, margin: int) -> None:

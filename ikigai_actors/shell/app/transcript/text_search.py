@@ -49,7 +49,7 @@ class TextSearch:
 
 
 def _joined(lines: Sequence[str]) -> tuple[str, list[int], list[int]]:
-    """The lines as one text without their margins, where each begins in it, and how wide its margin is."""
+    """Return the lines as one text without margins, the offset of each line in it, and the width of each margin."""
     texts, starts, indents, at = [], [], [], 0
     for line in lines:
         text = line.strip()

@@ -48,13 +48,13 @@ BUDGET = 0.008
 """Seconds of one tick that the layout may use; at least one block is laid out."""
 
 _MARGIN = 20
-"""Earlier messages are asked for when fewer lines than this are left above the window."""
+"""The number of lines left above the window below which earlier messages are asked for."""
 
 FEW = 10
-"""Up to this many blocks are all laid out when an agent is opened; of more, only the last screen and a margin."""
+"""The most blocks that are all laid out when an agent is opened; of more blocks, only the last screen and a margin."""
 
 _NEAR = 200
-"""The latest blocks in which a call is looked for that a message is about."""
+"""The number of the latest blocks that are searched for the call to which a message belongs."""
 
 TRIMMED = 100
 """The number of blocks kept when the frame changes; earlier ones are read again on scrolling up."""
@@ -247,7 +247,7 @@ class Transcript(ScrollView, can_focus=True):
 
     @property
     def is_complete(self) -> bool:
-        """Whether all blocks are laid out."""
+        """Return whether all blocks are laid out."""
         return len(self._starts) > len(self._blocks)
 
     # Layout
@@ -279,11 +279,11 @@ class Transcript(ScrollView, can_focus=True):
 
     @property
     def _width(self) -> int:
-        """Columns that a line has room for; none or less where the transcript has no place yet."""
+        """Return the columns of a line; 0 or less before the transcript has a size."""
         return self.scrollable_content_region.width - 1
 
     def _toggle(self, index: int) -> None:
-        """Fold a piece, or unfold it."""
+        """Fold or unfold a piece."""
         self._blocks[index].toggle()
         self._lay_out_from(index)
         self._arrange()
@@ -305,7 +305,7 @@ class Transcript(ScrollView, can_focus=True):
         self.following = following  # after the scrolling, which sees only the blocks laid out so far
 
     def _cut(self, at: int) -> None:
-        """Drop the blocks before an index, and the rest of a message that is cut in two."""
+        """Drop the blocks before an index, and the other blocks of a message that this divides."""
         while 0 < at < self._body and self._blocks[at].piece.position in (0, self._blocks[at - 1].piece.position):
             at += 1
         if 0 < at < self._body:
@@ -314,7 +314,7 @@ class Transcript(ScrollView, can_focus=True):
             self._first = self._blocks[0].piece.position
 
     def _insert(self, blocks: list[ShownBlock]) -> None:
-        """Put blocks at the end of the body."""
+        """Append blocks to the body."""
         self._blocks[self._body : self._body] = blocks
         self._lay_out_from(self._body)
         self._body += len(blocks)
@@ -337,7 +337,7 @@ class Transcript(ScrollView, can_focus=True):
 
     @property
     def _near(self) -> int:
-        """The index of the first block that a result, or the begin of a call, is looked for in."""
+        """Return the index of the first block that is searched for the call of a result or of the start of a call."""
         return max(0, self._body - _NEAR)
 
     def _note_begin(self, message: Message) -> None:
@@ -358,7 +358,7 @@ class Transcript(ScrollView, can_focus=True):
             self._lay_out_from(index)
 
     def _end_answer(self, message: Message) -> None:
-        """Put the message in the place of the answer that arrived, with the chunks that are laid out."""
+        """Replace the arrived answer by its message, and keep the chunks that are laid out."""
         done = {block.piece.text: block for block in self._answer.blocks if block.piece.look is Look.MARKDOWN}
         self._answer = StreamedAnswer()
         if message.kind in (Kind.USER, Kind.STEER):
@@ -419,7 +419,7 @@ class Transcript(ScrollView, can_focus=True):
         self._resize_contents()
 
     def _at_the_end(self) -> int:
-        """The index of the first block that is needed to fill the window and a margin, within the body."""
+        """Return the index of the first block of the body that is needed to fill the window and a margin."""
         lines, at = self.size.height + 2 * _MARGIN, len(self._blocks)
         while at and lines > 0:
             at -= 1
@@ -440,7 +440,7 @@ class Transcript(ScrollView, can_focus=True):
         self._ask()
 
     def _draw(self) -> None:
-        """Draw those lines in sight that have changed."""
+        """Draw those visible lines that have changed."""
         top, size = self.scroll_offset.y, self.scrollable_content_region.size
         before, self._drawn = self._drawn, [self._line(top + y) for y in range(size.height)]
         if len(before) != size.height:
@@ -453,7 +453,7 @@ class Transcript(ScrollView, can_focus=True):
             self._want()
 
     def _want(self) -> None:
-        """Ask for earlier messages, unless that was done, or there are none."""
+        """Ask for earlier messages, unless that was done already or there are none."""
         if not self._asked and self._first > 1:
             self._asked = True
             self.post_message(self.Wanted(self, self._first))
@@ -472,7 +472,7 @@ class Transcript(ScrollView, can_focus=True):
         self._threads.submit(lay_out, block.piece, frame, picture=self._picture).add_done_callback(done)
 
     def _settle(self, block: ShownBlock, lines: list[Strip], frame: Frame) -> None:
-        """Take the lines that another thread has laid out; the text in sight stays in sight."""
+        """Take the lines that another thread has laid out; the visible text stays in place."""
         if not self.is_attached or block not in self._blocks:
             return
         index, before = self._blocks.index(block), len(block.lines(self._frame))

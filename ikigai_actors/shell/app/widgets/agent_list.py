@@ -26,11 +26,11 @@ from ikigai_actors.verbs.text.words import counted
 FILTER_KEYS: Keys = (("Enter", "keeps"), ("↑↓", "move"), ("Esc", "shows all"))
 
 PROMPT_KEYS: Keys = (("Enter", "sends"), ("Esc", "drops it"))
-"""The keys of the entry, for each of its uses."""
+"""The keys of the input line while it takes a prompt."""
 
 
 class Doings(NamedTuple):
-    """The actions of a list of agents."""
+    """The actions that a person can carry out in a list of agents."""
 
     press: Callable[[str], None]
     """Runs a slash command, with its answer as a notice."""
@@ -104,7 +104,7 @@ class AgentList(Vertical):
 
     @property
     def colours(self) -> Palette:
-        """The colours of the theme."""
+        """Return the palette of the theme."""
         return palette(self.app.current_theme)
 
     def want(self, text: str) -> None:
@@ -113,18 +113,18 @@ class AgentList(Vertical):
 
     @property
     def wish(self) -> Wish:
-        """The lines of the list for very many agents."""
+        """Return the selection of agents for this list, if there are too many to show all."""
         raise NotImplementedError("each kind of list shows others")
 
     def tell_rest(self, snapshot: Snapshot) -> None:
-        """Say how many agents are not in the list."""
+        """Show how many agents are not in the list."""
         text = rest_line(snapshot)
         self._rest.display = bool(text)
         self._rest.update(text)
 
     @property
     def keys(self) -> Keys:
-        """The keys that the last line shows now."""
+        """Return the keys that the last line shows now."""
         return self.KEYS
 
     def paint(self) -> None:
@@ -181,14 +181,14 @@ class AgentList(Vertical):
             self.want(event.value.strip().casefold())
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Say a prompt, or go back to the rows: a filter stays."""
+        """Send a prompt, or return to the rows; a filter remains."""
         event.stop()
         if self._prompted and (text := event.value.strip()):
             self._doings.say(self._prompted, text)
         self._end_entry()
 
     def _take_back(self) -> bool:
-        """Take back what was begun last."""
+        """Cancel what the person began last: a question, an input, a filter or marks; return whether there was any."""
         if self._question is not None:
             self._question = None
             self.paint()
@@ -206,7 +206,7 @@ class AgentList(Vertical):
         return True
 
     def _enter(self, label: str, placeholder: str, value: str = "") -> None:
-        """Show the entry with a text that is there already."""
+        """Show the input line with a text that can be edited."""
         self._label.update(label)
         self._input.placeholder = placeholder
         with self._input.prevent(Input.Changed):
@@ -214,7 +214,7 @@ class AgentList(Vertical):
         self._entry.display = True
 
     def _end_entry(self) -> None:
-        """Give the keyboard back to the rows. A filter stays in sight, and comes back after a prompt."""
+        """Return the focus to the rows. A filter stays visible, and is shown again after a prompt."""
         self._prompted, self._entering = "", False
         self.rows.focus()
         self.paint()
@@ -245,7 +245,7 @@ class AgentList(Vertical):
             self._doings.look()
 
     def _chosen(self) -> tuple[str, ...]:
-        """The agents that keys act on: of those that are marked, the living."""
+        """Return the uuids of the agents on which keys act: of the marked ones, those that live."""
         records = self.snapshot.listed if self.snapshot is not None and self.marked else ()
         if marked := tuple(record.uuid for record in records if record.living and record.uuid in self.marked):
             return marked

@@ -42,7 +42,7 @@ ALONE = 0.4
 """Seconds without another key after which a letter counts as an answer."""
 
 _A_KEY = 7
-"""Columns of a key, with the blanks around it."""
+"""The width of a key in columns, including the blanks around it."""
 
 _MARKS = {CallPart.OLD: "- ", CallPart.NEW: "+ ", CallPart.SAME: "  "}
 
@@ -74,7 +74,7 @@ class Question(NamedTuple):
         return f"/rules --of {shlex.quote(self.who)} add allow {shlex.quote(self.call.tool)}{pattern}"
 
     def command(self, key: str) -> str:
-        """The slash command that answers as a key does."""
+        """Return the slash command that answers in the same way as a key."""
         always = always_option(self.call) if key == "a" else ""
         return f"/{'deny' if key in 'nt' else 'approve'} {self.number}{always}"
 
@@ -94,7 +94,7 @@ def keys_of(question: Question, width: int) -> list[tuple[str, str]]:
 
 
 def answer_line(question: Question, width: int, keyboard: bool, colours: Palette) -> Text:
-    """The line of the keys."""
+    """Return the line with the keys that answer."""
     line = Text()
     for key, what in keys_of(question, width):
         line.append(f" {key} ", f"bold reverse {colours.waits}" if keyboard else f"bold {colours.waits}")
@@ -136,7 +136,7 @@ def folded(call: PendingCall, width: int, text: str | None = None) -> list[tuple
 
 
 class _Letter(NamedTuple):
-    """A letter that answers, if nothing follows it."""
+    """A letter that counts as an answer if no other key follows."""
 
     key: str
     question: Question
@@ -180,7 +180,7 @@ class CallText(ScrollView):
 
 
 class ApprovalBox(Vertical, can_focus=True):
-    """The box; hidden while there is no question."""
+    """The approval box; hidden while there is no question."""
 
     DEFAULT_CSS = """
     ApprovalBox {
@@ -258,7 +258,7 @@ class ApprovalBox(Vertical, can_focus=True):
 
     @property
     def _listens(self) -> bool:
-        """Whether keys answer now."""
+        """Return whether keys answer now."""
         return self._since is not None and self._clock() - self._since >= KEYS_WAIT
 
     def take_key(self, event: events.Event) -> bool:
@@ -335,7 +335,7 @@ class ApprovalBox(Vertical, can_focus=True):
             self._letter = _Letter(key, question, self._clock())
 
     def _decide(self, letter: _Letter) -> None:
-        """Answer the question for which a letter was typed, if it is still the one in sight."""
+        """Answer the question for which a letter was typed, if it is still shown."""
         key, question = letter.key, letter.question
         if self._question is None or question.call != self._question.call:
             return

@@ -40,7 +40,7 @@ def choice_line(choice: MenuItem, name_width: int, width: int, colours: Palette)
 
 
 class CommandMenu(OptionList, can_focus=False):
-    """The menu; hidden while there is nothing to choose."""
+    """The menu of completions; hidden while there is nothing to choose."""
 
     DEFAULT_CSS = """
     CommandMenu {
@@ -77,7 +77,7 @@ class CommandMenu(OptionList, can_focus=False):
         return choices[at] if choices else None
 
     def _choices_for(self, text: str) -> Sequence[MenuItem]:
-        """The choices for a text. Keys may come faster than the menu is drawn: then those that it would show."""
+        """Return the completions of a text, even if the menu is not drawn yet because keys came fast."""
         if text == self._text:
             return self._choices
         if is_command(text) and text.split() == [text]:

@@ -21,7 +21,7 @@ def hit_count_words(hit_count: HitCount) -> str:
 
 
 class FindBar(Horizontal):
-    """The bar; hidden while there is no search."""
+    """The search bar; hidden while there is no search."""
 
     DEFAULT_CSS = """
     FindBar { height: 1; display: none; background: $surface; padding: 0 1; }
@@ -67,7 +67,7 @@ class FindBar(Horizontal):
             self.post_message(self.Closed())
 
     def tick(self) -> None:
-        """Show how many hits there are."""
+        """Show the number of hits."""
         if self.display:
             keys = "↑↓ Esc" if self._input.has_focus else "n earlier · N later · Esc"
             count = hit_count_words(self._reader().hit_count) if self._input.value.strip() else ""
@@ -87,7 +87,7 @@ class FindBar(Horizontal):
         self._go(-1)
 
     def on_key(self, event: events.Key) -> None:
-        """Take the keys that the input does not."""
+        """Handle the keys that the input does not handle."""
         actions = {
             "up": lambda: self._reader().go_to_hit(-1),
             "down": lambda: self._reader().go_to_hit(1),

@@ -14,7 +14,7 @@ Keys = Sequence[tuple[str, str]]
 
 
 class KeyLine(Static):
-    """As many keys as the line has room for."""
+    """A line with as many keys as it has room for."""
 
     DEFAULT_CSS = "KeyLine { height: 1; padding: 0 1; }"
 

@@ -205,7 +205,7 @@ class PromptBox(TextArea):
         return True
 
     def _clear(self) -> bool:
-        """Clear the line before the cursor; where that is empty, all, and then what goes along with it."""
+        """Clear the line before the cursor; if it is empty, the whole text; then the outputs to be sent with it."""
         if not self.text and self.along:
             self.along = []
             self.post_message(self.Changed(self))

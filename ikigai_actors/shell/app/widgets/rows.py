@@ -64,7 +64,7 @@ class Rows(ScrollView, can_focus=True):
 
     @property
     def key(self) -> str | None:
-        """The key of the row at the cursor; None in an empty list."""
+        """Return the key of the row at the cursor; None in an empty list."""
         return self._key(self._items[self._at]) if self._items else None
 
     def on_key(self, event: events.Key) -> None:

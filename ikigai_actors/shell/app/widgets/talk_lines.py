@@ -18,13 +18,13 @@ from ikigai_actors.verbs.text.words import activity, counted, duration, in_thous
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 LONG = 1.0
-"""Seconds after which a command is shown as in progress."""
+"""Seconds after which a command is shown as being in progress."""
 
 _NAME = 18
-"""The most columns of a name."""
+"""The most columns of a name on a line."""
 
 _SHOWN_WAY = 2
-"""How many of the agents above the current one are named."""
+"""The number of agents above the current one that are named."""
 
 
 class Underway(NamedTuple):
@@ -61,7 +61,7 @@ def work_line(work: Underway | None, after: str, waiting: int, spin: int, width:
 
 
 def command_line(what: str, seconds: float, spin: int, width: int, colours: Palette) -> Text:
-    """The line above the prompt while a command takes long."""
+    """Return the line above the prompt while a command takes long."""
     line = Text().append(f" {SPINNER[spin % len(SPINNER)]} ", f"bold {colours.accent}")
     line.append(one_line(what), colours.ink).append(f" · {duration(seconds)}", colours.past)
     line.truncate(width, overflow="ellipsis")
@@ -74,7 +74,7 @@ _WAYS_ON = {
     "stopped": [("/signal CONT", "goes on")],
     "dead": [],
 }
-"""For a state in which the agent does nothing by itself, what the person may do."""
+"""The actions that a person can take, for each state in which the agent does nothing by itself."""
 
 
 def _working(work: Underway, spin: int, colours: Palette) -> Text:
@@ -208,14 +208,14 @@ _READING = (("↑↓", "piece"), ("Enter", "opens"), ("Space", "folds"), ("/", "
 
 
 def reading(width: int, colours: Palette) -> Text:
-    """The last line while a person reads the transcript: its keys."""
+    """Return the last line while a person reads the transcript: the keys of the transcript."""
     line = Text(" ").append_text(Text().join(_key(*hint, colours) for hint in _READING))
     line.truncate(width, overflow="ellipsis")
     return line
 
 
 def _near(snapshot: Snapshot | None) -> Iterable[tuple[str, str]]:
-    """The keys that go to new mail and to the neighbours, and what they go to; empty where there is none."""
+    """Return the keys that lead to new mail and to the neighbours, each with its target; empty if there are none."""
     if snapshot is None:
         return
     mail, below = snapshot.current.unread, snapshot.children
@@ -231,7 +231,7 @@ def _key(key: str, what: str, colours: Palette) -> Text:
 
 
 def short(record: AgentRecord) -> str:
-    """The name of an agent, in few columns."""
+    """Return the name of an agent, cut to a few columns."""
     name = Text(one_line(record.short))
     name.truncate(_NAME, overflow="ellipsis")
     return name.plain

@@ -135,7 +135,7 @@ class TreePanel(AgentList):
             self._doings.later(lambda: self.prepare(snapshot), partial(self.update_from, snapshot))
 
     def _fold(self, fold: bool) -> None:
-        """Fold or open the branch at the cursor; from one that is folded or ends, Left goes to the agent above."""
+        """Fold or unfold the branch at the cursor; if Left has nothing to fold, go to the agent above."""
         row = self.rows.item
         if not isinstance(row, TreeRow):
             return
@@ -194,5 +194,5 @@ def tree_line(row: TreeRow, current: bool, marked: bool, colours: Palette) -> Te
 
 
 def _name_end(row: TreeRow) -> int:
-    """The columns of a line up to the end of its name."""
+    """Return the number of columns of a line up to the end of the name."""
     return cell_len(row.branch) + SIGN + cell_len(one_line(row.agent.name))
