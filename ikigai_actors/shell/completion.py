@@ -21,10 +21,10 @@ from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.verbs.arguments import UNQUOTED
 
 _WORD = re.compile(r"""(?:[^\s'"\\]|\\.?|'[^']*(?:'|$)|"(?:[^"\\]|\\.)*(?:"|$))+""", re.DOTALL)
-"""A word of a line; at its end perhaps with an open quotation."""
+"""The pattern of a word of a line; the last word may end within quotes."""
 
 _OF_THE_DISK = ("file", "dir")
-"""The types of click's completions that are files: a shell would list them."""
+"""The completion types of click for files and directories."""
 
 
 def completions(current: AgentRef, line: str) -> list[str]:
@@ -47,14 +47,14 @@ def completions(current: AgentRef, line: str) -> list[str]:
 
 
 def common(texts: list[str]) -> str:
-    """The beginning that all of the texts share."""
+    """Return the longest beginning that all texts share."""
     first, last = min(texts), max(texts)
     same = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
     return first[:same]
 
 
 def _group(args: list[str]) -> tuple[click.Group | None, bool]:
-    """The group of commands that the next word is one of, None for an argument; and whether all before it are known."""
+    """Return the group of the next word's command, None for an argument; and whether all words before are known."""
     command: click.Command | None = commands
     for word in args:
         if not isinstance(command, click.Group):
@@ -64,7 +64,7 @@ def _group(args: list[str]) -> tuple[click.Group | None, bool]:
 
 
 def _as_typed(item: CompletionItem, group: click.Group | None) -> str:
-    """A completion as a person would type it: a blank follows a command, quotes are where they are needed."""
+    """Return a completion as a person would type it: with a blank after a command, and quoted if needed."""
     if group is not None and item.value in group.commands:
         return f"{item.value} "
     return item.value if item.type == UNQUOTED else shlex.quote(item.value)

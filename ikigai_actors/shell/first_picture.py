@@ -5,22 +5,22 @@ colours are the terminal's own, which fit a dark ground and a light one. Pure: a
 """
 
 BOX_COLUMNS = 160
-"""The most columns of the box of the prompt."""
+"""The most columns of the prompt's box."""
 
 STARTING = "starting …"
 """The text at the edge of the box until the agents are known."""
 
 SCREENS = (("F3", "tree"), ("F4", "agents"), ("^P", "find"), ("F1", "keys"))
-"""The keys of the screens, at the right of the foot. Where it is narrow, the first one goes first."""
+"""The keys of the screens, at the right of the last line. In a narrow window the first ones are left out first."""
 
 _LEAST = (20, 6)
-"""Columns and lines of the smallest window that has room for the box."""
+"""The columns and lines of the smallest window that has room for the box."""
 
 _QUIET, _KEY, _END = "\x1b[90m", "\x1b[36m", "\x1b[m"
 
 
 def first_picture(columns: int, lines: int, coloured: bool = True) -> str:
-    """Draw the box and the foot on an empty screen, and leave the cursor where the prompt will be."""
+    """Return the sequence that draws the box and the last line, and puts the cursor where the prompt will be."""
     if columns < _LEAST[0] or lines < _LEAST[1]:
         return ""
     width = min(columns, BOX_COLUMNS)
@@ -35,7 +35,7 @@ def first_picture(columns: int, lines: int, coloured: bool = True) -> str:
 
 
 def working(lines: int, what: str) -> str:
-    """Say above the box what takes long, and leave the cursor where it was."""
+    """Return the sequence that writes a text above the box, and leaves the cursor where it was."""
     return f"\x1b7\x1b[{lines - 4};1H\x1b[K {what} …\x1b8"
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """How the shell is shown."""
+    """The way in which the shell is shown."""
 
     is_interactive: bool
     """Whether a person is at a terminal."""
@@ -81,7 +81,7 @@ def run(system: "System", *, plain: bool = False, follow: bool = True) -> int:
 
 
 def front_of(plain: bool, follow: bool = True, is_named: bool = True, config: str | None = None) -> Front:
-    """The front end for where this process reads and writes."""
+    """Return the front end that fits the standard input and output of this process."""
     is_interactive = _are_terminals(sys.stdin, sys.stdout)
     # Textual draws on standard error.
     fills_screen = is_interactive and _are_terminals(sys.stderr) and os.environ.get("TERM", "") not in ("", "dumb")
@@ -89,7 +89,7 @@ def front_of(plain: bool, follow: bool = True, is_named: bool = True, config: st
 
 
 def draw_first_picture() -> None:
-    """Draw where the prompt will be, before what takes long; what is typed meanwhile waits for it."""
+    """Draw the empty prompt before slow imports; text typed meanwhile is kept for the prompt."""
     from ikigai_actors.shell.first_picture import first_picture
     from ikigai_actors.shell.ground import question
 
@@ -112,7 +112,7 @@ def show_front(system: "System", front: Front, notices: Sequence[str], interrupt
 
 
 def fill_screen(system: "System", front: Front, notices: Sequence[str], interrupts: "Interrupts | None" = None) -> int:
-    """Like `show_front`, on the whole screen."""
+    """Show a system on the whole screen until the person leaves; return the exit status, as `show_front` does."""
     from ikigai_actors.reach.views import default_model_of, usual_model_of
     from ikigai_actors.shell.app.application import Application
     from ikigai_actors.shell.app.logs import logged_to
@@ -160,7 +160,7 @@ def _line_mode(system: "System", front: Front, notices: Sequence[str], interrupt
 
 
 def while_it_lasts(system: "System", wait: Callable[[], int]) -> int:
-    """Run a loop that waits for a person; when the system stops by itself, end the loop, and raise why."""
+    """Run a loop that waits for a person; if the system stops by itself, end the loop, and raise the reason."""
     from ikigai_actors.agent.subscriptions import Event, StoreTrouble
     from ikigai_actors.reach.views import check_open
 
@@ -187,7 +187,7 @@ def while_it_lasts(system: "System", wait: Callable[[], int]) -> int:
 
 
 def greeting(system: "System") -> str:
-    """The program's first line: its version, the database, and how many agents there are."""
+    """Return the program's first line: its version, the database, and the number of agents."""
     from importlib.metadata import version
 
     from ikigai_actors.reach.views import census_of, location_of
@@ -198,14 +198,14 @@ def greeting(system: "System") -> str:
 
 
 def write_nowhere(*descriptors: int) -> None:
-    """Write no more to where nothing can be written, or the interpreter would try again at its end, and fail."""
+    """Discard all further output of a broken standard output; else the interpreter would fail at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for descriptor in descriptors:
         os.dup2(nowhere, descriptor)
 
 
 def closed_output() -> TextIO:
-    """Standard output for a process that was started without: a write fails, and no other file gets its number."""
+    """Return a standard output for a process that was started without one; every write fails."""
     unwritable = os.open(os.devnull, os.O_RDONLY)
     if unwritable != 1:
         os.dup2(unwritable, 1)
@@ -230,7 +230,7 @@ def _keyboard(interactive: bool, complete: "Complete", styled: bool) -> "Keyboar
 
 
 def _home() -> Path:
-    """The directory of what belongs to the user rather than to a database."""
+    """Return the directory for files that belong to the user rather than to a database."""
     from ikigai_actors.reach.databases import shells_folder
 
     return shells_folder()

@@ -12,19 +12,19 @@ _BEGINNING = "\x1b]11;"
 _ANSWER = re.compile(r"\x1b\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)[0-9a-fA-F/]*(?:\x07|\x1b\\)")
 
 _LONGEST = 40
-"""Characters of the longest answer. A longer text that begins like one is none."""
+"""The most characters of an answer. A longer text that begins in the same way is not an answer."""
 
 _WEIGHTS = (0.299, 0.587, 0.114)
-"""How bright red, green and blue look."""
+"""The weights of red, green and blue in the brightness of a colour."""
 
 
 def question(environment: Mapping[str, str]) -> str:
-    """The sequence that asks a terminal for its background; empty where no answer would be used or understood."""
+    """Return the sequence that asks a terminal for its background; empty if an answer would be useless."""
     return "" if "NO_COLOR" in environment or environment.get("TERM") == "linux" else "\x1b]11;?\x07"
 
 
 class Answers:
-    """Takes the answer out of what is typed; all else goes through in its order."""
+    """Removes the terminal's answer from the typed text; all other text passes in order."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -42,7 +42,7 @@ class Answers:
 
 
 def without_answer(text: str) -> tuple[str, bool | None]:
-    """A text without the answers in it, and what the latest one says: whether the ground is light; None without one."""
+    """Return a text without answers, and whether the latest one says that the background is light; None without one."""
     matches = [*_ANSWER.finditer(text)]
     return (_ANSWER.sub("", text), _is_light(matches[-1])) if matches else (text, None)
 
@@ -53,7 +53,7 @@ def _is_light(answer: "re.Match[str]") -> bool:
 
 
 def _begun(text: str) -> str:
-    """The end of a text that may be the beginning of an answer; a lone Escape is a key."""
+    """Return the end of a text that may be the beginning of an answer. A single Escape counts as a key."""
     at = text.rfind("\x1b]")
     end = text[at:] if at >= 0 else ""
     return end if len(end) <= _LONGEST and (_BEGINNING.startswith(end) or end.startswith(_BEGINNING)) else ""

@@ -17,13 +17,13 @@ EVERYTHING = "all"
 """The word after ``help`` that lists every command."""
 
 MOST_COLUMNS = 120
-"""The columns that help fills at most: longer lines are hard to read."""
+"""The most columns of a line of help."""
 
 _UNBROKEN = "\N{NON-BREAKING HYPHEN}"
-"""In a name while the lines are broken, so that none ends within it."""
+"""The replacement for the hyphen in a name while lines are wrapped, so that no line ends within a name."""
 
 _WHOLE = 1_000
-"""More characters than the first sentence of any command's help has."""
+"""A number of characters that exceeds the first sentence of any command's help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Contents:
     headings: dict[str, str]
 
     def names(self) -> list[str]:
-        """Every command that is under a heading."""
+        """Return every command that is under a heading."""
         return [name for names in self.headings.values() for name in names.split()]
 
 
@@ -133,7 +133,7 @@ class HeadedGroup(click.Group):
         click.Command.format_options(self, ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands of a first day with what each does, and under the headings the names of all others."""
+        """Write the first commands with what each does, and under headings the names of all others."""
         first = self.contents.first_day.split()
         self._section(ctx, formatter, "First commands", first)
         others = [
@@ -145,14 +145,14 @@ class HeadedGroup(click.Group):
         formatter.buffer[:] = [piece.replace(_UNBROKEN, "-") for piece in formatter.buffer]
 
     def all_commands(self, ctx: click.Context) -> str:
-        """Every command with what it does, under its heading."""
+        """Return the help text with every command under its heading, each with what it does."""
         formatter = ctx.make_formatter()
         for title, names in self.contents.headings.items():
             self._section(ctx, formatter, title, names.split())
         return formatter.getvalue().strip("\n")
 
     def help_of(self, ctx: click.Context, words: list[str]) -> str:
-        """The help of a command, or of one in a group of commands. Raises ``click.UsageError`` when there is none."""
+        """Return the help of a command, or of one in a group. Raises ``click.UsageError`` if there is none."""
         command: click.Command = self
         for word in words:
             if not isinstance(command, click.Group):
@@ -170,7 +170,7 @@ class HeadedGroup(click.Group):
             )
 
     def entry(self, ctx: click.Context, name: str) -> tuple[str, str]:
-        """The arguments of a command, and what it does in a line."""
+        """Return the arguments of a command, and a line about what it does."""
         command = self.get_command(ctx, name)
         assert command is not None  # the contents name commands that are there (held by a test)
         pieces = [piece for piece in command.collect_usage_pieces(ctx) if piece != "[OPTIONS]"]

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 
 def run_in_child() -> None:
-    """Return in a child of this process, which stays until the child ends, and ends with its exit status.
+    """Fork, and return in the child. The parent stays until the child ends, and then exits with the child's status.
 
     Call it first of all: the child has one thread. It gets the signals that other processes send to this one; those of
     the terminal it gets by itself.
@@ -32,7 +32,7 @@ def run_in_child() -> None:
 
 
 def _reaped(program: int) -> int | None:
-    """Reap all that have ended; return the exit status of the program, or None while it runs."""
+    """Reap all children that have ended; return the exit status of the program, or None while it runs."""
     status = None
     with suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:

@@ -579,14 +579,14 @@ class Application(App[int]):
         self._serial.do(do)
 
     def _interrupt(self, agent: AgentRef) -> None:
-        """End the turn of an agent, or withdraw the texts that wait for it; do nothing if there is neither."""
+        """End the turn of an agent and withdraw the texts that wait for it; do nothing if there is neither."""
         state = self.system.state_of(agent.record)
         if can_be_interrupted(state) or self.words.awaits(agent.uuid):
             self._take_back(agent)
             interrupt_turn(agent)
 
     def _take_back(self, agent: AgentRef) -> None:
-        """Put the unread texts that were sent to an agent back into the prompt, so that none of them opens a turn."""
+        """Withdraw the unread texts that were sent to an agent, and put them back into the prompt."""
         if texts := self.words.take_back(agent.uuid):
             for text in texts:
                 self.give_up(agent.uuid, text, refused=False)

@@ -1,4 +1,4 @@
-"""``--app MODULE:FUNCTION``: a function of the user's that returns the arguments of `ActorSystem.open`.
+"""``--app MODULE:FUNCTION``: a function of the user that returns the arguments of `ActorSystem.open`.
 
 So commands run agents with providers and tools of one's own.
 """

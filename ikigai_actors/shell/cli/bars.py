@@ -15,7 +15,7 @@ _MINUTE = 60
 
 
 class _Rate(ProgressColumn):
-    """How many are done in a second, or in a minute where that says more."""
+    """A column with the number of items per second, or per minute if that is more precise."""
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed

@@ -69,7 +69,7 @@ def _write(file: Path, text: str) -> None:
 
 
 def _append(file: Path, line: str) -> bool:
-    """Add a line to the end of a file that does not have it yet; say whether that was needed."""
+    """Add a line to the end of a file unless it contains the line; return whether it was added."""
     before = file.read_bytes() if file.exists() else b""
     if line.encode() in before:
         return False

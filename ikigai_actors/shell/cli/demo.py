@@ -37,13 +37,13 @@ from ikigai_actors.shell.cli.demo_team import (
 from ikigai_actors.verbs.text.harmless import harmless
 
 _PATIENCE = 30.0
-"""Seconds that an answer may take."""
+"""The most seconds to wait for an answer."""
 
 _PIECES = 5
-"""After this many words of its answer the team is killed."""
+"""The number of words of the slow answer after which the team is killed."""
 
 _WIDEST = 100
-"""Columns that lines of text fill at most."""
+"""The most columns of a line of text."""
 
 _NEXT = """\
 [bold]What next?[/]
@@ -64,7 +64,7 @@ def play_demo(console: Console) -> bool:
 
 
 class Tour:
-    """The lines of the tour, in their order."""
+    """Prints the lines of the tour, in order."""
 
     def __init__(self, console: Console) -> None:
         self._console, self._begun = console, time.perf_counter()
@@ -108,7 +108,7 @@ class Tour:
         return None
 
     def come_back(self, database: str, before: dict[str, list[str]]) -> bool:
-        """Open the database again, compare, and go on."""
+        """Open the database again, compare the histories, and continue; return whether everything came back."""
         self._title("The same database, opened again")
         opening = time.perf_counter()
         with open_team(database, pace=0.01) as system:

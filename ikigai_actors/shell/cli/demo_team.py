@@ -19,13 +19,13 @@ from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.verbs.text.tree import tree_lines
 
 TOLD, SAYS, PIECE, TREE, HISTORIES = "told", "says", "piece", "tree", "histories"
-"""The kinds of lines: a prompt, an answer, a piece of one, the tree, and the committed histories."""
+"""The kinds of lines: a prompt, an answer, a piece of an answer, the tree, and the committed histories."""
 
 FIRST, SLOW_ONE = "shop", "seller"
 """The names of agent 0, and of the agent whose answer is cut off by the kill."""
 
 _PACE = 0.25
-"""Seconds between the words of the slow answer: a second of it is seen."""
+"""Seconds between the words of the slow answer."""
 
 _PATIENCE = 30.0
 
@@ -33,7 +33,7 @@ _LAST_PROMPT = "You sell to cafés in Lyon and Paris. What should we know?"
 
 
 class Word(NamedTuple):
-    """The lines of the team."""
+    """A line that the team writes."""
 
     kind: str
     agent: str
@@ -67,13 +67,13 @@ def open_team(database: str, pace: float) -> ActorSystem:
 
 
 def drawn_tree(system: ActorSystem) -> str:
-    """The tree as text."""
+    """Return the tree of agents as text."""
     records, own = all_agents(system)
     return "\n".join(line.text for line in tree_lines(records, own, system.state_of))
 
 
 def histories(system: ActorSystem) -> dict[str, list[str]]:
-    """The conversation of each agent, by uuid: kinds and texts."""
+    """Return the kinds and texts of each agent's messages, by uuid."""
     return {
         record.uuid: [f"{message.kind}: {message.content}" for message in system.handle(record.uuid).history()]
         for record in system.agents()

@@ -9,12 +9,12 @@ from ikigai_actors.shell.cli.progress import show_notice
 from ikigai_actors.shell.start import ENDED_BY_CTRL_C
 
 TIMED_OUT = 3
-"""A wait was over too early."""
+"""The exit status after a timeout."""
 
 
 @contextmanager
 def ended_early(context: click.Context) -> Iterator[None]:
-    """Turn Ctrl-C and an expired wait into their exit statuses."""
+    """Convert Ctrl-C and a timeout in the block to their exit statuses."""
     try:
         yield
     except KeyboardInterrupt:

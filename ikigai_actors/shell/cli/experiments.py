@@ -24,7 +24,7 @@ Decorator = Callable[[Any], Any]
 
 
 def _options(*options: Decorator) -> Decorator:
-    """All of these options, in this order."""
+    """Return a decorator that adds all of these options, in this order."""
 
     def decorate(command: Any) -> Any:
         for option in reversed(options):
@@ -196,7 +196,7 @@ EXPERIMENTS = (search_command, bisect_command, replay_command, regress_command, 
 
 
 def _run(context: click.Context, verb: Callable[[Any], Any], how: dict[str, Any], failed: int) -> None:
-    """Print what comes of an experiment; end with its status, or with another one when it could not be made."""
+    """Run an experiment, print its result, and exit with its status; with ``failed`` if it could not be carried out."""
     from ikigai_actors.shell.cli import trials
 
     shared = {name: how.pop(name) for name in ("dry_run", "yes", "html", "json")}

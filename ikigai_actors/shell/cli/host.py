@@ -44,7 +44,7 @@ REPLACED = 76
 """The exit status of a host whose place another host of the same name has taken: it must not be restarted."""
 
 _PASSES = (StoreUnavailable, StoreInUse, StoreConflict)
-"""Why a host could not be started this time."""
+"""The errors that may pass, because of which a host could not start this time."""
 
 LONGEST_PAUSE = 5.0
 """The longest time, in seconds, between two checks whether a host is still needed."""
@@ -136,7 +136,7 @@ def run_host(
 
 
 class IdleWatch:
-    """Decides whether a host was not needed for long enough."""
+    """Measures whether a host was not needed for long enough."""
 
     def __init__(self, seconds: float, is_idle: Callable[[], bool], now: Callable[[], float]) -> None:
         """Start to measure.
@@ -164,7 +164,7 @@ class IdleWatch:
 
 
 def _wait(interrupts: Interrupts, liveness: Liveness | None, idle: IdleWatch | None) -> int:
-    """Wait for a signal, or until nobody needs the host.
+    """Wait for a signal, or until the host is no longer needed; return the signal's number, 0 for none.
 
     The owner of a file has no lease to renew: it sends its heartbeats from here.
     """
@@ -187,7 +187,7 @@ def _tell_of_hosts(event: object, tell: Callable[[str], object]) -> None:
 
 
 def _drain(system: ActorSystem, tell: Callable[[str], object]) -> None:
-    """Give the agents to the other hosts, if there are any, for a while."""
+    """Give the agents to the other hosts, if there are any; wait at most `DRAIN` seconds."""
     try:
         system.drain(timeout=DRAIN)
     except NoHost:  # it is the last one

@@ -17,7 +17,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.store.hosts.host import LOST
 
 _PATIENCE = 5.0
-"""Seconds for systemd to take what it must know; a heartbeat is left out when the one before it was not taken."""
+"""Seconds to wait until systemd accepts a message that it must get; heartbeats do not wait."""
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
 

@@ -135,7 +135,7 @@ class CommandLine(HeadedGroup):
 
 
 def _moved(group: click.Group, command: str, rest: list[str], place: int) -> str:
-    """The error for a global option that comes after the command."""
+    """Return the error message for a global option that comes after the command."""
     option, equals, _ = rest[place].partition("=")
     [known] = [each for each in group.params if option in each.opts]
     takes = 2 if not equals and not getattr(known, "is_flag", False) else 1
@@ -363,7 +363,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _shell(options: Options) -> int:
-    """The shell, on a whole screen, at a terminal or by a pipe; returns the exit status."""
+    """Run the shell, on the whole screen, in lines at a terminal, or by a pipe; return the exit status."""
     from ikigai_actors.agent.subscriptions import is_no_event
     from ikigai_actors.shell.line.interrupts import Interrupts
 

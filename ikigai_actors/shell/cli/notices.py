@@ -15,11 +15,11 @@ ATTACHED = "Your commands are carried out there."
 """The notice of an attached shell about its commands."""
 
 _MOST_NAMED = 3
-"""How many agents a notice names."""
+"""The most agents that a notice names."""
 
 
 def notices_of(system: "System", options: Options) -> list[str]:
-    """The notices for a person at the start of a shell."""
+    """Return the notices for a person at the start of a shell."""
     from ikigai_actors.reach.views import owners_of, stand_in_notice
     from ikigai_actors.system.attached import AttachedSystem
 
@@ -52,7 +52,7 @@ def _undecided(verb: str, what: str, pending: list[str]) -> list[str]:
 
 
 def _cut_off_notices(system: "System") -> list[str]:
-    """The notice about turns that were cut off, if there are any: a person looks first, so nobody goes on with them."""
+    """Return the notice about turns that were cut off, if there are any: a person decides whether they are resumed."""
     from ikigai_actors.reach.views import left_turns_of
 
     turns = left_turns_of(system, _MOST_NAMED + 1)
@@ -65,14 +65,14 @@ def _cut_off_notices(system: "System") -> list[str]:
 
 
 def _attached_notices(hosts: "Sequence[HostRecord]", options: Options) -> list[str]:
-    """The notices for a person at an attached shell: which hosts it follows, and which options have no effect there."""
+    """Return the notices for a person at an attached shell: the hosts, and the options that have no effect there."""
     who = " and ".join(str(host) for host in reversed(hosts)) if hosts else "no process now"
     notices = [f"Attached: these agents are run by {who}. {ATTACHED}"]
     return [*notices, *without_effect(options)]
 
 
 def without_effect(options: Options) -> list[str]:
-    """The notice about options that were given and that only the process which runs the agents could follow."""
+    """Return the notice about given options that only the process which runs the agents could apply."""
     options_here = {
         "--model": options.model,
         "--provider": options.provider,

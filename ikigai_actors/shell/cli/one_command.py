@@ -127,7 +127,7 @@ class OneCommand(Unattended):
         return super().leave_word(agent, text, now=now, key=key)
 
     def _answer(self, agent: "AgentRef", feed: "CommitFeed", turn: "RemoteTurn", if_late: str) -> dict[str, Any]:
-        """Wait for the end of a turn, and print the answer; empty when it is late. Raises how it ended without one."""
+        """Wait for the end of a turn, print the answer, and return it as JSON data; empty after a timeout."""
         record = agent.record
         end = feed.await_turn(turn, self._left, lambda: self._note_delay(record, is_hosted=False))
         if isinstance(end, Exception):
@@ -136,11 +136,11 @@ class OneCommand(Unattended):
 
     @property
     def _left(self) -> float | None:
-        """Seconds that are left; None for any number."""
+        """Return the seconds until the timeout; None without a timeout."""
         return None if self._until is None else max(0.0, self._until - monotonic())
 
     def _awaited(self, future: "Future[Reply]") -> "Reply | None":
-        """Wait for a reply; None when it is late."""
+        """Wait for a reply, and return it; None after a timeout."""
         from ikigai_actors.actors.futures import TimedOut
 
         try:
@@ -149,7 +149,7 @@ class OneCommand(Unattended):
             return None
 
     def _shown(self, agent: "AgentRef", end: "Reply | None", if_late: str) -> dict[str, Any]:
-        """Print an answer; return nothing of one that is late."""
+        """Print an answer, and return it as JSON data; empty if it did not come in time."""
         if end is None:
             why = self._client().why_late(agent.uuid)
             self.screen.error(f"No answer within {self._timeout:g} s. {if_late} {why}".rstrip())
@@ -162,7 +162,7 @@ class OneCommand(Unattended):
 
 
 def subcommand(verb: Verb | VerbGroup) -> click.Command:
-    """The command by which a script calls a verb."""
+    """Return the command by which a script calls a verb."""
     if isinstance(verb, VerbGroup):
         return click.Group(verb.name, {each.name: subcommand(each) for each in verb.verbs}, help=verb.help)
 

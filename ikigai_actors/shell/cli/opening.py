@@ -1,4 +1,4 @@
-"""The system that a command line works on."""
+"""Opens the system on which a command works."""
 
 from typing import TYPE_CHECKING
 

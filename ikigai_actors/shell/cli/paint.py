@@ -1,4 +1,4 @@
-"""Colours what subcommands print: only at a terminal, and not with ``NO_COLOR`` or ``TERM=dumb``."""
+"""Colours the output of subcommands: only at a terminal, and not with ``NO_COLOR`` or ``TERM=dumb``."""
 
 import sys
 
@@ -14,7 +14,7 @@ def show(line: Coloured, dim: bool = False) -> None:
 
 
 def painted(line: Coloured, dim: bool = False) -> str:
-    """The text with the colours of its parts; ``dim`` is for the whole of it. Pure."""
+    """Return the text with the colours of its parts; ``dim`` is for the whole text. Pure."""
     shown, end = "", 0
     for span in line.spans:
         shown += _styled(line.text[end : span.start], dim)

@@ -1,14 +1,14 @@
-"""A process that is of no use without the one that started it, and ends with it."""
+"""Ends a process, which is useless without its parent, when the parent ends."""
 
 import os
 import threading
 
 _INTERVAL = 1.0
-"""Seconds between two looks at who the parent is: nothing reports its death everywhere."""
+"""Seconds between two checks whether the parent lives, because not every system reports its death."""
 
 
 def end_with_parent() -> None:
-    """From now on this process ends at once when its parent is no more: nothing is closed, so it must own nothing."""
+    """End this process at once when its parent ends. Nothing is closed, so the process must own nothing."""
     threading.Thread(target=_watch, args=(os.getppid(),), name="ikigai-orphan", daemon=True).start()
 
 

@@ -15,13 +15,13 @@ from ikigai_actors.verbs.text.harmless import harmless
 from ikigai_actors.verbs.text.logs import log_formatter
 
 TEXT, JSON = "text", "json"
-"""The forms of a line."""
+"""The forms of a log line."""
 
 _OURS = "ikigai_actors"
 
 
 class _LineHandler(logging.StreamHandler[TextIO]):
-    """Prints lines on standard error. They would go with the first picture, so the screen is given back first."""
+    """Prints log lines on standard error, after leaving the screen of the first picture."""
 
     def emit(self, record: logging.LogRecord) -> None:
         start.leave_screen()
@@ -46,7 +46,7 @@ def log_in_lines() -> None:
 
 
 def log_as(form: str) -> None:
-    """Choose the form of the lines to come. As JSON, what other libraries log is a line as well."""
+    """Choose the form of all later lines. With JSON, the records of other libraries are lines, too."""
     is_json = form == JSON
     _handler.setFormatter(_FORMATS[form])
     if _handler in (*logging.getLogger(_OURS).handlers, *logging.getLogger().handlers):
@@ -58,7 +58,7 @@ def log_as(form: str) -> None:
 
 
 def announce(text: str, level: int = logging.INFO) -> None:
-    """Say something to who has started the program."""
+    """Print a message of the program for the person or program that has started it."""
     line = f"ikigai: {harmless(text)}"
     if _handler.formatter is _FORMATS[JSON]:
         line = _FORMATS[JSON].format(logging.LogRecord("ikigai", level, "", 0, "%s", (text,), None))

@@ -21,12 +21,12 @@ from ikigai_actors.shell.cli import program_log
 from ikigai_actors.shell.first_picture import working
 
 _PATIENCE = 0.4
-"""Seconds that may pass in silence."""
+"""Seconds of waiting before a line is shown."""
 
 
 @contextlib.contextmanager
 def progress_line(what: str) -> Iterator[None]:
-    """Show on standard error what the block does, if it lasts and somebody is there to read it."""
+    """Show on standard error what the block does, if it takes long and standard error is a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -58,7 +58,7 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], object]]:
 
 
 def show_notice(text: str) -> None:
-    """Print what nobody asked for on standard error, above a bar that is shown there."""
+    """Print a notice on standard error, above a progress bar if one is shown."""
     program_log.announce(text)
 
 

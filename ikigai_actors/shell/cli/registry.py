@@ -18,11 +18,11 @@ from ikigai_actors.verbs.text.rows import as_row
 from ikigai_actors.verbs.text.tree import Line, drawn
 
 _WRITTEN_AT_ONCE = 100
-"""How many agents a piece of JSON has."""
+"""The number of agents in a piece of JSON."""
 
 
 def lines(client: Client, text: str = "", most: int | None = None, dead_too: bool = False) -> list[Line]:
-    """The lines of a list; nobody is the current one. Raises `StoreUnusable` for a value of a wrong type."""
+    """Return the lines of a list of agents, none marked as current. Raises `StoreUnusable` for damaged values."""
     client.check_types()
     listed = read_list(client, text, most, dead_too)
     return list_lines(listed, listed.state, "ikigai agents")
@@ -73,7 +73,7 @@ def _in_tree(records: Sequence[AgentRecord], facts: AgentFacts) -> Iterator[dict
 
 
 def _row(record: AgentRecord, facts: AgentFacts) -> dict[str, Any]:
-    """An agent as JSON."""
+    """Return an agent as JSON data."""
     sign = facts.signs.get(record.uuid)
     return {
         **as_row(record),

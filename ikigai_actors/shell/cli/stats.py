@@ -15,7 +15,7 @@ from ikigai_actors.verbs.text.naming import name_by_uuid
 
 
 def as_lines(figures: Figures) -> Iterator[Coloured]:
-    """A line for each thing that is counted."""
+    """Yield a line for each figure."""
     rows: dict[str, Any] = {
         "database": figures.database,
         "host": figures.host or "none: no process runs these agents",
@@ -50,12 +50,12 @@ def as_lines(figures: Figures) -> Iterator[Coloured]:
 
 
 def _about(number: int) -> str:
-    """A number of rows: to three digits where it is an estimate."""
+    """Return a number of rows as text; an estimate is rounded to three digits."""
     return str(number) if is_counted(number) else f"about {round(number, 3 - len(str(number))):,}"
 
 
 def _marked(figures: Figures, title: str, text: str) -> Iterator[tuple[str, Meaning | None]]:
-    """The text of a row, and what its parts mean."""
+    """Yield the parts of a row's text, each with its meaning."""
     match title:
         case "agents":
             means = {"stopped": Meaning.PERSON, "dead": Meaning.PAST}
@@ -73,7 +73,7 @@ def _marked(figures: Figures, title: str, text: str) -> Iterator[tuple[str, Mean
 
 
 def as_object(figures: Figures | Mapping[str, Spending]) -> str:
-    """The same as a JSON object."""
+    """Return the figures as a JSON object."""
     rows = (
         {value: asdict(spending) for value, spending in figures.items()}
         if isinstance(figures, Mapping)
@@ -83,13 +83,13 @@ def as_object(figures: Figures | Mapping[str, Spending]) -> str:
 
 
 def read_spending(database: str | None, by: str, since: str | None) -> dict[str, Spending]:
-    """The amounts spent, by the value of a label. Raises what `Client.open` does, and `BadInput`."""
+    """Return the amounts spent, by the value of a label. Raises what `Client.open` does, and `BadInput`."""
     with Client.open(database) as client:
         return client.spending_by(by, since)
 
 
 def spending_lines(by: str, spendings: Mapping[str, Spending]) -> Iterator[str]:
-    """A line for each value of a label, the dearest first."""
+    """Yield a line for each value of a label, the most expensive first."""
     if not spendings:
         yield "Nothing was spent."
     dearest = sorted(spendings.items(), key=lambda pair: (-pair[1].usd, -pair[1].tokens, pair[0]))
@@ -101,12 +101,12 @@ def spending_lines(by: str, spendings: Mapping[str, Spending]) -> Iterator[str]:
 
 
 def _named(figures: Figures, agent: str) -> str:
-    """The name of an agent for people."""
+    """Return the name of an agent for people."""
     return figures.names.get(agent) or name_by_uuid(agent)
 
 
 def _cost_text(costs: Iterable[Mapping[str, float]]) -> str:
-    """The sum of costs, as people read it; without dollars where nothing had a price."""
+    """Return the sum of costs as text for people; without dollars if nothing had a price."""
     all_of_them = list(costs)
     tokens = round(sum(row["tokens"] for row in all_of_them))
     return cost_text(tokens, round(sum(row["usd"] for row in all_of_them) * 1_000_000))

@@ -1,4 +1,4 @@
-"""Logs of a database in another process's hands: as they are, and as they grow."""
+"""Prints the logs of agents from the database: as they are, and as they grow."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import localtime, strftime
@@ -30,7 +30,7 @@ AT_ONCE = 500
 """Messages that are read at once."""
 
 MOST_OF_A_BOOK = 20
-"""Messages of the book of an experiment that are shown at its beginning and at its end; verdicts of one message."""
+"""The most messages of an experiment's notebook that are shown at each end, and the most verdicts of one message."""
 
 _INDENT = " " * 10
 
@@ -62,7 +62,7 @@ class LogPrinter:
 
 
 def _as_object(record: AgentRecord, news: Message | Died) -> dict[str, Any]:
-    """A message or a death as the process tools give it to scripts."""
+    """Return a message or a death as JSON data for scripts."""
     about = {"name": record.name, "label": record.short}
     if isinstance(news, Died):
         return {"event": "died", "agent_uuid": record.uuid, **about, "cause": news.cause, "reason": news.reason}
@@ -128,7 +128,7 @@ def tail(database: str | None, agents: Sequence[str], *, json: bool, show: _Show
 
 
 def _follow(feed: CommitFeed, printer: LogPrinter, only: Sequence[AgentRecord], notice: _Tell) -> None:
-    """Print what comes; with ``only`` some agents, until they are all dead."""
+    """Print messages and deaths as they come; with ``only``, until all of these agents are dead."""
     living, hosts = {record.uuid for record in only if record.living}, feed.hosts
     notice(_hosted(hosts))
     for news in feed if living or not only else ():
@@ -152,7 +152,7 @@ def _hosted(hosts: Sequence[HostRecord]) -> str:
 
 
 def _looked_at(books: Iterable[Book]) -> list[str]:
-    """The agents, by uuid, whose histories experiments look at; none of those that look at several."""
+    """Return the uuids of the agents whose histories experiments examine, for experiments that examine only one."""
     of = [book.terms.get("of") for book in books if book.terms]
     return [uuid for uuid in of if isinstance(uuid, str)]
 
@@ -163,6 +163,6 @@ def _print(scrollback: Scrollback, printer: LogPrinter, start: int, end: int) ->
 
 
 def _parts(scrollback: Scrollback, start: int, end: int) -> Iterator[Message]:
-    """The messages with ``start < id <= end``, some at a time."""
+    """Iterate over the messages with ``start < id <= end``, which are read in batches."""
     for low in range(start, end, AT_ONCE):
         yield from scrollback.between(low, min(low + AT_ONCE, end))

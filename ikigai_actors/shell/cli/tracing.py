@@ -19,17 +19,17 @@ from ikigai_actors.verbs.text.words import counted
 from ikigai_actors.verbs.upkeep.transfer import writing
 
 _BATCH = 1_000
-"""Spans of a request, and a few more."""
+"""The number of spans in a request; the last turn may exceed it."""
 
 _AGAIN = 60_000
-"""Milliseconds that the next export sends once more: what was written then may have been committed later."""
+"""Milliseconds that the next export repeats, because turns may be committed later than their times say."""
 
 PROTOBUF, JSON = "protobuf", "json"
 """The forms of a request."""
 
 
 class Wanted(NamedTuple):
-    """The turns that are to be exported, as the options say."""
+    """The selection of turns to export, from the options."""
 
     agents: Sequence[str] = ()
     since: str | None = None
@@ -92,7 +92,7 @@ def _shown_place(target: str) -> str:
 def _taking(
     target: str, headers: Iterable[str], form: str | None, environment: Mapping[str, str]
 ) -> Iterator[Callable[[list[list[TraceSpan]]], Delivery]]:
-    """A sink for batches of turns, until the block ends. A file is there whole, or not at all."""
+    """Yield a function that sends or writes batches of turns. After an error in the block the file does not exist."""
     resource = resource_of(environment)
     if "://" in target:
         collector = Collector.of(target, headers, environment)
@@ -112,7 +112,7 @@ def _taking(
 
 
 def _encoding(form: str | None, resource: Mapping[str, str]) -> tuple[str, Callable[[Sequence[TraceSpan]], bytes]]:
-    """The media type of a request, and the maker of its body."""
+    """Return the media type of a request, and the function that makes its body."""
     if form == JSON:
         return "application/json", lambda spans: spans_as_json(spans, resource).encode()
     return "application/x-protobuf", protobuf_encoder(resource, "ikigai trace export without --format json")

@@ -1,4 +1,4 @@
-"""The work of the commands of experiments. Each function returns what is printed, and the status."""
+"""The work of the commands of experiments. Each function returns the output and the exit status."""
 
 import json as json_text
 import os
@@ -49,9 +49,9 @@ STATUS = {"pass": 0, "fail": 1, "unsure": 3}
 NOT_JUDGED = 125
 """Exit status of a program that cannot judge, as for ``git bisect run``."""
 LAST_STATUS = 127
-"""Beyond it a program has broken: a signal has ended it, or its shell says so."""
+"""The highest exit status of a working program. A higher one means that a signal or a broken program ended it."""
 PROGRAM_TIMEOUT = 60.0
-"""Seconds after which a program that judges is ended, where no option says."""
+"""The default seconds after which a judging program is ended."""
 
 
 class Program(NamedTuple):
@@ -107,7 +107,7 @@ class Display(NamedTuple):
         return json_text.dumps(json_text.loads(result.json()) | more, ensure_ascii=False), status
 
     def _announce(self, before: ExperimentResult, change: Mapping[str, Any]) -> None:
-        """Say what an experiment asks, before it does. Raises `BadInput` where the person did not allow it."""
+        """Print the plan and costs of an experiment before it begins. Raises `BadInput` if these are not allowed."""
         planned = before.forecast
         if before.resumed:
             self.tell(
@@ -200,7 +200,7 @@ def _replayed(
     start: int,
     **how: Any,
 ) -> tuple[str, int]:
-    """The printed lines about the turns of an agent or a file, and the status; the verb may raise."""
+    """Return the output about the turns of an agent or a file, and the exit status. Raises what the verb does."""
     changed = parse_change(change)
     with _turns(options, source, start, display.tell) as turns:
         fresh = _is_file(source)  # a replay that is in the file is not gone on with
@@ -208,7 +208,7 @@ def _replayed(
 
 
 def _judge(text: str, option: str, timeout: float, read: Callable[[Program, str], float | Verdict]) -> Judge:
-    """The judge that asks a program. Raises `BadInput` when there is none such."""
+    """Return the judge that calls a program. Raises `BadInput` if there is no such program."""
     program = Program(parse_program(text, option), timeout)
 
     def judge(run: TrialRun) -> float | Verdict:
@@ -218,7 +218,7 @@ def _judge(text: str, option: str, timeout: float, read: Callable[[Program, str]
 
 
 def parse_plan(text: str, enough: float | None) -> SearchPlan:
-    """The plan that a person wrote: best:8, beam:3x4, mcts:200. Raises `BadInput`."""
+    """Parse a search plan: best:8, beam:3x4, mcts:200. Raises `BadInput`."""
     kind, _, size = text.partition(":")
     numbers = [int(part) for part in size.split("x") if part.isdecimal()]
     match kind, numbers:
@@ -232,12 +232,12 @@ def parse_plan(text: str, enough: float | None) -> SearchPlan:
 
 
 def parse_change(texts: Sequence[str]) -> dict[str, Any]:
-    """Settings as SETTING=VALUE. Raises `BadInput`."""
+    """Parse settings of the form SETTING=VALUE. Raises `BadInput`."""
     return written_settings(texts, "--with SETTING=VALUE", "--with system=@new.txt", _read)
 
 
 def parse_edits(texts: Sequence[str]) -> dict[int, str]:
-    """Edits as POSITION=TEXT. Raises `BadInput`."""
+    """Parse edits of the form POSITION=TEXT; return the texts by position. Raises `BadInput`."""
     edits = {}
     for text in texts:
         position, equals, value = text.partition("=")
@@ -248,7 +248,7 @@ def parse_edits(texts: Sequence[str]) -> dict[int, str]:
 
 
 def parse_cases(texts: Sequence[str], file: str | None) -> list[str]:
-    """The prompts that a person gave, and those of a file, one a line. Raises `BadInput` when there is none."""
+    """Return the given prompts, and those of a file, one on each line. Raises `BadInput` if there are none."""
     lines = [] if file is None else [line for line in _read(f"@{file}").splitlines() if line.strip()]
     prompts = [*map(_read, texts), *lines]
     if not prompts:
@@ -257,7 +257,7 @@ def parse_cases(texts: Sequence[str], file: str | None) -> list[str]:
 
 
 def parse_check(text: str, timeout: float = PROGRAM_TIMEOUT) -> Check:
-    """The check that a person wrote: calls, calls:subset, text, schema:MODULE:TYPE, or a program. Raises `BadInput`."""
+    """Parse a check: calls, calls:subset, text, schema:MODULE:TYPE, or a program. Raises `BadInput`."""
     kind, _, rest = text.partition(":")
     if kind == "calls":
         return calls_check(rest) if rest else same_calls
@@ -276,7 +276,7 @@ def parse_check(text: str, timeout: float = PROGRAM_TIMEOUT) -> Check:
 
 
 def parse_program(text: str, option: str) -> list[str]:
-    """The program that a person named, with its arguments. Raises `BadInput` when there is none such."""
+    """Return a program with its arguments. Raises `BadInput` if there is no such program."""
     try:
         command = shlex.split(text)
     except ValueError as error:
@@ -298,7 +298,7 @@ def _opened(options: Options) -> "ActorSystem | AttachedSystem":
 
 @contextmanager
 def _turns(options: Options, source: str, start: int, tell: _Tell) -> Iterator[list[Turn]]:
-    """The turns of an agent of the database; or of all agents of an exported file, read into a database in memory."""
+    """Yield the turns of an agent of the database, or of all agents of an exported file, which is read into memory."""
     if not _is_file(source):
         with _opened(options) as system:
             yield _chosen(recorded(system.agent(source)), start, tell)
@@ -324,7 +324,7 @@ def _chosen(turns: RecordedTurns, start: int, tell: _Tell) -> list[Turn]:
 
 
 def _counting(show: OnTrial, total: int, advance: Callable[[int, int], object]) -> OnTrial:
-    """Show each trial that is judged, and say how many of all those that were planned are judged now."""
+    """Return a function that shows each judged trial, and advances the bar by one of ``total`` trials."""
     numbers = count(1)
 
     def judged(run: TrialRun, verdict: Verdict) -> None:
@@ -336,13 +336,13 @@ def _counting(show: OnTrial, total: int, advance: Callable[[int, int], object]) 
 
 
 def _is_right(program: Program, text: str) -> bool | Verdict:
-    """Whether a program that reads an answer says that it is right, or why it cannot judge. Raises `BadInput`."""
+    """Return whether a program says that an answer is right, or why it cannot judge. Raises `BadInput`."""
     said = _called(program, text)
     return said if isinstance(said, Verdict) else said[0] == 0
 
 
 def _score(program: Program, text: str) -> float | Verdict:
-    """The number that a program prints for an answer, or why it cannot judge. Raises `BadInput`."""
+    """Return the number that a program prints for an answer, or why it cannot judge. Raises `BadInput`."""
     said = _called(program, text)
     if isinstance(said, Verdict):
         return said
@@ -355,7 +355,7 @@ def _score(program: Program, text: str) -> float | Verdict:
 
 
 def _called(program: Program, text: str) -> tuple[int, str] | Verdict:
-    """The status of a program that reads a text, and what it prints; or why it cannot judge. Raises `BadInput`."""
+    """Call a program with a text; return its status and output, or why it cannot judge. Raises `BadInput`."""
     command, timeout = program
     try:
         done = run_program(command, text, timeout, shows_errors=True)
@@ -384,7 +384,7 @@ def _read(value: str) -> str:
 
 
 def _check_page(file: str | None) -> None:
-    """Check that a page can be written to a file, before what it shows is paid for. Raises `BadInput`."""
+    """Check, before anything is paid for, that a page can be written to a file. Raises `BadInput`."""
     if file is None:
         return
     folder = Path(file).parent

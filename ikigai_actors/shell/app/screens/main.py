@@ -630,7 +630,7 @@ class MainScreen(Screen[None]):
 
     @property
     def _arrived(self) -> int:
-        """Return the approximate tokens of the arriving answer; None if the snapshot has counted them already."""
+        """Return the approximate tokens of the arriving answer; 0 while the agent is not in a turn."""
         works = self.snapshot is not None and self.snapshot.works
         return int(self.page.transcript.arrived / A_TOKEN) if works else 0
 

@@ -64,7 +64,7 @@ class CodeTheme(SyntaxTheme):
 
 
 code_theme = lru_cache(8)(CodeTheme)
-"""Returns the theme of a palette."""
+"""A cached function that returns the theme of a palette."""
 
 
 @lru_cache(8)
@@ -139,7 +139,7 @@ class _Quote(_Readable, BlockQuote):
 
 
 class _Line(_Readable, HorizontalRule):
-    """A horizontal rule."""
+    """A horizontal rule of limited width."""
 
 
 class ThemedMarkdown(Markdown):

@@ -113,7 +113,7 @@ class AgentList(Vertical):
 
     @property
     def wish(self) -> Wish:
-        """Return the selection of agents for this list, if there are too many to show all."""
+        """Return the selection of agents that this list needs if there are too many to show all."""
         raise NotImplementedError("each kind of list shows others")
 
     def tell_rest(self, snapshot: Snapshot) -> None:
@@ -245,7 +245,7 @@ class AgentList(Vertical):
             self._doings.look()
 
     def _chosen(self) -> tuple[str, ...]:
-        """Return the uuids of the agents on which keys act: of the marked ones, those that live."""
+        """Return the uuids of the agents on which keys act: the living marked ones, else the one at the cursor."""
         records = self.snapshot.listed if self.snapshot is not None and self.marked else ()
         if marked := tuple(record.uuid for record in records if record.living and record.uuid in self.marked):
             return marked

@@ -215,7 +215,7 @@ def reading(width: int, colours: Palette) -> Text:
 
 
 def _near(snapshot: Snapshot | None) -> Iterable[tuple[str, str]]:
-    """Return the keys that lead to new mail and to the neighbours, each with its target; empty if there are none."""
+    """Yield the keys that lead to new mail and to the neighbours, each with its target as text, empty for none."""
     if snapshot is None:
         return
     mail, below = snapshot.current.unread, snapshot.children
