@@ -21,14 +21,14 @@ from ikigai_actors.errors import BadInput
 _MARK = "!"
 
 _KEPT = 30_000
-"""How many of the last bytes of the output are kept."""
+"""The most bytes of the output that are kept, the last ones."""
 
 _LOOK = 0.1
-"""Seconds between two looks at whether the shell has ended: what it left running may hold its output open."""
+"""Seconds between two checks whether the shell has ended; its children may keep its output open."""
 
 
 class TypedCommand(NamedTuple):
-    """The command that a person has typed after the mark."""
+    """The command that a person has typed after the exclamation mark."""
 
     command: str
     goes_along: bool
@@ -36,7 +36,7 @@ class TypedCommand(NamedTuple):
 
 
 def typed_command(text: str) -> TypedCommand | None:
-    """The command in a text; None for a prompt. A blank before the mark makes it a prompt, too."""
+    """Return the command in a text; None for a prompt, also for one with a blank before the exclamation mark."""
     if not text.startswith(_MARK):
         return None
     return TypedCommand(text.lstrip(_MARK).strip(), not text.startswith(_MARK * 2))
@@ -53,26 +53,26 @@ class Printed(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The output for the person, and how it ended."""
+        """The output for the person, and the exit code or signal."""
         how = f"[ended by {_name(self.code)}]" if self.code < 0 else f"[exit code {self.code}]" if self.code else ""
         return "\n".join(filter(None, (self.output.rstrip("\n"), how))) or "[no output]"
 
     @property
     def for_prompt(self) -> str:
-        """The text that goes along with a prompt."""
+        """The text about the command that is sent with a prompt."""
         return f"I ran this in {self.directory}:\n\n$ {self.command}\n{self.shown}"
 
 
 def with_outputs(prompt: str, outputs: Sequence[str]) -> str:
-    """A prompt, and below it what goes along."""
+    """Return a prompt with the outputs of commands below it."""
     return "\n\n".join([prompt, *outputs])
 
 
 class PersonCommand:
-    """One command. `run` it on a thread; `stop` may come from any other."""
+    """A command of a person. Call `run` on a thread; any other thread may call `stop`."""
 
     def __init__(self, command: str, directory: Path) -> None:
-        """Name it. Raises `BadInput` when there is none."""
+        """Prepare a command. Raises `BadInput` for an empty command."""
         if not command:
             raise BadInput("Say what to run: !COMMAND. A text that begins with ! needs a blank before it.")
         self.command, self.directory = command, directory
@@ -83,11 +83,11 @@ class PersonCommand:
 
     @property
     def seconds(self) -> float:
-        """How long ago it was given."""
+        """Return the seconds since the command was given."""
         return monotonic() - self._began
 
     def run(self) -> Printed:
-        """Run it to its end. Raises `BadInput` when it cannot be started."""
+        """Run the command to its end. Raises `BadInput` if it cannot be started."""
         with self._starting:
             if self._stopped:
                 return Printed(self.command, self.directory, "", -signal.SIGTERM)
@@ -103,7 +103,7 @@ class PersonCommand:
         return Printed(self.command, self.directory, output.decode(errors="replace"), process.wait())
 
     def stop(self) -> None:
-        """Ask it to end, with all that it has started; the second time, end it."""
+        """Ask the command and its children to end (SIGTERM); kill them at the second call (SIGKILL)."""
         with self._starting:
             number, self._stopped = signal.SIGKILL if self._stopped else signal.SIGTERM, True
             if self._process is not None and self._process.returncode is None:
@@ -112,7 +112,7 @@ class PersonCommand:
 
 
 def _read(process: "subprocess.Popen[bytes]") -> bytes:
-    """Read the output until its end, or until the shell has ended and nothing more is there."""
+    """Return the output until its end, or until the shell has ended and no more output is available."""
     assert process.stdout is not None
     kept, left_out = bytearray(), 0
     with process.stdout as pipe:

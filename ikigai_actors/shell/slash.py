@@ -30,7 +30,7 @@ def commands() -> None:
 
 
 def slash_command(verb: Verb | VerbGroup) -> click.Command:
-    """The command by which a person calls a verb."""
+    """Return the command by which a person calls a verb."""
     if isinstance(verb, VerbGroup):
         return _group(verb)
 
@@ -58,7 +58,7 @@ def _group(group: VerbGroup) -> click.Group:
 
 
 def run(shell: ShellPlace, line: str) -> None:
-    """Run a line that begins with a slash. Raises the library's errors; those of the line itself are printed."""
+    """Run a line that begins with a slash. Raises the library's errors; prints errors in the line itself."""
     try:
         words = _words(line)
     except ValueError as error:
@@ -77,7 +77,7 @@ def run(shell: ShellPlace, line: str) -> None:
 
 
 def _words(line: str) -> list[str]:
-    """The words of a line. JSON that is a setting's value is one word as it is: its quotes are its own."""
+    """Split a line into words. The JSON value of a setting is one word with its quotes."""
     json_follows = re.fullmatch(r"\s*(/set)\s+([a-z_]+)\s+([\[{].*)", line, re.DOTALL)
     return list(json_follows.groups()) if json_follows is not None else shlex.split(line)
 
@@ -93,7 +93,7 @@ def _print_help(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 
 def _print_help_on_screen(group: click.Group) -> None:
-    """Let ``--help`` print where commands print: click's own goes to standard output, which no application shows."""
+    """Let ``--help`` print on the shell's screen, because the application does not show standard output."""
     description = "Show this message and exit."
     for command in group.commands.values():
         command.add_help_option = False

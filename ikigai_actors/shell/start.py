@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 ENDED_BY_CTRL_C = 130
-"""Exit status after Ctrl-C."""
+"""The exit status after Ctrl-C."""
 
 _before: list[Any] | None = None  # the former settings of the terminal; None while they are not changed
 _echoed = 0  # bytes of whole lines that were typed, and echoed, before the change
@@ -29,7 +29,7 @@ TAKE_SCREEN, LEAVE_SCREEN = "\x1b[?1049h", "\x1b[?1049l"
 
 
 def begin() -> None:
-    """Take the signals that end a program, and show no more what is typed. On the main thread."""
+    """Handle the signals that end a program, and stop showing typed text. Call it on the main thread."""
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if (number := getattr(signal, name, None)) is not None and signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _end)
@@ -37,7 +37,7 @@ def begin() -> None:
 
 
 class interruptible:  # noqa: N801 - used as a function is; contextlib would be slow to import
-    """A block that takes long and undoes what it did when it is left by an exception."""
+    """A block that takes long, and that undoes its effects when an exception ends it."""
 
     def __enter__(self) -> None:
         signal.signal(signal.SIGINT, self._raise)
@@ -53,7 +53,7 @@ class interruptible:  # noqa: N801 - used as a function is; contextlib would be 
 
 
 def hand_over() -> None:
-    """End the start: from now on signals and the keyboard do what they do in any program."""
+    """End the start phase: restore the usual signal handlers and the terminal's settings."""
     give_back()
     for name, handler in (
         ("SIGINT", signal.default_int_handler),
@@ -65,7 +65,7 @@ def hand_over() -> None:
 
 
 def give_back() -> None:
-    """Give the terminal its former settings and its screen back. What nobody took of what was typed stays."""
+    """Restore the terminal's former settings and screen. Typed text that was not taken stays in the terminal."""
     global _before
     before, _before = _before, None
     leave_screen()
@@ -74,12 +74,12 @@ def give_back() -> None:
 
 
 def terminal_before() -> list[Any] | None:
-    """The settings that the terminal had before the program; None when they are not changed."""
+    """Return the terminal's settings before the program began; None if they are unchanged."""
     return _before
 
 
 def cover(picture: str) -> None:
-    """Take the screen, and draw the first picture on it; does nothing where the terminal is not ours."""
+    """Switch to the terminal's other screen, and draw the first picture; does nothing if we do not own the terminal."""
     global _covered
     take_typed()
     if _before is not None:
@@ -88,21 +88,21 @@ def cover(picture: str) -> None:
 
 
 def draw_over(picture: str) -> bool:
-    """Draw on the first picture; False when there is none."""
+    """Draw on the first picture; return False if the first picture is not shown."""
     if _covered:
         _draw(picture)
     return _covered
 
 
 def screen_is_covered() -> bool:
-    """Whether the screen shows the first picture. The caller has the screen from now on, and gives it back."""
+    """Return whether the screen shows the first picture. From then on the caller must restore the screen."""
     global _covered
     covered, _covered = _covered, False
     return covered
 
 
 def leave_screen() -> None:
-    """Give the screen back, if it shows the first picture. The keyboard stays ours."""
+    """Restore the former screen if the first picture is shown. The keyboard's settings stay."""
     if screen_is_covered():
         _draw(LEAVE_SCREEN)
 
@@ -133,7 +133,7 @@ def take_typed() -> None:
 
 
 def typed() -> bytes:
-    """The bytes that `take_typed` has read, as the terminal gave them; `forget_typed` when somebody has them."""
+    """Return the bytes that `take_typed` has read, unchanged. Call `forget_typed` once they are used."""
     return _typed
 
 
@@ -168,7 +168,7 @@ def _hush() -> None:
 
 
 def _set(attributes: list[Any]) -> bool:
-    """Set the terminal, if it is ours to set; nothing of what was typed is dropped."""
+    """Change the terminal's settings if we own the terminal; return whether that was done. Typed text is not lost."""
     import termios
 
     try:
@@ -188,7 +188,7 @@ def _draw(text: str) -> None:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """End the process at once. The terminal's settings are all that must be undone."""
+    """End the process at once, after restoring the terminal's settings."""
     give_back()
     if number == signal.SIGINT:
         os._exit(ENDED_BY_CTRL_C)

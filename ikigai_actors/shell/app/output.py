@@ -28,7 +28,7 @@ class TranscriptPrinter(Printer):
 
 
 class Toast(Printer):
-    """Prints a temporary notice in place of a transcript line, for keys that could not do their work."""
+    """Prints temporary notices instead of transcript lines, for keys whose action failed."""
 
     def __init__(self, notify: Callable[[str], None]) -> None:
         self._notify = notify

@@ -88,7 +88,7 @@ class Tour:
         return before
 
     def _follow(self, output: IO[str]) -> dict[str, list[str]] | None:
-        """Print the lines of the team, until it is in the middle of the slow answer."""
+        """Print the team's lines until it is in the middle of the slow answer; return the histories, or None."""
         before, pieces = None, 0
         for word in _words(output):
             match word.kind:

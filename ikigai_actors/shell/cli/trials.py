@@ -107,7 +107,7 @@ class Display(NamedTuple):
         return json_text.dumps(json_text.loads(result.json()) | more, ensure_ascii=False), status
 
     def _announce(self, before: ExperimentResult, change: Mapping[str, Any]) -> None:
-        """Print the plan and costs of an experiment before it begins. Raises `BadInput` if these are not allowed."""
+        """Print the plan of an experiment before it begins. Raises `BadInput` if nobody allowed new readers."""
         planned = before.forecast
         if before.resumed:
             self.tell(

@@ -29,7 +29,7 @@ LONGEST_LINE = 16 * 1024 * 1024
 _CTRL_D = "\x04"
 
 Complete = Callable[[str], list[str]]
-"""Gives the completions of a line: whole lines."""
+"""Returns the completions of a line, as whole lines."""
 
 
 class Keyboard(Protocol):
@@ -41,26 +41,26 @@ class Keyboard(Protocol):
     """Whether the latest line was typed before the latest `note_ahead`."""
 
     def read(self, label: str) -> str | None:
-        """The next line; None at the end. The label is in the prompt."""
+        """Return the next line; None at the end of input. The label is part of the prompt."""
 
     def unfinished(self) -> str:
-        """The text that was typed when Ctrl-C came."""
+        """The unfinished line that was typed when Ctrl-C came."""
 
     def descriptor(self) -> int | None:
-        """The file descriptor that becomes readable when something is typed; None for a source that is no person."""
+        """The file descriptor that becomes readable when a person types; None if no person types."""
 
     def consume(self) -> bool:
-        """Take the lines that were typed while an answer arrived: `read` gives them next. False at the end of input."""
+        """Take the lines that were typed during an answer, for later calls of `read`. False at the end of input."""
 
     def hushed(self) -> contextlib.AbstractContextManager[None]:
         """Hide typed text for as long as the block lasts."""
 
     def note_ahead(self) -> None:
-        """Note that what was typed so far was typed before what is shown next."""
+        """Note that the text typed so far was typed before the next output was shown."""
         return
 
     def untaken(self) -> list[str]:
-        """The lines that were consumed, and that `read` has not given: they came after the end."""
+        """Return the lines that were consumed but not read, because the session ended before."""
         return []
 
 
@@ -74,7 +74,7 @@ class Pipe(Keyboard):
         self._number = 0
 
     def read(self, label: str) -> str | None:
-        """Give the next line; no prompt is shown."""
+        """Return the next line; None at the end of input. No prompt is shown."""
         line = self._stream.readline(LONGEST_LINE) if self._stream is not None else b""
         self._number += 1
         if not line:
@@ -98,19 +98,19 @@ class Pipe(Keyboard):
             pass
 
     def unfinished(self) -> str:
-        """Empty: whole lines are read."""
+        """Empty, because a pipe delivers whole lines."""
         return ""
 
     def descriptor(self) -> int | None:
-        """No descriptor: the next line is read when the answer is complete."""
+        """None, because the next line of a pipe is read when the answer is complete."""
         return None
 
     def consume(self) -> bool:
-        """Take nothing: no line is typed."""
+        """Do nothing, because nobody types into a pipe."""
         return False
 
     def hushed(self) -> contextlib.AbstractContextManager[None]:
-        """Hide nothing."""
+        """Do nothing, because a pipe shows no typed text."""
         return contextlib.nullcontext()
 
 
@@ -242,7 +242,7 @@ class Terminal(Keyboard):
         return f"\001\033[1m\002{label}\001\033[0m\002> "  # the marks show readline which characters take no room
 
     def _edited(self, label: str) -> str:
-        """A line from the person, who may have begun it unseen."""
+        """Return a line that the person edits; it begins with the text that was typed unseen."""
         self.ahead = False
         if self._readline is None or not self._begun:
             return input(self._prompt(label))
@@ -274,7 +274,7 @@ class Terminal(Keyboard):
 
 
 def _opened(history: Path, readline: ModuleType) -> Path | None:
-    """Read the history file, or make it; None when there can be none: the session goes on without."""
+    """Read or create the history file, and return its path; None if that is impossible, and nothing is kept."""
     try:
         history.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(history, os.O_CREAT | os.O_RDWR, 0o600))

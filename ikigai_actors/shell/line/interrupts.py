@@ -26,7 +26,7 @@ from typing import Any, Self
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 
 _PAUSE = 0.01
-"""Seconds before a signal that was lost is sent, each time: the callback that lost it goes on meanwhile."""
+"""Seconds before a lost signal is sent again."""
 
 
 class Interrupts:
@@ -51,11 +51,11 @@ class Interrupts:
 
     @property
     def pending(self) -> int:
-        """The number of a signal that has come and was not raised yet; 0 for none."""
+        """Return the number of a signal that has arrived and was not raised yet; 0 if there is none."""
         return self._pending
 
     def remove(self) -> None:
-        """Put back the handlers that were there before, and forget what they have not raised."""
+        """Restore the former signal handlers, and forget signals that were not raised."""
         self._pending = 0
         if sys.unraisablehook is self._hook:
             sys.unraisablehook = self._hook_before
@@ -64,7 +64,7 @@ class Interrupts:
 
     @contextlib.contextmanager
     def heard(self) -> Iterator[None]:
-        """Raise signals inside the block, those that came before it too."""
+        """Raise signals inside the block, including those that arrived before it."""
         before, self._heard = self._heard, True
         try:
             if self._pending:

@@ -25,14 +25,14 @@ from ikigai_actors.verbs.text.harmless import harmless, one_line
 from ikigai_actors.verbs.text.wrap import Margin
 
 USUAL_COLUMNS = 80
-"""The width of a terminal that nobody has told of."""
+"""The width of a line, in columns, if no terminal is known."""
 
 
 class Screen:
     """Standard output and standard error, as the shell uses them."""
 
     def __init__(self, columns: Callable[[], int] | None = None) -> None:
-        """Make it; ``columns`` gives the width of the terminal, or None when no person is there."""
+        """Make the screen; ``columns`` returns the width of the terminal, or is None if nobody reads it."""
         self._margin = None if columns is None else Margin(columns)
         self._columns = columns
         self.styled = is_coloured(sys.stdout)
@@ -43,7 +43,7 @@ class Screen:
         """Whether a tree, two columns and what an agent does are put in words: a person may hear the lines."""
 
     def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
-        """Print a line of its own, or several; the first begins with the program's words."""
+        """Print one line or several; the first begins with the program's own words."""
         self.fresh()
         self._print(_style(self._set_off(text, own=True), bold, dim) + self._set_off("\n"))
 
@@ -53,16 +53,16 @@ class Screen:
         self._print(self._set_off(f"{text}\n"))
 
     def whole(self, text: str) -> None:
-        """Print a text of somebody's that is all that was asked for."""
+        """Print a stored text that is the whole output of a command."""
         self.block(text)
 
     def error(self, text: str) -> None:
-        """Print why a line of input failed."""
+        """Print the reason why a line of input failed."""
         self.line(f"error: {one_line(text)}")
 
     @property
     def columns(self) -> int:
-        """How wide a line may be; where no person is there, as wide as usual."""
+        """The width of a line; the usual width if nobody reads the output."""
         return USUAL_COLUMNS if self._columns is None else self._columns()
 
     def stream(self, text: str) -> None:
@@ -99,7 +99,7 @@ def _style(text: str, bold: bool = False, dim: bool = False) -> str:
 
 
 def is_coloured(stream: IO[str] | None) -> bool:
-    """Whether what is printed there may have colours, bold and dim: it is a terminal that nobody wants plain."""
+    """Return whether output to a stream may have colours: to a terminal, unless the user turned them off."""
     return (
         stream is not None and stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     )

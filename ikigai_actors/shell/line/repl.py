@@ -30,10 +30,10 @@ from ikigai_actors.verbs.text.naming import said_by, shown_name_in
 logger = logging.getLogger(__name__)
 
 _SHOWN = 30
-"""The most characters that are shown of a line that was not done."""
+"""The most characters of a line that was not carried out, in the warning about it."""
 
 FAILED = 1
-"""Exit status of a pipe when a prompt ended in an error."""
+"""The exit status of a pipe if a prompt ended in an error."""
 
 
 class LineMode:
@@ -44,7 +44,7 @@ class LineMode:
         self._asked = False
 
     def run(self) -> int:
-        """Do line after line, to the end; return the exit status."""
+        """Carry out lines until the end of input; return the exit status."""
         shell = self._shell
         try:
             shell.note_state(lambda text: shell.screen.notice(f"{shell.label}: {text}"))
@@ -63,7 +63,7 @@ class LineMode:
         return FAILED if shell.failed and not shell.keyboard.interactive else 0
 
     def do(self, line: str) -> None:
-        """Do one line. Raises only what ends the session: `SystemClosed`, output that cannot be written, a signal."""
+        """Carry out one line. Raises only what ends the session: `SystemClosed`, an output error, a signal."""
         self._asked = False
         if is_command(line):
             self._try(lambda: self._shell.do_command(line))
@@ -88,7 +88,7 @@ class LineMode:
             self._shell.screen.error(f"{type(error).__name__}: {error}")
 
     def _read(self) -> str | None:
-        """The next line; None when there is none."""
+        """Read the next line; return None if there is none."""
         keyboard, screen = self._shell.keyboard, self._shell.screen
         while True:
             try:
@@ -103,7 +103,7 @@ class LineMode:
                 self._try(self._shell.report)
 
     def _interrupted(self, unfinished: str) -> None:
-        """Ctrl-C at the prompt. Raises `KeyboardInterrupt` to leave."""
+        """Handle Ctrl-C at the prompt. Raises `KeyboardInterrupt` if the person leaves."""
         if self._shell.interrupt():
             self._shell.follow()
             self._asked = False

@@ -41,7 +41,7 @@ from supervisors.signals import Status
 T = TypeVar("T")
 
 _TWICE = 1.0
-"""Seconds within which a second Ctrl-C leaves."""
+"""The seconds within which a second Ctrl-C ends the session."""
 
 _CUT_OFF = "its last turn was interrupted; /resume sends the prompt again"
 
@@ -86,12 +86,12 @@ class Shell(ShellPlace):
 
     @property
     def failed(self) -> bool:
-        """Whether a prompt has ended in an error."""
+        """Return whether a prompt has ended in an error."""
         return self._turns.failed
 
     @property
     def undone(self) -> list[str]:
-        """The lines that were taken, or came after the end, and are not in the database."""
+        """Return the lines that were read but are not in the database."""
         return [*self._turns.unstored(), *self.keyboard.untaken()]
 
     @property
@@ -108,7 +108,7 @@ class Shell(ShellPlace):
         return f"{self.label} ({', '.join(notes)})" if notes else self.label
 
     def wait_for(self, work: Callable[[], T]) -> T:
-        """Do something that waits for its commit. Ctrl-C ends the waiting, with an `IkigaiError`."""
+        """Do work that waits for its commit, and return its result. Ctrl-C ends the wait with an `IkigaiError`."""
         try:
             with self.interrupts.heard():
                 return work()
@@ -145,7 +145,7 @@ class Shell(ShellPlace):
         self.say(text)
 
     def run_command(self, typed: TypedCommand) -> None:
-        """Run a command of the person's; Ctrl-C ends it."""
+        """Run a person's ``!`` command; Ctrl-C ends the command."""
         command = PersonCommand(typed.command, workspace_of(self.system) or Path.cwd())
         with ThreadPoolExecutor(1, thread_name_prefix="ikigai-person-command") as thread:
             ended = self._turns.wait_for(thread.submit(command.run), command.stop)
@@ -161,7 +161,7 @@ class Shell(ShellPlace):
         return False
 
     def do_command(self, line: str) -> None:
-        """Do a line that begins with a slash."""
+        """Carry out a line that begins with a slash."""
         self._line = line
         slash.run(self, line)
 
@@ -269,7 +269,7 @@ class Shell(ShellPlace):
             tell("it is in the middle of a turn: Enter shows its answer, Ctrl-C interrupts it")
 
     def interrupt(self) -> bool:
-        """Ctrl-C: end the turn of the current agent, if there is one; return whether. Twice: `KeyboardInterrupt`."""
+        """Handle Ctrl-C: end the current agent's turn; return whether there was one. Twice: `KeyboardInterrupt`."""
         now = time.monotonic()
         if now - self._interrupted_at < _TWICE:
             raise KeyboardInterrupt
@@ -320,7 +320,7 @@ class Shell(ShellPlace):
             self._go(self.system.handle(here.uuid))
 
     def report(self) -> None:
-        """Print what happened in the background."""
+        """Print the results of commands and turns in the background."""
         self._turns.report(self.current)
         for command in [command for command in self._background if self._is_due(command)]:
             self._background.remove(command)
@@ -349,12 +349,12 @@ class Shell(ShellPlace):
                 self.screen.line(f"    {answers(call)}")
 
     def _text_for(self, call: PendingCall) -> str | None:
-        """The text of the file that a call edits; None for another call, and where that is not known."""
+        """Return the text of the file that a call edits; None if the call edits none, or the text is unknown."""
         path = edited_file(call)
         return None if path is None else file_text(self.system, call.agent, path)
 
     def _is_due(self, command: BackgroundCommand) -> bool:
-        """Whether a command is done. One whose agent is idle now is a commit away from it, and waited for."""
+        """Return whether a command is done. If its agent is idle, wait for the commit first."""
         agent = command.agent
         if command.future.done() or self._turns.has(agent):
             return command.future.done()
@@ -363,7 +363,7 @@ class Shell(ShellPlace):
         return self._waited(command.future)
 
     def finish(self) -> None:
-        """Wait for everything in the background, and print what came of it; not for what waits for CONT."""
+        """Wait for commands and turns in the background, except those waiting for CONT; print their results."""
         while waited := [
             *[
                 command.future
@@ -388,7 +388,7 @@ class Shell(ShellPlace):
         later: Callable[[T], None],
         until: str = "the end of",
     ) -> None:
-        """Wait for a command and print what came of it; in the background when the agent is busy."""
+        """Wait for a command and print its result; if the agent is busy, do so in the background."""
         if not busy and self._waited(future):
             now(future.get())
             return
@@ -399,7 +399,7 @@ class Shell(ShellPlace):
         self.screen.line(f"{what} waits for {until} {turn}; a notice will say when it is done")
 
     def _waited(self, future: Future[Any]) -> bool:
-        """Wait for a future; return whether it is done. Ctrl-C ends the wait, and not the command."""
+        """Wait for a future; return whether it is done. Ctrl-C ends only the wait."""
         try:
             with self.interrupts.heard():
                 outcome_of_future(future)

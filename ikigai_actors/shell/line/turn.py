@@ -32,25 +32,25 @@ from ikigai_actors.verbs.text.pages import message_words, stop_note
 from ikigai_actors.verbs.text.words import took
 
 RESULT_LENGTH = 100
-"""Characters that are shown of a tool's result."""
+"""The most characters of a tool's result that are shown."""
 
 
 _LONG = 5.0
-"""The fewest seconds of a turn after which a line says what it took."""
+"""The least duration of a turn, in seconds, after which its duration and tokens are printed."""
 
 
 def whole_turn(seconds: float, tokens: int) -> str:
-    """The line that ends a turn at a terminal; empty for a short one."""
+    """Return the line with a turn's duration and tokens; empty for a short turn."""
     return f"[{took(seconds, tokens)}]" if seconds >= _LONG and tokens else ""
 
 
 class ShownTurn:
-    """One turn of one agent, as far as it was shown."""
+    """A turn of one agent, and how much of it was shown."""
 
     _count = 0
 
     def __init__(self, agent: AgentRef, events: LiveConversation, prompt: str | None = None) -> None:
-        """Follow an agent's turn: the one that this prompt will open, or else the one in progress."""
+        """Follow an agent's turn: the turn that the prompt will open; without a prompt, the turn in progress."""
         ShownTurn._count += 1
         self._number = ShownTurn._count
         self._events = events
@@ -77,11 +77,11 @@ class ShownTurn:
 
     @property
     def answering(self) -> bool:
-        """Whether an answer was shown in part, so that other text would be in its middle."""
+        """Return whether part of an answer was shown, so that other text would interrupt it."""
         return bool(self._step)
 
     def expect(self, outcome: Future[Reply]) -> "ShownTurn":
-        """Set the future that gives the outcome."""
+        """Set the future with the turn's outcome; return this object."""
         self.outcome = outcome
         self._events.await_outcome(self.agent, self._number, outcome)
         return self
@@ -148,7 +148,7 @@ class ShownTurn:
         self._replied = stop_reason != "tool_use"
 
     def _show_outcome(self, screen: Screen) -> None:
-        """Show the outcome of a turn that ended before it was followed, or without a word in the log."""
+        """Print the outcome of a turn that ended before it was followed, or without a message in the log."""
         match outcome_of_future(self.outcome):
             case _ if self._replied:  # that was it
                 pass
@@ -172,5 +172,5 @@ class ShownTurn:
 
 
 def shortened(text: str, length: int = RESULT_LENGTH) -> str:
-    """A text on one line."""
+    """Return a text on one line, cut to this length."""
     return textwrap.shorten(text, length, placeholder=" …") or "nothing"

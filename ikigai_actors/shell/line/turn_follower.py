@@ -61,7 +61,7 @@ class TurnFollower:
         self.follow(agent)
 
     def queue(self, agent: AgentRef, text: str, attachments: Sequence[Attachment]) -> None:
-        """Prompt an agent, with what is attached, and follow that turn in the background."""
+        """Prompt an agent, and follow that turn in the background."""
         for attachment in attachments:
             self._screen.line(f"[attached: {one_line(name_and_size(attachment.stored()))}]", dim=True)
         turn = ShownTurn(agent, self._events, text)
@@ -75,13 +75,13 @@ class TurnFollower:
         self._store(reply)
 
     def steer(self, agent: AgentRef, text: str) -> None:
-        """Say something into the turn that an agent is in, and show that turn."""
+        """Send a steering message into an agent's turn, and show that turn."""
         self._events.words.say(agent, text)
         self.watch(agent)
         self.follow(agent)
 
     def take_back(self, agent: AgentRef) -> list[str]:
-        """Withdraw what was said to an agent here and is unread; return the texts."""
+        """Withdraw the unread texts that were sent to an agent here; return the texts."""
         return self._events.words.take_back(agent.uuid)
 
     def expect(self, agent: AgentRef) -> None:
@@ -89,7 +89,7 @@ class TurnFollower:
         self._turns.append(ShownTurn(agent, self._events).expect(agent.aio.reply()))
 
     def prepare(self, agent: AgentRef) -> None:
-        """Keep the events of an agent from now on, so that none is missed of a turn that is about to go on."""
+        """Keep the events of an agent from now on, because its turn is about to be resumed."""
         self._events.follow(agent.uuid)
 
     def watch(self, agent: AgentRef) -> None:
@@ -98,7 +98,7 @@ class TurnFollower:
             self.expect(agent)
 
     def has(self, agent: AgentRef) -> bool:
-        """Whether a turn of the agent is followed."""
+        """Return whether a turn of the agent is followed."""
         return any(turn.agent == agent for turn in self._turns)
 
     def follow(self, agent: AgentRef) -> None:
@@ -108,7 +108,7 @@ class TurnFollower:
                 return
 
     def report(self, current: AgentRef) -> None:
-        """Print trouble, and the results of turns that are over; show those of the current agent."""
+        """Print errors, and the results of turns that are over; show those of the current agent."""
         self._tell_troubles()
         self._tell_kept(current)
         for turn in [turn for turn in self._turns if turn.outcome.done()]:
@@ -121,7 +121,7 @@ class TurnFollower:
                 self._screen.line(ended(turn.agent, outcome))
 
     def wait_for(self, work: "WorkFuture[T]", stop: Callable[[], object]) -> T:
-        """Wait for work on another thread; Ctrl-C, and a signal to end, ``stop`` it."""
+        """Wait for work on another thread, and return its result; call ``stop`` at Ctrl-C or a signal to end."""
         work.add_done_callback(lambda _: self._wake.set())
         while not work.done():
             try:
@@ -135,23 +135,23 @@ class TurnFollower:
         return work.result()
 
     def unstored(self) -> list[str]:
-        """The prompts that are not in the database yet, since that does not answer."""
+        """Return the prompts that are not in the database yet, because the database does not answer."""
         replies = ((turn.prompt, turn.outcome) for turn in self._turns)
         return [text or "" for text, reply in replies if isinstance(reply, PromptReply) and not reply.stored.done()]
 
     def awaited(self) -> list[Future[Reply]]:
-        """The outcomes of the turns that will end without the person; not of those that wait for CONT."""
+        """Return the outcomes of the followed turns, without turns that wait for CONT."""
         return [turn.outcome for turn in self._turns if turn.outcome.done() or not self._stands(turn)]
 
     def _store(self, reply: PromptReply) -> None:
-        """Wait until a prompt is in the database: from then on nothing of it is lost, whatever is typed next."""
+        """Wait until a prompt is in the database. After that, no later input can lose the prompt."""
         with self._keyboard.hushed():
             while not reply.stored.done():
                 self._tell_troubles()
                 self._wait(None)
 
     def _attend(self, turn: ShownTurn) -> bool:
-        """Show a turn until it is over; return False when the person goes on before that."""
+        """Show a turn until it is over; return False if the person stops watching it before."""
         with self._keyboard.hushed():
             while True:
                 turn.show(self._screen)
@@ -181,7 +181,7 @@ class TurnFollower:
         return any(call.agent == agent.uuid for call in self.questions.open().values())
 
     def _wait(self, keyboard: int | None) -> bool:
-        """Wait until something is new; return whether it is a line that was typed at this keyboard."""
+        """Wait until there is news; return whether it is a line that was typed at this keyboard."""
         try:
             with self._interrupts.heard():
                 return self._wake.wait(keyboard)
@@ -195,7 +195,7 @@ class TurnFollower:
             self._events.forget(turn.agent.uuid)
 
     def _stands(self, turn: ShownTurn) -> bool:
-        """Whether a turn has yet to begin, and its agent is stopped: then waiting is of no use."""
+        """Return whether a turn waits for CONT: it has not begun, and its agent is stopped."""
         return turn.kept and not turn.begun and turn.agent.record.status == Status.STOPPED
 
     def _tell_kept(self, current: AgentRef) -> None:

@@ -34,7 +34,7 @@ class WakeupPipe:
         return descriptor in ready
 
     def close(self) -> None:
-        """Give the sockets back."""
+        """Close the sockets, and restore the former wakeup descriptor of signals."""
         signal.set_wakeup_fd(self._before)
         self._here.close()
         self._there.close()

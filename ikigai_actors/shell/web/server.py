@@ -31,7 +31,7 @@ _KEPT = 60.0
 """Seconds for which a browser's connection is kept between two requests."""
 
 _ENDING = 0.4
-"""Seconds that a page has to end, and a browser to take leave, when the server ends."""
+"""Seconds that pages and browsers get to end when the server ends."""
 
 LOOPBACK = "127.0.0.1"
 
@@ -42,7 +42,7 @@ class ServedPage(AppService):
     """The process of one page."""
 
     async def on_meta(self, data: bytes) -> None:
-        """Do what the process asks for. The title of the page is ours, and goes to `templates/page.js`."""
+        """Handle a request of the page's process. The page's title is sent to `templates/page.js`."""
         asked = json.loads(data)
         if asked["type"] == "title":
             await self.remote_write_str(json.dumps(["title", asked["title"]]))
@@ -50,13 +50,13 @@ class ServedPage(AppService):
             await super().on_meta(data)
 
     async def stop(self) -> None:
-        """End it, and wait until it has ended."""
+        """End the process, and wait until it has ended."""
         await super().stop()
         if self._process is not None:
             await self._process.wait()
 
     async def end_within(self, seconds: float) -> None:
-        """End it within a time: one that does not is killed, which harms nobody, for it runs no agents."""
+        """End the process within a time, or kill it. That harms nothing, because the process runs no agents."""
         # Not by a time-out, which cancels the page's own task: that takes the cancellation for its end, and returns.
         ending = asyncio.create_task(self.stop())
         await asyncio.wait([ending], timeout=seconds)
@@ -71,17 +71,17 @@ class Pages(Server):
     """Serves pages of the application, each a process that is attached to the database of the environment."""
 
     def __init__(self, port: int) -> None:
-        """Prepare."""
+        """Prepare the server; ``port`` is part of the pages' addresses."""
         page = shlex.join([sys.executable, "-m", "ikigai_actors", "page"])
         super().__init__(f"exec {page}", LOOPBACK, port, "ikigai", templates_path=TEMPLATES)
         self._open: set[ServedPage] = set()
 
     def __len__(self) -> int:
-        """How many pages are open."""
+        """Return the number of open pages."""
         return len(self._open)
 
     async def make_app(self) -> web.Application:
-        """The aiohttp application: the handlers of textual-serve, without a list of its files."""
+        """Return the aiohttp application: the handlers of textual-serve, without a list of its files."""
         app = web.Application()
         aiohttp_jinja2.setup(app, loader=jinja2.FileSystemLoader(self.templates_path), autoescape=True)
         app.add_routes(
@@ -100,11 +100,11 @@ class Pages(Server):
         await asyncio.gather(*(page.end_within(_ENDING) for page in tuple(self._open)))
 
     async def _handle_script(self, request: web.Request) -> web.FileResponse:
-        """The script that gives the keyboard to the terminal, and the page its title."""
+        """Answer with the script that focuses the terminal and sets the page's title."""
         return web.FileResponse(TEMPLATES / "page.js")
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """Run a page for as long as its browser is there."""
+        """Run a page until its browser disconnects."""
         browser = web.WebSocketResponse(timeout=_ENDING, heartbeat=15)
         await browser.prepare(request)
 

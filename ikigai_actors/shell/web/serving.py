@@ -1,4 +1,4 @@
-"""Serving the application of textual-serve, which is one of aiohttp, with the guard of every server."""
+"""Serves the application of textual-serve, an aiohttp application, with the guard that all servers use."""
 
 import asyncio
 import socket
@@ -19,7 +19,7 @@ KEPT = 3600.0
 
 
 class GuardedConnection(web.RequestHandler):
-    """A connection whose refusals by aiohttp itself, before any middleware, have the rules of the guard as well."""
+    """A connection whose error answers from aiohttp itself have the guard's headers, too."""
 
     __slots__ = ("_guard",)
 
@@ -86,7 +86,7 @@ async def serving_terminals(
 
 
 def guarding(guard: Guard, admit: Callable[[asyncio.BaseTransport | None], bool]) -> Middleware:
-    """The middleware before every handler. ``admit`` gets connections that may come in: see `Acceptor.admit`."""
+    """Return the middleware before every handler. ``admit`` gets accepted connections: see `Acceptor.admit`."""
 
     @web.middleware
     async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
