@@ -389,7 +389,7 @@ def is_busy(agent: AgentRef) -> bool:
 
 
 def reads_at_once(agent: AgentRef) -> bool:
-    """Return whether a text of a person should steer the agent: it is in a turn that goes on."""
+    """Return whether a person's text should steer the agent, because it is in a turn that continues."""
     record = agent.record
     return bool(record.turn) and record.status == Status.RUNNING and is_working(agent.system.state_of(record))
 
@@ -406,7 +406,7 @@ class PromptReply(Future[Reply]):
 
     @property
     def stored_as(self) -> int:
-        """The number of the mail that the prompt became; 0 if it is no mail, or not yet."""
+        """The number of the mail that the prompt became; 0 if it is not stored yet, or not as a mail."""
         return self.stored.get() if self.stored.done() else 0
 
     def settle(self, value: Any) -> None:
@@ -471,7 +471,7 @@ def unfinished(events: list[AgentEvent]) -> list[AgentEvent]:
 
 
 def outcome_of_future(future: Future[Any]) -> Any:
-    """Wait for a future, and return its value, or its error if it is one of this package."""
+    """Wait for a future, and return its value; if it failed with an error of this package, return the error."""
     try:
         return future.get()
     except IkigaiError as error:

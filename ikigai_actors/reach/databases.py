@@ -55,7 +55,7 @@ def is_shared(shown: str) -> bool:
 
 
 def kept_of_user(name: str) -> Path:
-    """Return the path of a file or folder that programs of this user share, such as logs and tokens."""
+    """Return the path of a file or folder in the user's own folder, which all programs of the user share."""
     return home() / name
 
 

@@ -68,7 +68,7 @@ def history_up_to(system: System, agent: str, end: int) -> tuple[list[Message], 
 
 
 def boundaries_among(everything: Sequence[Message], wanted: Iterable[int]) -> list[int]:
-    """Return those of these positions at which a history with these messages may be forked."""
+    """Return the positions among ``wanted`` at which a history with these messages may be forked."""
     ids = [message.id for message in everything]
 
     def read(start: int, end: int) -> Sequence[Message]:
@@ -78,7 +78,7 @@ def boundaries_among(everything: Sequence[Message], wanted: Iterable[int]) -> li
 
 
 def settings_at_heads(system: System, agents: Collection[str]) -> dict[str, Mapping[str, Any]]:
-    """The settings in force for each of these agents, by uuid."""
+    """Return the settings in force for each of these agents, by uuid."""
 
     def read(tx: Transaction) -> dict[str, Mapping[str, Any]]:
         histories = {agent: _history(tx, agent) for agent in agents}

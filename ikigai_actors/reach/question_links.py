@@ -119,7 +119,7 @@ class QuestionLinks:
 
 
 def operator_keys(references: Sequence[str], system: AttachedSystem) -> list[bytes]:
-    """The operator's keys that references name, as `referred_key` takes them; without any, those of the environment.
+    """Return the operator's keys that references name (see `referred_key`); without any, those of the environment.
 
     The system opens the sealed secrets of endpoints by the same keys.
 

@@ -157,7 +157,7 @@ class LiveRows:
                     self._set(uuid, row, {"state": status if status in _GONE else goes_on})
 
     def add_unread(self, uuid: str) -> None:
-        """Count a mail that was sent to an agent. The next look has what it has read."""
+        """Count a mail that was sent to an agent. The next look at the registry corrects the number."""
         with self._lock:
             if (row := self._rows.get(uuid)) is not None:
                 self.version += 1

@@ -75,7 +75,7 @@ def read_session(store: Store, agent: str, to: str, *, has_paths: bool) -> Sessi
 
 
 def stored_session(database: str | None, agent: str, to: str, *, has_paths: bool) -> SessionExport:
-    """Read an agent of an existing database in the same way. Also raises what `existing_to_read` does."""
+    """Read an agent of an existing database as `read_session` does. Also raises what `existing_to_read` does."""
     with existing_to_read(database) as store:
         return read_session(store, agent, to, has_paths=has_paths)
 

@@ -129,7 +129,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The selection of agents that a person wants to see, in addition to those used last."""
+    """The selection of agents that a person wants to see in a list."""
 
     tree: bool = False
     """Whether to include the first agents of each level of the tree, and all agents above those listed."""
@@ -322,7 +322,7 @@ class _Rows(NamedTuple):
 
 
 def _read(tx: Transaction, uuid: str, wish: Wish | None, asking: frozenset[str]) -> _Rows:
-    """Read an agent and those around it, and the agents of a list; ``asking`` are those with questions."""
+    """Read an agent, its neighbours, and the agents of a list; ``asking`` are the agents with questions."""
     record = registry.get(tx, uuid)
     return _Rows(
         record,

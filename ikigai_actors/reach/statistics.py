@@ -137,7 +137,7 @@ def dearest(figures: Figures) -> list[tuple[str, dict[str, float]]]:
 
 
 def busiest(figures: Figures) -> list[tuple[str, dict[str, int]]]:
-    """The agents that used most tokens, by uuid, each with its tokens by kind; those with most first."""
+    """Return the agents with the most tokens, by uuid, each with its tokens by kind; the highest first."""
     return sorted((figures.tokens or {}).items(), key=lambda pair: -sum(pair[1].values()))[:SHOWN]
 
 

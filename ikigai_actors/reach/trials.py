@@ -80,7 +80,7 @@ def settings_of_position(system: System, agent: str, at: int) -> Mapping[str, An
 
 
 def latest_of_resting(system: System, agents: Collection[str]) -> dict[str, Message]:
-    """Return the latest message of each of these agents that is alive and has no open turn, by uuid."""
+    """Return the latest message of those of these agents that are alive and have no open turn, by uuid."""
     return system._store.read(lambda tx: latest_at_rest(tx, agents))
 
 
@@ -151,7 +151,7 @@ def bear_trials(agent: AgentRef, note: Mapping[str, Any], births: Sequence[NewTr
 
 
 def fork_position(system: System, agent: str, at: int | None = None) -> int:
-    """Return the position at which a history may be forked: ``at``, or the last one of its conversation.
+    """Return the position at which a history may be forked: ``at``, or the last such position of its conversation.
 
     Raises `NotABoundary`, `HistoryPruned`, and `AgentNotFound`.
     """

@@ -49,7 +49,7 @@ class TurnSources:
         return [record.uuid for record in registry.oldest_first(records)]
 
     def sources(self, uuids: Sequence[str], since: int) -> list[TurnSource]:
-        """Return those of these agents that may have turns which ended at a time or later; 0 for all."""
+        """Return the sources of those agents that may have turns which ended since a time; 0 for all turns."""
         return self._store.read(partial(_sources, uuids=uuids, since=since))
 
     def messages(self, agent: str, start: int, end: int) -> list[Message]:

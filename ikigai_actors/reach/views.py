@@ -52,7 +52,7 @@ def say_why_it_stopped(system: "System") -> AbstractContextManager[None]:
 
 
 def stand_in_notice(system: "System") -> str:
-    """Return the notice that only the offline provider answers although nobody asked for it; else empty."""
+    """Return the notice that only the offline provider answers, although nobody chose it; else empty."""
     return system._stand_in_notice
 
 
@@ -118,7 +118,7 @@ def is_idle(system: "ActorSystem", within: float) -> bool:
 
 
 def last_activity(system: "System", records: Collection[AgentRecord]) -> dict[str, int]:
-    """Return when each of these agents wrote its latest message, or else was born; by uuid."""
+    """Return the time of the latest message of each of these agents, or else of its birth; by uuid."""
     times = system._store.read(lambda tx: latest_times(tx, [record.uuid for record in records]))
     return {record.uuid: times.get(record.uuid, record.created_at) for record in records}
 

@@ -28,7 +28,7 @@ _WHOLE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Where the help of a group shows each command; names are separated by blanks."""
+    """The headings under which the help of a group shows each command; names are separated by blanks."""
 
     first_day: str
     """The commands that a newcomer needs, in the order of need. They are under their headings, too."""
@@ -42,7 +42,7 @@ class Contents:
 def with_every_verb(
     headings: dict[str, str], callers: Callers, looks: str, changes: str, sign: str = ""
 ) -> dict[str, str]:
-    """The headings with every verb of these callers.
+    """Return the headings with every verb of these callers.
 
     Args:
         headings: the order that readers expect.

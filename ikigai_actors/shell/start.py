@@ -144,7 +144,7 @@ def forget_typed() -> None:
 
 
 def as_keys(text: str) -> str:
-    """Translate what a terminal gave as lines into keys: a line's end is Enter, a NUL is Ctrl-D on an empty line."""
+    """Convert lines from a terminal to keys: a line's end becomes Enter, and a NUL becomes Ctrl-D."""
     return text.replace("\n", "\r").replace("\0", "\x04")
 
 

@@ -56,7 +56,7 @@ def may_answer(principal: Principal | None, question: "WaitingQuestion") -> bool
 def take_form_answer(
     reach: Access, principal: Principal | None, question: ShownQuestion, action: object, content: object
 ) -> bool:
-    """Take what a client sends about a question; return whether that has decided it.
+    """Take a client's answer to a question; return whether it has settled the question.
 
     Raises `BadInput` for an answer that does not fit the form, and `NotAllowed` for a principal that is not asked.
     """

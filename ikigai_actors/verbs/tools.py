@@ -128,7 +128,7 @@ class VerbTool:
         }
 
     def call(self, reach: "Access", arguments: object, *, by_model: bool = True) -> dict[str, Any]:
-        """Call the verb; return its lines and its value. Raises `BadInput`, and what the verb raises."""
+        """Call the verb; return its printed lines and its value. Raises `BadInput`, and the errors of the verb."""
         verb = load(self.word)
         assert isinstance(verb, Verb)
         if not isinstance(arguments, Mapping):
@@ -196,7 +196,7 @@ def call(
     needs: Right = Right.OPERATE,
     asker: Asker | None = None,
 ) -> ToolAnswer:
-    """Call a verb, which needs a right (`VerbLine.needs`) where it may change something.
+    """Call a verb. If the verb may change something, the principal needs the right ``needs`` (`VerbLine.needs`).
 
     The asker decides what the verb commits.
 

@@ -21,7 +21,7 @@ from ikigai_actors.verbs.text.words import SIGNS, duration, in_thousands, money
 
 
 def _urgency(row: AgentRow) -> tuple[int, float]:
-    """The rank of an agent: those that need a person, then those that work, the longest first; then the latest.
+    """Return the rank of an agent: first those that wait for a person, then those that work, the longest first.
 
     The rate decides nothing: rows would change places all the time, below the hand that acts on them.
     """

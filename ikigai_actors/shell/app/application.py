@@ -408,7 +408,7 @@ class Application(App[int]):
         }
 
     def _open_observer(self) -> None:
-        """Open the observer of these agents in the browser."""
+        """Open the observer page of this system in the browser."""
         from ikigai_actors.sight.served_pages import link_to  # for pages alone
 
         def open_link(link: str | None) -> None:
@@ -439,7 +439,7 @@ class Application(App[int]):
     # Parts
 
     def _beat(self) -> None:
-        """Draw what is new, and set the timer for the next beat: later when drawing takes long.
+        """Draw the news, and set the timer for the next call of this method, later if drawing takes long.
 
         At most one beat is due at a time. A fixed interval would let beats pile up, and keys would wait for them.
         """
@@ -472,7 +472,7 @@ class Application(App[int]):
                 callback(*arguments)
 
     def _prepare_to_show(self, snapshot: Snapshot) -> None:
-        """Arrange the rows of the screen in sight, on the thread of the snapshots, and then show them."""
+        """Arrange a snapshot's rows for the visible screen, on the thread of the snapshots, and then show them."""
         if (screen := self._agents) is None:
             self._post(self._show, snapshot, self.main.prepare(snapshot))
             return
@@ -540,7 +540,7 @@ class Application(App[int]):
         threading.Thread(target=run, name="ikigai-person-command", daemon=True).start()
 
     def _edit(self, text: str) -> None:
-        """Take a text to an editor, and back into the prompt, also where the editor fails."""
+        """Let the person edit a text, and put the result into the prompt, even if the editor fails."""
 
         def edit() -> None:
             edited: str | None = None
@@ -564,7 +564,7 @@ class Application(App[int]):
         self._serial.do(partial(place.do, text), text)
 
     def _press(self, line: str) -> None:
-        """Run the command of a key; of keys that are pressed fast, each where the one before it has led."""
+        """Run the command of a key; of several fast keys, each acts on the agent to which the one before has led."""
         if line == "interrupt" and (command := self._commands.get(self.main.page.agent.uuid)) is not None:
             command.stop()
             return

@@ -30,7 +30,7 @@ class Liveness:
     """Sends heartbeats. Sending never waits."""
 
     def __init__(self, path: str | None, lease: float) -> None:
-        """Take the variable ``NOTIFY_SOCKET`` out of the environment: what agents start is not meant by it.
+        """Prepare the heartbeats, and remove ``NOTIFY_SOCKET`` from the environment, so that agents' programs lack it.
 
         Args:
             path: the file, or a pipe such as ``/dev/fd/3``; None for none.

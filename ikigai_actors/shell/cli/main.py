@@ -114,7 +114,7 @@ class CommandLine(HeadedGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command. A global option after it is an error that says where the option belongs."""
+        """Find the command. If a global option comes after it, the error says where the option belongs."""
         before = {name for option in self.params for name in option.opts if name.startswith("--")}
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not isinstance(command, click.Group):

@@ -36,7 +36,7 @@ _handler.setLevel(logging.WARNING)
 
 
 def log_in_lines() -> None:
-    """Print what the library logs as lines of the program; a defect of ours keeps its traceback.
+    """Print the library's log records as lines of the program; an internal error keeps its traceback.
 
     Errors of tool servers are not printed: their results report them.
     """

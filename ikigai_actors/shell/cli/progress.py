@@ -42,7 +42,7 @@ def progress_line(what: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int, int], object]]:
-    """Show how many of how many things are done, as the block says by calling what it is given.
+    """Show a progress bar; the block gets a function that takes the number of finished items and of all items.
 
     Without a terminal that can draw it, nothing is shown.
     """

@@ -31,7 +31,7 @@ def lines(client: Client, text: str = "", most: int | None = None, dead_too: boo
 def json_pieces(
     client: Client, text: str = "", most: int | None = None, dead_too: bool = False, tree: bool = False
 ) -> Iterator[str]:
-    """A JSON list of agents, in pieces.
+    """Return a JSON list of agents, in pieces.
 
     Without a text and a limit these are all agents, the dead too, which are read a thousand at a time. An agent has the
     columns of the registry, ``label``, ``messages``, ``state``, ``host``, and more.

@@ -88,7 +88,7 @@ def show_log(
     database: str | None, agent: str, *, inherited: bool, last: int | None, follow: bool, json: bool, show: _Show,
     notice: _Tell,
 ) -> None:  # fmt: skip
-    """Print an agent's log, and go on with what comes until the agent is dead.
+    """Print an agent's log; with ``follow``, also new messages until the agent is dead.
 
     Raises what `Client.open` and `Client.find` do, and `HistoryError` when its rows are wrong.
     """
@@ -117,7 +117,7 @@ def show_log(
 
 
 def tail(database: str | None, agents: Sequence[str], *, json: bool, show: _Show, notice: _Tell) -> None:
-    """Print what these agents write from now on, or all of them; until all of these are dead.
+    """Print what these agents, or all agents, write from now on; end when all of the given agents are dead.
 
     Raises what `Client.open` and `Client.find` do.
     """

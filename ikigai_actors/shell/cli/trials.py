@@ -63,7 +63,7 @@ class Program(NamedTuple):
 
 
 class Display(NamedTuple):
-    """The parts that all five commands share: how an experiment is shown, and what the person allows."""
+    """The options that all five commands share: how an experiment is shown, and what the person allows."""
 
     dry_run: bool
     """Whether only the forecast is shown."""
@@ -81,7 +81,7 @@ class Display(NamedTuple):
         change: Mapping[str, Any] = NO_DATA,
         finish: Callable[[R], Mapping[str, Any]] = lambda result: NO_DATA,
     ) -> tuple[str, int]:
-        """Carry out an experiment; give what is printed, and the status. Raises what it does, and `BadInput`.
+        """Carry out an experiment; return the output and the exit status. Raises its errors, and `BadInput`.
 
         Args:
             begin: carries it out, or makes its forecast.

@@ -211,7 +211,7 @@ class Terminal(Keyboard):
 
     @contextlib.contextmanager
     def end_as_key(self) -> Iterator[None]:
-        """Keep Ctrl-D as the key that it is, for readline to read.
+        """Let readline read Ctrl-D as a key within the block.
 
         Else a terminal that edits lines itself keeps it as an end, and gives that as a NUL byte once readline has
         changed its mode: the end would be lost. What was pressed before this block is still an end: `consume` it.

@@ -128,7 +128,7 @@ class LineMode:
 
 
 def leaving(system: System, undone: Sequence[str] = ()) -> str | None:
-    """The warning for a person who leaves: turns in progress, and what waits or is lost; None when there is nothing.
+    """Return the warning for a person who leaves: open turns, and what waits or is lost; None if there is nothing.
 
     Args:
         system: what is left.

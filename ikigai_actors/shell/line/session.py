@@ -96,7 +96,7 @@ class Shell(ShellPlace):
 
     @property
     def prompt(self) -> str:
-        """The prompt line: the current agent, its unread mail, and how many calls wait for the person."""
+        """Return the prompt line: the current agent, its unread mail, and how many calls wait for the person."""
         notes = []
         with contextlib.suppress(StoreError):  # a `StoreTrouble` reports a database that does not answer
             record = self.current.record
@@ -254,7 +254,7 @@ class Shell(ShellPlace):
         self.questions.show_again(agent.uuid)
 
     def note_state(self, tell: Callable[[str], None]) -> None:
-        """Print what a person should know of the current agent before prompting it."""
+        """Print the state of the current agent if a person should know it before a prompt."""
         record = self.current.record
         if not record.living:
             tell(f"it is dead ({record.exit_reason or 'no reason is known'}): its history can be read")
@@ -295,7 +295,7 @@ class Shell(ShellPlace):
             self.follow()
 
     def _answers(self, key: str) -> bool:
-        """Take a letter as the answer to the first question of the current agent; return whether it is one.
+        """Take a letter as the answer to the current agent's first question; return whether the letter is an answer.
 
         One that was typed before the question was shown is an error: nobody signs what he has not seen.
         """

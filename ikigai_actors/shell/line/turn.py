@@ -87,7 +87,7 @@ class ShownTurn:
         return self
 
     def show(self, screen: Screen) -> None:
-        """Print what is new."""
+        """Print everything of the turn that was not printed yet."""
         while not self.over and (event := self._events.next(self.agent.uuid)) is not None:
             if isinstance(event, Message) and event.kind != SETTLED:
                 self._span.add(event)

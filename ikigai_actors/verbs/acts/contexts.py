@@ -63,7 +63,7 @@ def question_for(task: ContextTask, principal: Principal) -> WaitingQuestion | N
 def answer_a2a_task(
     reach: Access, carded: CardedAgent, name: TaskName, principal: Principal, message: SentMessage
 ) -> bool:
-    """Answer the question of a task with a message; return whether it has asked this principal something.
+    """Answer the question of a task with a message; return whether the task had a question for this principal.
 
     Raises `BadInput` for what does not fit the question.
     """
@@ -86,7 +86,7 @@ def answer_a2a_task(
 
 
 def cancel_a2a_task(reach: Access, carded: CardedAgent, name: TaskName) -> bool:
-    """End the turn of a task, and no other; return whether there was one to end. Raises `BadInput` without a task."""
+    """End the turn of a task; return whether there was a turn to end. Raises `BadInput` if there is no such task."""
     handle = ContextReader(reach).handle(carded, name)
     return handle.kind != REQUEST and end_this_turn(reach, handle)
 

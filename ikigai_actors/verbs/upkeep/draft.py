@@ -205,7 +205,7 @@ class Draft:
             self._write(Kind.INTERRUPTED, text, {}, at, line)
 
     def summarise(self, line: SourceLine, text: str, at: int, keep_from: int = 0, usd: int = 0) -> None:
-        """Replace the history before the first step from a position on by a summary; all of it for 0."""
+        """Replace the messages before the step at ``keep_from`` by a summary; 0 replaces all messages."""
         if self._waiting:
             self.interrupt(at)
         if not text.strip():
@@ -238,7 +238,7 @@ class Draft:
         return draft.messages[position - draft.fork - 1]
 
     def rewind(self, line: SourceLine, prompt: int, at: int) -> None:
-        """Go back to before a prompt."""
+        """Write a rewind that undoes a prompt and everything after it."""
         self.interrupt(at)
         self.prompts = [earlier for earlier in self.prompts if earlier < prompt]
         self._write(Kind.REWIND, "", {"before": prompt}, at, line)
@@ -307,7 +307,7 @@ class Draft:
 
 
 def picture(data: object, most: int = LARGEST) -> Attachment | None:
-    """Return the attachment of a base64 text; None if it is no attachment that a model takes."""
+    """Return the attachment that a base64 text encodes; None if models cannot take it."""
     if not isinstance(data, str) or len(data) > most * 4 // 3 + 4:
         return None
     try:

@@ -103,7 +103,7 @@ def _renewed(done: Imported) -> str:
 
 
 def preview_of(file: ImportFile, json: bool) -> str:
-    """Return the preview of a file: lines for a person, or a JSON object with the agents of the file."""
+    """Return a preview of a file's import: lines for a person, or a JSON object with the agents of the file."""
     preview = file.manifest.preview
     if json:
         return as_json(_as_object(preview, [(agent.uuid, agent.name, agent.status) for agent in preview.agents]))

@@ -179,7 +179,7 @@ class MainScreen(Screen[None]):
 
     @property
     def wish(self) -> Wish | None:
-        """Return what the tree shall show; None while it is hidden."""
+        """Return the selection of agents for the tree; None while the tree is hidden."""
         return self._tree.wish if self._tree.display else None
 
     # Events of the system
@@ -622,7 +622,7 @@ class MainScreen(Screen[None]):
         self._welcome.display = shown
 
     def _show_running(self) -> None:
-        """Show how long calls have run, and what they have printed."""
+        """Show the duration and the output of running calls."""
         if (snapshot := self.snapshot) is not None and snapshot.current.uuid == self._current:
             runs = activity(snapshot.state).kind == "tool"
             now = now_of(self._system) if runs else None

@@ -197,7 +197,7 @@ def _marked(mark: str, text: str, width: int, style: Style, most: int) -> Iterat
 
 
 def _wrapped(text: str, width: int, style: Style, most: int = _LONGEST) -> Iterator[Strip]:
-    """Wrap plain text, up to ``most`` lines; the next line says how long a longer text is."""
+    """Wrap plain text to at most ``most`` lines; if it is cut, one more line gives the length of the whole text."""
     for number, line in enumerate(_lines(text, width)):
         if number == most:
             yield Strip([Segment(f"… ({len(text):,} characters in all: Shift+Tab, Enter)"[:width], style)])

@@ -265,7 +265,7 @@ class Transcript(ScrollView, can_focus=True):
             self._arrange()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Ask for earlier messages when the window comes near their place."""
+        """Ask for earlier messages when the window comes near the beginning of those that are loaded."""
         super().watch_scroll_y(old_value, new_value)
         self.following, self._drawn = new_value >= self.max_scroll_y, []
         self._asked = self._asked and not self._in_vain
@@ -289,7 +289,7 @@ class Transcript(ScrollView, can_focus=True):
         self._arrange()
 
     def _reframe(self, frame: Frame) -> None:
-        """Lay out again for a frame, from the end if it is followed, else from the top of the window.
+        """Lay out again for a frame, from the end if the end is followed, else from the top of the window.
 
         Earlier messages are read again when they are wanted.
         """

@@ -67,7 +67,7 @@ class Question(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """Return a slash command that sets a rule for such calls, to be edited before it is sent."""
+        """Return a slash command that makes a rule for similar calls; the person edits it before it is sent."""
         arguments = self.call.input
         subject = arguments.get("command") if self.call.tool == "bash" else arguments.get("file_path")
         pattern = f" {shlex.quote(subject)}" if isinstance(subject, str) and "\n" not in subject else ""

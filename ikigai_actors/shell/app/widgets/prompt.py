@@ -102,7 +102,7 @@ class PromptBox(TextArea):
         self.move_cursor(self.document.end)
 
     def put_back(self, text: str) -> None:
-        """Put a submitted text back, before what was typed since."""
+        """Put a submitted text back into the prompt, before the text that was typed since."""
         self.become(f"{text}\n{self.text}" if self.text else text)
 
     def paste(self, pasted: str) -> None:
