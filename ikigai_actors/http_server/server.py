@@ -185,7 +185,7 @@ def guarded_head(scope: AsgiScope) -> RequestHead:
 
 
 def limited_heads(protocol: Any) -> Any:
-    """The protocol of a connection that cuts off a client whose headers do not end: its parser would keep them all.
+    """Return the protocol of a connection with a limit for headers; the parser would keep endless headers in memory.
 
     What a stranger sends is no line of a log.
     """

@@ -115,7 +115,7 @@ class Access:
 
     @cached_property
     def system(self) -> System:
-        """The system. Raises `NoHost` while there is none."""
+        """The attached system. Raises `NoHost` while there is none."""
         return self._attached(ATTACH)
 
     @cached_property

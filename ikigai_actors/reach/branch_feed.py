@@ -37,7 +37,7 @@ class BranchFeed:
 
     @property
     def position(self) -> str:
-        """The position of this feed. A later feed with it begins after the latest event that this one gave."""
+        """The position of this feed. A later feed that begins there continues after the latest event returned here."""
         return self._feed.position
 
     @property
@@ -86,7 +86,7 @@ class BranchFeed:
         return self._access.system.events(agents=agents, only=(Message, Died), since=since)
 
     def _living(self) -> set[str]:
-        """The living that can be reached. Raises `BadInput` for too many."""
+        """Return the uuids of the living agents in reach. Raises `BadInput` if there are too many."""
         records, more = self._access.below(None, MOST_FOLLOWED + 1, False)
         if more or len(records) > MOST_FOLLOWED:
             raise BadInput(

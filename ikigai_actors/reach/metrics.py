@@ -72,7 +72,7 @@ def read_metrics(system: System) -> list[Metric]:
 
 
 def exposition(metrics: Iterable[Metric]) -> str:
-    """The metrics in Prometheus's text format."""
+    """Return the metrics in Prometheus's text format."""
     lines = []
     for metric in metrics:
         lines += [f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} {metric.kind}"]

@@ -31,7 +31,7 @@ def notebooks_in(tx: Transaction, records: Iterable[AgentRecord]) -> dict[str, l
 
 
 def notebooks_of(source: Readable, records: Iterable[AgentRecord]) -> Notebooks:
-    """The notebooks of the experiments among these agents."""
+    """Return the notebooks of the experiments among these agents."""
     asked = [*records]
     return source._store.read(lambda tx: notebooks_in(tx, asked))
 

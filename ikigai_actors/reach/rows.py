@@ -77,7 +77,7 @@ class LiveRows:
         return uuid in self._rows
 
     def table(self) -> tuple[int, list[list[Any]]]:
-        """The version, and all rows in order of birth, as lists in the order of `ROW_COLUMNS`."""
+        """Return the version, and all rows in order of birth, as lists in the order of `ROW_COLUMNS`."""
         with self._lock:
             return self.version, [list(row.values.values()) for row in self._rows.values()]
 

@@ -265,7 +265,7 @@ class Snapshots(Service):
         return state
 
     def _model(self, record: AgentRecord) -> str:
-        """The model setting of an agent.
+        """Return the model setting of an agent.
 
         The database is asked once for an agent whose log its actor has not read: a change of the setting makes the
         actor read it. It is asked each time for an agent of another process.

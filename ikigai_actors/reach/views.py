@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def now_of(system: "System") -> int:
-    """The time by the clock of a system, in milliseconds since 1970."""
+    """Return the time by the clock of a system, in milliseconds since 1970."""
     return system._clock.now_ms()
 
 

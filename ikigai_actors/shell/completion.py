@@ -28,7 +28,7 @@ _OF_THE_DISK = ("file", "dir")
 
 
 def completions(current: AgentRef, line: str) -> list[str]:
-    """The completions of a line: whole lines. Reads the database.
+    """Return the completions of a line, as whole lines. Reads the database.
 
     Args:
         current: the agent that the person is at.

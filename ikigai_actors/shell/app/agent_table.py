@@ -127,7 +127,7 @@ def table(listed: Sequence[AgentRow], order: Order, counted: Census | None = Non
 
 
 def widths(width: int, widest: int, hosts: bool) -> dict[str, int]:
-    """The columns that a window has room for, by name, with their widths.
+    """Return the columns that a window has room for, by name, with their widths.
 
     Args:
         width: columns of the window.

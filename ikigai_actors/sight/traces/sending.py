@@ -71,7 +71,7 @@ class Collector:
 
     @staticmethod
     def of(url: str, headers: Iterable[str], environment: Mapping[str, str]) -> "Collector":
-        """A collector by its address, with headers as ``name=value``; those of ``OTEL_EXPORTER_OTLP_HEADERS`` as well.
+        """Return a collector from its address and its headers ``name=value``; also uses ``OTEL_EXPORTER_OTLP_HEADERS``.
 
         Raises `BadInput` for an address or a header that is none.
         """

@@ -83,7 +83,7 @@ def tree_lines(
     labels: Mapping[str, str] | None = None,
     counts: Mapping[str, int] | None = None,
 ) -> list[Line]:
-    """The tree, and the line that counts.
+    """Return the lines of the tree, and a line with the numbers of agents.
 
     Args:
         records: the whole registry; or some agents and all above them, with ``labels`` and ``counts``.
@@ -170,7 +170,7 @@ def drawn(records: Sequence[P], wanted: Callable[[P], bool], deepest: int = DEEP
 
 
 def _depth_first(records: Sequence[P], deepest: int) -> list[Node[P]]:
-    """Every agent once, each under its supervisor; without recursion, since trees may be thousands deep.
+    """Yield every agent once, each under its supervisor; without recursion, since trees may be thousands deep.
 
     An agent that cannot be reached from agent 0 (damaged rows) is at the left, after the tree.
     """

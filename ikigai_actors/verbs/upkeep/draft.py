@@ -34,7 +34,7 @@ class SourceFile(Protocol):
 
     @property
     def name(self) -> str:
-        """The path, for errors and for the agents' notes."""
+        """The path of the file, for errors and for the agents' notes."""
 
     @property
     def data(self) -> bytes:
@@ -112,7 +112,7 @@ class Draft:
 
     @property
     def head(self) -> int:
-        """The position of its latest message."""
+        """The position of the agent's latest message."""
         return self.fork + len(self.messages)
 
     @property

@@ -14,7 +14,7 @@ def examine(database: str | None) -> Report:
 
 
 def as_lines(report: Report) -> list[str]:
-    """A line for each violation and each note, and a summary."""
+    """Return a line for each violation and each note, and a summary."""
     summary = ", ".join((_count(report.agents, "agent"), _count(report.messages, "message")))
     lines = [one_line(f"{each.invariant}: {each.agent or 'database'}: {each.text}") for each in report.violations]
     lines += [one_line(f"note: {each.agent}: {each.text}") for each in report.notes]

@@ -41,7 +41,7 @@ def check_programs_of(database: str | None, programs: Iterable[Program]) -> list
 
 
 def as_lines(checked: list[CheckedTurn]) -> list[str]:
-    """A line for each turn that does not fit, and a summary."""
+    """Return a line for each turn that does not fit its program, and a summary."""
     wrong = [turn for turn in checked if turn.why]
     lines = [one_line(f"{turn.name}, turn {turn.turn}, {turn.program}: {turn.why}") for turn in wrong]
     turns = "1 open turn" if len(checked) == 1 else f"{len(checked):,} open turns"

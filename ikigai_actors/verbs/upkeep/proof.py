@@ -25,7 +25,7 @@ def examine(database: str | None, what: str | None, since: str | None) -> Verifi
 
 
 def as_lines(report: Verified) -> list[str]:
-    """A line for each problem, and a summary."""
+    """Return a line for each problem, and a summary."""
     lines = [_line(problem) for problem in report.problems]
     summary = ", ".join((counted(report.agents, "agent"), counted(report.messages, "message")))
     verdict = counted(len(lines), "problem") if lines else "every hash fits"
