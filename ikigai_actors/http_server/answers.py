@@ -45,8 +45,8 @@ def with_rules(out: SendEvent, rules: Iterable[tuple[bytes, bytes]]) -> SendEven
 class SentEventStream:
     """An answer that is a stream of server-sent events, for the length of a block.
 
-    A call returns when the client has room for more, so nothing is kept for a slow one. Where the client goes away, the
-    block ends by a `ConnectionError` that goes no further.
+    A call returns when the client can receive more, so nothing is buffered for a slow client. If the client
+    disconnects, a `ConnectionError` ends the block; the block's caller does not get the error.
     """
 
     def __init__(self, request: HttpRequest, out: SendEvent, retry_ms: int = RETRY_MS) -> None:

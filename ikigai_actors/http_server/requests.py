@@ -115,7 +115,7 @@ class HttpRequest:
 def check_headers(scope: AsgiScope) -> None:
     """Refuse a request whose target and headers are too large. Raises `RequestRefused`.
 
-    The server refuses one by itself whose head does not end (`ikigai_actors.http_server.server`).
+    The server itself refuses a request whose head does not end (`ikigai_actors.http_server.server`).
     """
     target = len(scope.get("raw_path") or scope["path"]) + len(scope.get("query_string", b""))
     if target + sum(len(name) + len(value) for name, value in scope["headers"]) > MOST_HEADERS:

@@ -1,11 +1,11 @@
-"""Serving an application of ASGI by uvicorn, through the acceptor that puts out silent strangers.
+"""Serves an ASGI application by uvicorn, through the acceptor that closes the connections of silent strangers.
 
 stop            the application hears it by ``drain``: streams end, waits answer with what they have
 within a while  requests that are under way end
 then            connections are cut off
 
-With a guard, a request that it lets in makes a guest of its connection. Without one any complete request does: then the
-application asks who comes.
+With a guard, a request that the guard accepts makes its connection a guest. Without a guard any complete request does,
+and the application authenticates the client.
 """
 
 import asyncio
@@ -187,7 +187,7 @@ def guarded_head(scope: AsgiScope) -> RequestHead:
 def limited_heads(protocol: Any) -> Any:
     """Return the protocol of a connection with a limit for headers; the parser would keep endless headers in memory.
 
-    What a stranger sends is no line of a log.
+    The requests of strangers are not logged.
     """
 
     class LimitedHeads(protocol):  # type: ignore[misc]  # uvicorn names its class by the configuration

@@ -1,10 +1,10 @@
-"""Following the commits of hosts on the calling thread, without a system.
+"""Follows the commits of hosts on the calling thread, without a system.
 
     with Client.open("team.db") as client, commits_of(client, [kid.uuid]) as feed:
         for news in feed:                       # messages, deaths and hosts, each time something may be new
             ...
 
-A command reads a database so; a program that is attached has `ikigai_actors.reach.news`.
+Commands that only read a database use this module; attached programs use `ikigai_actors.reach.news`.
 """
 
 from collections.abc import Callable, Iterator, Sequence

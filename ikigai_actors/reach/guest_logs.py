@@ -4,7 +4,7 @@
     logs.append_new(GuestPlace("openai", "", "tea"), [GuestEntry(data='{"role": "user"}')])
     await logs.ask(lambda: logs.entries(place))
 
-They lie beside the agents, as `ikigai_actors.records.guests` says, and no agent reads them.
+Guest logs are in the database of the agents (see `ikigai_actors.records.guests`), but no agent reads them.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

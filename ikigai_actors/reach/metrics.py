@@ -2,8 +2,8 @@
 
     GET /metrics, with the token    ikigai_hosts{state="runs"} 1 …
 
-All is read from rows at one moment, in a few milliseconds, so an attached observer has it too. The journal is known to
-its own process alone.
+Figures of the database are read at one moment, in a few milliseconds, also by an attached observer. Figures of the
+journal are available only in the host's own process.
 """
 
 from collections.abc import Iterable, Mapping

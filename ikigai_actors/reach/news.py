@@ -9,8 +9,8 @@ A watch only says that there is news. Messages are read from the log after the c
 none, and nothing is kept for it but the latest pieces of a reply. Those who want pieces hear them and messages in one
 order; hosts write pieces only while somebody wants them.
 
-Nobody misses what is committed after a watch was entered: a client that looks first and then waits is woken by what
-came between, since `news` forgets only what it has woken for.
+No commit after the entry of a watch is missed: a client that reads first and then waits is woken by news that came in
+between, because only `news` itself resets its flag.
 """
 
 import asyncio

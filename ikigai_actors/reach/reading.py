@@ -1,7 +1,7 @@
 """The answers to the observer page's read requests, as JSON data. Each reads one moment, and only what is shown.
 
 Every function takes the system and the query of the request. It raises `BadInput` for a query that cannot be answered,
-and what the handles raise.
+and the errors of the handles.
 """
 
 import json

@@ -2,11 +2,11 @@
 
     rows = LiveRows(epoch)
     rows.refresh(glances, latest)           # the registry, as it is now
-    rows.hear(message, at)                  # and what is heard between two looks
+    rows.hear(message, at)                  # a message that arrives between two readings
     rows.since(17)                          # what has changed after version 17
 
-A page is a place in the order of versions, and no queue: however slow it is, it gets the latest values of what has
-changed since. Ten pages cost one row. Knows nothing of time but what it is given, and needs no lock but its own.
+A page has a version and no queue: however slow it is, it gets the latest values of the fields that have changed since
+its version. All pages share the rows. Times are arguments. Thread-safe.
 """
 
 import threading

@@ -1,7 +1,7 @@
 """The part of a history that is written as a session of another program.
 
-An agent that was made of a session has a note with its file. What was said since is to be written, and what counts no
-more is counted. Of any other agent all is to be written that its model sees, with its forks.
+An agent that was imported from a session has a note with the session's file. Only its later messages are written, and
+undone turns of the file are counted. For any other agent, everything that its model sees is written, with its forks.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

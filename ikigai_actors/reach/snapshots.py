@@ -1,7 +1,7 @@
 """Snapshots of the registry and the host, for the bars and screens of the shell.
 
-They are read on a thread of their own: a slow database delays the bars, never the keyboard. Reading takes only a share
-of the time, so a system of 100,000 agents stays free for its work.
+Snapshots are read on a separate thread, so a slow database delays the bars, but never the keyboard. Reading is limited
+to a share of the time, so it does not slow down a system of 100,000 agents.
 """
 
 from collections import Counter
@@ -267,8 +267,8 @@ class Snapshots(Service):
     def _model(self, record: AgentRecord) -> str:
         """Return the model setting of an agent.
 
-        The database is asked once for an agent whose log its actor has not read: a change of the setting makes the
-        actor read it. It is asked each time for an agent of another process.
+        For an agent of this process whose log its actor has not read, the database is read once, because a change of
+        the setting makes the actor read the log. For an agent of another process the database is read each time.
         """
         if record.living and (at_hand := self._system._settings_at_hand(record.uuid)) is not None:
             return str(at_hand.get("model", ""))

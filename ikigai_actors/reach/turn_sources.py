@@ -135,7 +135,7 @@ def _sources(tx: Transaction, uuids: Sequence[str], since: int) -> list[TurnSour
 def _before_turn(tx: Transaction, record: AgentRecord, position: int) -> int:
     """Return the position before the turn that contains a position of an agent's log, or the fork point.
 
-    Any prompt begins a turn but the copies of a trial, and the one of its birth is the first.
+    Every prompt begins a turn, except the prompts that a trial has copied; its first turn begins with its birth.
     """
     opens = prompt_before(tx, record.uuid, position)
     for prompt in (opens, prompt_before(tx, record.uuid, opens - 1)):

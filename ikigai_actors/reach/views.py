@@ -1,6 +1,6 @@
 """Readings of a system for shells, pages and doors. Each function reads one moment, unless it says otherwise.
 
-A face takes no store of a system and runs no transaction: then a change of a table is a change of this room.
+User interfaces call these functions instead of the store, so a change of a table affects only this package.
 """
 
 from collections.abc import Collection, Mapping, Sequence

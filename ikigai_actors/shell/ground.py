@@ -1,7 +1,7 @@
-"""Whether the terminal's ground is light: the question, and its answer among what is typed. Pure.
+"""Finds out whether the terminal's background is light: the question, and the answer among the typed text. Pure.
 
-A terminal that knows the question (OSC 11) answers it among the keys, early, late or in two parts. One that does not
-says nothing, so nobody waits for the answer.
+A terminal that supports the question (OSC 11) sends its answer among the keys, early, late or in two parts. Other
+terminals send nothing, so the program does not wait for the answer.
 """
 
 import re

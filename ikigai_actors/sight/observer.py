@@ -3,7 +3,7 @@
     with observe(system) as observer:
         print(observer.link)            # open it in a browser
 
-The observer stores nothing, except a row that says that somebody listens. If its process is killed, that row expires.
+The observer stores only a row that registers it as a listener. If its process is killed, that row expires.
 """
 
 import asyncio

@@ -1,11 +1,11 @@
-"""The pages that this user's programs serve now, by which one page leads to another.
+"""A register of the pages that this user's programs serve now, so that one page can link to another.
 
     with published("serve", "team.db", link):       while the pages are served
         ...
     link_to("serve", "team.db")                     the link; None when nobody serves such pages
 
-Each has a file that only its user may read, since a link has a token. The file that a killed program leaves is removed
-by the next one that looks.
+Each link is in a file that only its user may read, because a link contains a token. If a program was killed, the next
+program that searches for links removes its file.
 """
 
 import contextlib

@@ -6,7 +6,7 @@
     cut         that reply came to nothing
     notice      why nothing new may come
 
-In one telling rows come first, then for each agent its messages, then its piece. Pure: the server reads and writes.
+In one group of events rows come first, then for each agent its messages, then its piece. Pure: the server does the I/O.
 """
 
 import json

@@ -4,8 +4,8 @@
     watching    subscribed; a look at the registry each second, or `_LOOKS` times as long as one takes
     leaving     the last page has gone `_LINGER` seconds ago: the subscription is closed, and the rows are kept
 
-The subscription says only that there is something: pages read messages from the log, after their own places. So nothing
-is lost where a subscription loses it, and no kill of a host changes what a page shows.
+The subscription only reports that there is news: pages read messages from the log, after their own positions. So a page
+misses no message if the subscription drops an event or a host is killed.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Questions for clients that show forms: which of them a client may answer, and the answer that it sends.
 
-A client shows `client_form` to its user, and sends what the user has filled in, that the user declines, or that nothing
-was decided. A question that nobody decides here waits on, and is answered in the inbox.
+A client shows `client_form` to its user, and sends the filled form, a refusal, or a cancellation. A question that the
+user does not decide continues to wait, and can be answered in the inbox.
 """
 
 from collections.abc import Collection

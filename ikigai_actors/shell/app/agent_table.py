@@ -23,7 +23,7 @@ from ikigai_actors.verbs.text.words import SIGNS, duration, in_thousands, money
 def _urgency(row: AgentRow) -> tuple[int, float]:
     """Return the rank of an agent: first those that wait for a person, then those that work, the longest first.
 
-    The rate decides nothing: rows would change places all the time, below the hand that acts on them.
+    The rate does not count, because rows would change places all the time while a person acts on them.
     """
     place, quiet = URGENCY[row.activity.kind], not (row.works or row.waits)
     return (place, row.seconds if quiet else -row.seconds)

@@ -1,7 +1,7 @@
 """The keyboard of the application: Textual's driver, with a reader of its own.
 
-Pastes are text, whatever they hold (pastes.py). Bytes that are no UTF-8 do not end the reading. Text typed before the
-screen was there counts as typed after it (shell/start.py). The terminal's answer about its ground is no text.
+Pastes count as text, whatever they contain (pastes.py). Invalid UTF-8 does not end the reading. Text typed before the
+screen was shown is passed on (shell/start.py). The terminal's answer about its background is removed from the text.
 """
 
 import os
@@ -51,7 +51,7 @@ class TerminalDriver(LinuxDriver):
     def write(self, data: str) -> None:
         """Write to the terminal.
 
-        A screen with the first picture is taken over, and stays as it is until the application draws.
+        If the screen already shows the first picture, the picture stays until the application draws.
         """
         if data != start.TAKE_SCREEN:
             super().write(data)
@@ -66,10 +66,10 @@ class TerminalDriver(LinuxDriver):
     def _sigcont_application(self, *_: object) -> None:
         """Take the terminal again after a stop.
 
-        SIGCONT comes without a stop of ours, too: after the SIGHUP of a window that is closed, and from anybody.
-        Textual would start a second reader of the keyboard then, which nothing ends, and for which the process would
-        wait. So the terminal is given back first, and not taken when it is gone or the application is ending. That is
-        done on the event loop: a handler may have interrupted this thread within a queue's lock, which it would need.
+        SIGCONT also arrives without a stop: after the SIGHUP of a closed window, or from another program. Textual would
+        then start a second thread that reads the keyboard, never ends it, and wait for it at the end. So the terminal
+        is restored first, and not taken again if it is gone or the application is ending. This runs on the event loop,
+        because the signal handler may have interrupted this thread while it held a lock that this needs.
         """
         if not self._auto_restart or is_gone(self.fileno):
             return

@@ -1,7 +1,7 @@
 """Keys as the characters that a person types.
 
-Textual takes a key for text only if Python calls its character printable. So it would drop, without a word, the wide
-space of Japanese, the no-break space, the joiners of Persian and of emoji, and the marks of direction.
+Textual treats a key as text only if Python calls its character printable. So it would silently drop the wide space of
+Japanese, the no-break space, the joiners of Persian and of emoji, and the marks of writing direction.
 """
 
 from unicodedata import category
@@ -26,7 +26,7 @@ TypedKey.handler_name = events.Key.handler_name  # else Textual would look for h
 def as_typed(event: events.Event) -> events.Event:
     """Return the event; a key with a text character that Python does not call printable becomes a `TypedKey`.
 
-    What would paint a terminal is spelled out, as it is in a paste.
+    Control characters that could change a terminal are escaped, as in a paste.
     """
     if not isinstance(event, events.Key) or event.character is None or event.is_printable or len(event.character) != 1:
         return event

@@ -1,8 +1,9 @@
 """Heartbeats of a host, for the program that restarts it: systemd, Kubernetes, a parent process.
 
-Each renewal of the lease is one. To systemd they go as ``sd_notify(3)`` says, where the unit has ``Type=notify`` and
-``WatchdogSec``. Others name a file, whose age shows when the last one came, or a pipe, from which they read a line for
-each. Both have the whole number of seconds after which a host that has given no sign should be killed.
+Each renewal of the lease sends a heartbeat. systemd gets heartbeats by ``sd_notify(3)``, if the unit has
+``Type=notify`` and ``WatchdogSec``. Other programs name a file, whose age is that of the last heartbeat, or a pipe,
+which gets a line for each heartbeat. Both contain the whole number of seconds without a heartbeat after which the host
+should be killed.
 """
 
 import contextlib

@@ -33,12 +33,12 @@ def json_pieces(
 ) -> Iterator[str]:
     """Return a JSON list of agents, in pieces.
 
-    Without a text and a limit these are all agents, the dead too, which are read a thousand at a time. An agent has the
-    columns of the registry, ``label``, ``messages``, ``state``, ``host``, and more.
+    Without a text and a limit the list has all agents, including dead ones, which are read a thousand at a time. An
+    agent has the columns of the registry, ``label``, ``messages``, ``state``, ``host``, and more.
 
-    The host is the name of the one that runs the agent, or null: of a host without a name, and where nobody does.
-    Silent are the seconds since the latest heartbeat of an agent in a turn, lately the tokens of the last 3 s, or
-    null. They come oldest first; with ``tree`` in the order of the tree, each under its supervisor, with its ``depth``.
+    ``host`` is the name of the host that runs the agent, or null. ``silent`` is the seconds since the latest heartbeat
+    of an agent in a turn, ``lately`` its tokens in the last 3 s; both can be null. The agents are in order of birth;
+    with ``tree`` they are in the order of the tree, each under its supervisor, with its ``depth``.
 
     Raises `StoreUnusable` for a value of a wrong type.
     """

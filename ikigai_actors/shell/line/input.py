@@ -1,4 +1,4 @@
-"""The keyboard: where the shell's lines come from.
+"""The sources of the shell's input lines: a pipe or a terminal.
 
 `Pipe` reads standard input and prints nothing. `Terminal` shows a prompt, lets the line be edited, and keeps a history
 in a file of the user's. While an answer arrives, a terminal takes what is typed without showing it (`hushed`); a line
@@ -173,9 +173,9 @@ class Terminal(Keyboard):
     def consume(self) -> bool:
         """Take the lines that were typed while an answer arrived.
 
-        A terminal that edits lines itself gives one line at a time. What was typed before it did so it gives in one
-        piece: several lines, and the beginning of one, with Enter as the key sends it. Ctrl-D gives no bytes, or the
-        key that it is (`end_as_key`), which ends the input where it begins a line.
+        A terminal that edits lines itself delivers one line at a time. Text that was typed before that mode began comes
+        in one piece: several lines and the beginning of another, with carriage returns. Ctrl-D arrives as no bytes, or
+        within `end_as_key` as a key, and ends the input if it begins a line.
         """
         data = os.read(self._descriptor, 65536)
         if not data:
@@ -213,8 +213,9 @@ class Terminal(Keyboard):
     def end_as_key(self) -> Iterator[None]:
         """Let readline read Ctrl-D as a key within the block.
 
-        Else a terminal that edits lines itself keeps it as an end, and gives that as a NUL byte once readline has
-        changed its mode: the end would be lost. What was pressed before this block is still an end: `consume` it.
+        Otherwise a terminal that edits lines itself stores Ctrl-D as an end of input, and sends a NUL byte once
+        readline has changed its mode: the end would be lost. A Ctrl-D from before this block is still an end; see
+        `consume`.
         """
         try:
             import termios

@@ -97,8 +97,8 @@ class Interrupts:
     def _send_again(self, main_thread: int) -> None:
         """Send the signal until the main thread has raised it. Runs on a thread of its own.
 
-        A single one could come in the moment before the main thread sleeps, which Python notices after the sleep only.
-        `threading.Thread` would take a lock that the main thread may hold where the callback came.
+        A single signal could arrive just before the main thread sleeps; Python would handle it only after the sleep.
+        `threading.Thread` would need a lock that the main thread may hold when the callback runs.
         """
         time.sleep(_PAUSE)
         while number := self._pending:

@@ -1,7 +1,7 @@
 """The turns that line mode follows: one in the foreground, which is shown until it is over, others in the background.
 
     follower.prompt(agent, "hello")     shows the answer, until it is over or the person goes on
-    follower.report(agent)              prints what came of the others, before the next prompt line
+    follower.report(agent)              prints the results of the others, before the next prompt line
 
 A person leaves a turn in the foreground by Enter, and it goes on in the background. Nothing waits in the foreground for
 an agent that is stopped: it is reported as soon as its prompt is kept in the database, where it outlives the shell.

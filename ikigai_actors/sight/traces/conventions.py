@@ -1,6 +1,7 @@
 """The names that spans and metrics use: those of `opentelemetry-semantic-conventions` `PINNED`, and our own.
 
-They are strings, since the package keeps them in a private module and moves them. A test compares each with it.
+The names are strings, because the package keeps them in a private module and moves them. A test compares them with the
+package.
 """
 
 PINNED = "0.66b2"

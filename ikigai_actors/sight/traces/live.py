@@ -1,10 +1,10 @@
-"""Traces as they come: each turn is exported when it has ended, and what a tool or a provider traces lies below it.
+"""Live traces: each turn is exported when it has ended, and spans that tools or providers make become its children.
 
     with ActorSystem.open("team.db", instruments=[Tracing()]) as system, trace_turns(system, "http://localhost:6006"):
         ...
 
-Turns are read from the log after they were committed. Nothing is held for an exporter that is away but the agents that
-are due and a time: nothing is dropped, and what it gets twice has the same ids.
+Turns are read from the log after they were committed. While an exporter is unreachable, only a time and the agents with
+new turns are kept in memory. So no turn is lost, and a turn that is exported twice has the same ids.
 """
 
 import logging
@@ -173,8 +173,9 @@ def trace_turns(
         with ActorSystem.open("team.db") as system, trace_turns(system, "http://localhost:6006"):
             ...
 
-    Turns that ended in the ten minutes before are exported too: those of a program that was killed. Their ids are the
-    same, so nothing is there twice. An exporter that is away loses nothing: turns are read from the log again.
+    Turns that ended in the ten minutes before are exported too, because a killed program may not have exported them.
+    Their ids are the same, so the collector keeps no turn twice. If the exporter is unreachable, the turns are read
+    from the log again later.
 
     Args:
         system: an open system, or an attached one.
@@ -184,7 +185,7 @@ def trace_turns(
             up what the spans of a trace have.
 
     Returns:
-        What exports; close it, or use it by ``with``.
+        The tracer; close it, or use it by ``with``.
 
     Raises:
         BadInput: the exporter is none, or the extra ``otel`` is missing.

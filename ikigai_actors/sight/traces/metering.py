@@ -3,8 +3,8 @@
     with ActorSystem.open("team.db", instruments=[Metering(metrics.get_meter("my-team"))]) as system:
         ...
 
-`reach/metrics.py` reads a database; a `Metering` hears one process. So it has how long requests and commits take, which
-no row says, and it knows nothing of other hosts: their own meters report them.
+`reach/metrics.py` reads a database; a `Metering` measures one process. So it has the durations of requests and commits,
+which are not stored. Other hosts report their own with their own meters.
 """
 
 from collections.abc import Mapping

@@ -1,10 +1,10 @@
 """The sender of spans: sends batches to a collector over HTTP, and repeats those that a busy one refuses.
 
     sender = SpanSender(collector, encode, "application/x-protobuf", patiently(sleep, now))
-    sender.send(spans)      # what the collector has not kept of them, though it answered
+    sender.send(spans)      # the spans that the collector has rejected
 
-A body that is too large for the collector is halved, down to one span, which is left out. A collector that does not
-know gzip gets plain bodies.
+A body that is too large for the collector is halved until it fits; a single span that is too large is left out. A
+collector that does not support gzip gets uncompressed bodies.
 """
 
 import gzip

@@ -1,8 +1,9 @@
 """Drafts: agents that are made of a recording, with their logs. Pure.
 
 A log is written as the runtime would have: a prompt opens a turn, a reply without calls ends it, and what was cut off
-ends as interrupted. A result that answers no call is left out. The data of each message that a recording has names the
-lines of that, as ``lines``; so an export knows what is new. A note has the file, in parts, and says what format it has.
+ends as interrupted. A result that answers no call is left out. The data of each message from a recording has the
+numbers of its lines, as ``lines``, so an export can tell which messages are new. A note contains the file, in parts,
+and its format.
 """
 
 import base64

@@ -227,7 +227,7 @@ class MainScreen(Screen[None]):
     def _attend(self) -> None:
         """Move the focus to a question of the shown agent if nobody types: the prompt is empty, and no key came lately.
 
-        A question of another agent may come while the person thinks about the next word to this one: it waits for F2.
+        A question of another agent waits for F2, because the person may be thinking about the next prompt.
         """
         box, prompt = self._question, self.page.prompt
         box.tick()
@@ -303,8 +303,8 @@ class MainScreen(Screen[None]):
     def turn_to(self, event: events.Event) -> bool:
         """Focus the prompt if an event is for it; return whether the event needs no further handling.
 
-        For the prompt are a paste, wherever the focus is, and text that is typed in the transcript or beside the tree.
-        The box is asked here, not by its own queue, where the letters that follow would overtake one.
+        Events for the prompt are pastes, wherever the focus is, and text typed in the transcript or beside the tree.
+        The approval box is asked here and not by its own queue, in which later letters could overtake an earlier one.
         """
         if isinstance(self.focused, Input):  # an entry of the tree
             return False

@@ -1,7 +1,7 @@
 """Markdown in the colours of the theme, no wider than can be read: in a wide window tables and long code are wider.
 
-Keywords are bold, remarks are past, and literals have the accent. So no amber is in code, which waits for a person, and
-red is what goes, as in a diff.
+Keywords are bold, comments are grey, and literals have the accent colour. Code contains no amber, because amber means
+that something waits for a person. Red marks removed lines, as in a diff.
 """
 
 from functools import lru_cache

@@ -1,7 +1,7 @@
-"""Layout turns a piece into the lines of a screen. Thread-safe: it keeps nothing.
+"""The layout turns a piece into the lines of a screen. Thread-safe, because it has no state.
 
-Rich lays out markdown. Code that is not finished, and a very long text, stay plain, which costs next to nothing: code
-of 100 lines takes Rich 47 ms, and a text of a megabyte minutes.
+Rich lays out markdown. Unfinished code and very long texts are shown as plain text, which costs next to nothing: Rich
+takes 47 ms for 100 lines of code, and minutes for a megabyte.
 """
 
 import io

@@ -147,8 +147,8 @@ class AgentList(Vertical):
     def take_key(self, event: events.Event) -> bool:
         """Handle a key for the rows; return whether it was handled.
 
-        The application asks before it hands the key on: in a queue it would be overtaken by the next ones, and the
-        letters of a filter would be orders to kill.
+        The application calls this before it passes the key on. In a queue, later keys could overtake this one, and the
+        letters of a filter would act as commands, for example to kill an agent.
         """
         if not isinstance(event, events.Key):
             return False

@@ -33,8 +33,8 @@ Arranged = tuple[TreeView, list[TreeRow]]
 class TreePanel(AgentList):
     """The tree of agents.
 
-    Where it covers the talk, letters are orders. Beside the talk they are text for the prompt, which is in sight, and
-    orders are given with Alt.
+    If the tree covers the transcript, letters are commands. Beside the transcript, letters are text for the visible
+    prompt, and commands need Alt.
     """
 
     DEFAULT_CSS = """
