@@ -1,8 +1,8 @@
 """A command that a person runs at the prompt: ``!git status``.
 
 The person's own shell runs it with the person's own rights, outside of any fence, in the directory of the workspace. No
-agent can run one. What it prints goes along with the person's next prompt, so that the agent can be asked about it,
-unless it begins with two exclamation marks.
+agent can run one. The output is sent with the person's next prompt, so that the agent can be asked about it, unless the
+line begins with two exclamation marks.
 """
 
 import contextlib

@@ -110,7 +110,7 @@ def leave_screen() -> None:
 def take_typed() -> None:
     """Read what was typed so far, keep it for `typed`, and wipe from the screen the lines that the terminal echoed.
 
-    From now on the terminal gives keys rather than lines.
+    From then on the terminal delivers keys instead of lines.
     """
     global _typed, _echoed
     if _before is None:

@@ -74,7 +74,7 @@ def check_right(principal: Principal, needs: Right, what: str) -> None:
 def check_may_decide(system: "System", call: "PendingCall", by: str, roles: Collection[str] | None) -> None:
     """Raise `NotAllowed` unless the person or program that decides is one whom the question about a call asks.
 
-    ``roles``: those of that one, as `words_of_roles` returns them; None for the operator of this machine.
+    ``roles``: the roles of the deciding principal, as `words_of_roles` returns them; None for this machine's operator.
     """
     from ikigai_actors.records.questions.asked import question_id
     from ikigai_actors.system.questions import check_addressed

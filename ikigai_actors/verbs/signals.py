@@ -1,6 +1,6 @@
 """Signals, as all verbs, acts and front ends send them.
 
-The process that runs an agent ends its turn by itself, so INT goes by the handle; every other signal is one unit.
+INT is sent by the agent's handle, because the process that runs the agent ends the turn; other signals are one unit.
 """
 
 from typing import TYPE_CHECKING, NamedTuple

@@ -1,8 +1,8 @@
 """A page: one agent's transcript and prompt, and how the transcript is filled.
 
-It shows the end of the history from the database, and after that the events. A page that was not looked at for long may
-have a hole between the two: then it asks the database again. So no message is missed, and none is shown twice, since
-positions have no holes.
+A page shows the end of the history from the database, and then the events. If a page was not shown for long, messages
+between the two may be missing, and the page reads them from the database. Positions are consecutive, so no message is
+missed or shown twice.
 """
 
 from collections.abc import Callable

@@ -118,7 +118,7 @@ class Table(NamedTuple):
 def table(listed: Sequence[AgentRow], order: Order, counted: Census | None = None) -> Table:
     """Return the matching rows in order, without dead agents.
 
-    ``counted`` has the numbers of all agents, if these are some.
+    ``counted`` has the numbers of all agents, if ``listed`` is only a part of them.
     """
     living = [row for row in listed if row.record.living]
     rows = [row for row in living if row.has(order.wanted)] if order.wanted else living.copy()
@@ -146,7 +146,7 @@ def widths(width: int, widest: int, hosts: bool) -> dict[str, int]:
 def meter_line(meters: Meters, snapshot: Snapshot, width: int, colours: Palette) -> Text:
     """Return the line of sums: number of agents by activity, their rate, and the used part of the budget.
 
-    What there is none of is left out, and so is what has no room.
+    Numbers that are zero are left out, and so are parts that do not fit.
     """
     kinds = meters.kinds
     counts = (

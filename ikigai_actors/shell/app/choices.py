@@ -58,7 +58,7 @@ def choices_of(agent: AgentRef, text: str) -> list[MenuItem]:
 def command_choices(text: str) -> list[MenuItem]:
     """Return the matching commands: by the beginning of the name, then any part, then the description.
 
-    Among these the usual ones come first, then the others by name.
+    Within each of these groups the usual commands come first, then the others by name.
     """
     word = text[1:].casefold()
     ranked: list[tuple[tuple[int, int], MenuItem]] = []
@@ -91,7 +91,7 @@ def argument_choices(agent: AgentRef, text: str) -> list[MenuItem]:
 def file_choices(text: str, directory: Path) -> Iterator[MenuItem]:
     """Yield the files that a mention at the end of the text may mean, below a directory, without hidden ones.
 
-    Those come first whose names begin so. A name without a directory finds files in other directories, too.
+    Files whose names begin with the text come first. A name without a directory also finds files in subdirectories.
     """
     if (mention := _MENTION.search(text)) is None:
         return

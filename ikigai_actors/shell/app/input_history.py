@@ -1,6 +1,6 @@
 """The history of submitted texts, kept in the file that the line mode keeps its history in.
 
-An entry is a line of the file; the newlines of an entry are there as U+2028. Very long entries are not kept.
+An entry is a line of the file; newlines within an entry are stored as U+2028. Very long entries are not kept.
 """
 
 import contextlib

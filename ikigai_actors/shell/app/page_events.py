@@ -20,7 +20,7 @@ class PageEvents(LiveConversation):
     ) -> None:
         """Subscribe to events.
 
-        Both functions run on the subscription's thread; ``changed`` at every event but a delta.
+        Both functions run on the subscription's thread; ``changed`` at every event except pieces of answers.
         """
         self._system, self._committed = system, committed
         self._notices: list[str] = []

@@ -3,8 +3,8 @@
 A terminal sends a paste between two marks, unchanged. Textual takes an escape sequence within it for pressed keys, an
 Enter among them. So the escape characters between the marks are spelled out here.
 
-The second mark may be lost, as with a connection that broke off. Then all that a person types would belong to the
-paste, unseen. So a paste after which nothing came for a while ends before the next key.
+The second mark may be lost, for example if a connection breaks. Then everything that a person types would belong to the
+paste and stay invisible. So if nothing has arrived for a while, the paste ends before the next key.
 """
 
 START, END = "\x1b[200~", "\x1b[201~"

@@ -5,8 +5,8 @@
     │  └─ ◐ labels
     └─ ○ press-office  ▸ 9, 2 working
 
-A branch is folded when the person has folded it. In a tree of many agents deep branches are folded by themselves, but
-none in which somebody works, waits for the person, or is the agent in sight.
+A person can fold a branch. In a tree of many agents deep branches are folded automatically, except branches with an
+agent that works, waits for the person, or is shown in the transcript.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """``--app MODULE:FUNCTION``: a function of the user that returns the arguments of `ActorSystem.open`.
 
-So commands run agents with providers and tools of one's own.
+With this option commands run agents with the user's own providers and tools.
 """
 
 from collections.abc import Callable

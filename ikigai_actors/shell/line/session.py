@@ -297,7 +297,7 @@ class Shell(ShellPlace):
     def _answers(self, key: str) -> bool:
         """Take a letter as the answer to the current agent's first question; return whether the letter is an answer.
 
-        One that was typed before the question was shown is an error: nobody signs what he has not seen.
+        A letter that was typed before the question was shown is an error, so that nobody approves an unseen call.
         """
         questions = self.questions.open() if key in ("y", "n", "a") else {}
         number = next((number for number, call in questions.items() if call.agent == self.current.uuid), None)

@@ -2,7 +2,7 @@
 
     serve_pages("team.db", 8000, print, print)     # until SIGINT, SIGTERM or SIGHUP
 
-The port is bound before anything is made: the pages need to know it, and no other program can take it meanwhile.
+The port is bound first, because the pages need it, and so that no other program can take it meanwhile.
 textual-serve starts a process for each page through a shell, and ends it when the page is closed.
 """
 

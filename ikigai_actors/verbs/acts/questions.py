@@ -51,7 +51,7 @@ def answer_for(
 ) -> QuestionAnswered:
     """Answer a question for the one who has come in by a door. Raises what `OpenQuestions.answer` does.
 
-    ``roles``: those of that one, each right with those before it; None for the operator of this machine.
+    ``roles``: the roles of the answering principal, each right with the lower ones; None for this machine's operator.
     """
     questions = reach.system.questions
     row = question_in_reach(reach, question)

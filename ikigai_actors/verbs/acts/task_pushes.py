@@ -1,6 +1,6 @@
 """Acts by which clients of A2A have the changes of a task pushed to a receiver.
 
-The token and the credentials of a receiver are sealed in the row. Nothing here gives them back.
+The token and the credentials of a receiver are sealed in the row. No function here returns them.
 """
 
 import base64

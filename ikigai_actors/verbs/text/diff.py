@@ -34,7 +34,7 @@ _MOST_LINES = 5
 def diff_page(diff: Diff, columns: int, called: NameOf = no_name, beside: bool = True) -> list[str]:
     """Return the lines of a diff, each of at most this many columns; the histories are side by side if there is room.
 
-    Not ``beside``: one below the other.
+    Without ``beside`` the histories are always one below the other.
     """
     beside = beside and columns >= SIDE_BY_SIDE
     column = columns if not beside else (columns - len(_BETWEEN)) // 2

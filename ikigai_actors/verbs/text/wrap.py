@@ -5,7 +5,7 @@ r"""The margin of a terminal: only the program's own lines begin at the left edg
     margin.put("lo\n6AW-t-> ")      "lo\n  6AW-t-> "
 
 Text of models and other people is indented by two blanks at the beginning of each line. A line that is longer than the
-terminal is wide is cut, between words if possible: the terminal would go on at the edge. Tabs become blanks.
+terminal is wrapped, between words if possible, because the terminal would continue at the edge. Tabs become blanks.
 """
 
 import re

@@ -25,7 +25,7 @@ class Backup(NamedTuple):
 def make(database: str | None, file: str, line: Callable[[str], AbstractContextManager[None]] = no_line) -> Backup:
     """Back up a database of any version to a new file, and check it if this program knows the version.
 
-    ``line`` shows the present step, for the time of a block.
+    ``line`` shows the present step while its block runs.
 
     Raises what `open_existing`, `as_target` and `back_up` do.
     """

@@ -276,7 +276,7 @@ class MainScreen(Screen[None]):
     def give_up(self, uuid: str, prompt: str, refused: bool) -> None:
         """End the wait for the answer to a prompt.
 
-        A prompt that was refused is in no log: its text returns to the input, if that is empty.
+        A refused prompt is not in the log, so its text returns to the input, if the input is empty.
         """
         if (page := self._pages.get(uuid)) is not None:
             page.transcript.dismiss(prompt)

@@ -1,8 +1,8 @@
 """Pictures as rows of coloured cells, which every terminal with colours can show. Pure, but for the reader it is given.
 
 A cell shows two pixels, one above the other: "▀" in the colour of the upper one, on the colour of the lower one.
-Pillow, of the extra [pictures], decodes them. Without it, and for bytes that are no whole picture, there are no rows.
-All that is here may take long: call it on a thread.
+Pillow, from the extra [pictures], decodes pictures. Without Pillow, and for damaged pictures, there are no rows. These
+functions may be slow, so call them on a thread.
 """
 
 import io

@@ -1,7 +1,7 @@
 """The transcript as a person reads it: with a search, and with a mark that the arrows move when it has the keyboard.
 
 The mark goes from one piece that can be folded to the next: prompts, thinking and calls. A search marks a text wherever
-it is shown. Going to a hit unfolds pieces that hide one, and reads earlier messages until there is one.
+it is shown. Going to a hit unfolds pieces that hide hits, and reads earlier messages until one contains a hit.
 """
 
 from bisect import bisect_left, bisect_right

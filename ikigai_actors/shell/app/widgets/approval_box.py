@@ -3,8 +3,8 @@
 A question of the agent in sight takes the keyboard by itself when the prompt is empty and no key came for a while; one
 of another agent waits for F2. A letter decides only if the box has had the keyboard for a moment, and nothing follows
 the letter for another one: else it is the beginning of a text, and goes to the prompt with all that follows. Enter
-right after a letter decides at once. What outlives the call (`a`) is asked once more. Nobody signs lines that were not
-in sight.
+right after a letter decides at once. An answer that also holds for later calls (`a`) must be confirmed. Keys answer
+only after all lines were visible.
 """
 
 import shlex
@@ -272,7 +272,7 @@ class ApprovalBox(Vertical, can_focus=True):
     def followed_by(self, event: events.Event) -> str:
         """Cancel a letter that another event follows, and return it as text; empty if there is none.
 
-        Enter lets it decide at once; Escape, which leaves the box, drops it.
+        Enter makes the letter decide at once; Escape, which leaves the box, discards it.
         """
         letter, self._letter = self._letter, None
         if letter is None:

@@ -119,7 +119,7 @@ class PromptBox(TextArea):
     async def _on_key(self, event: events.Key) -> None:
         """Handle the prompt's own keys, and those that `TextArea` binds.
 
-        Bindings would not do: such a key goes up to the application first, and later keys would overtake it.
+        Textual's bindings are not used, because such a key goes to the application first, and later keys overtake it.
         """
         actions = {
             "enter": self._submit,

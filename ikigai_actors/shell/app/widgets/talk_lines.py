@@ -189,7 +189,7 @@ def edge(left: Text, right: Sequence[str], width: int, colours: Palette) -> Text
 def foot(snapshot: Snapshot | None, width: int, colours: Palette, below: bool = False) -> Text:
     """Return the last line: new text and mail, the neighbours, and the keys of the screens.
 
-    What has no room goes, the first last. ``below``: whether text comes below what the person reads.
+    Parts that do not fit are left out, the last ones first. ``below``: whether new text is below the visible part.
     """
     new = [("^End", "new text below")] if below else []
     first, *others = [_key(*hint, colours) for hint in (*new, *_near(snapshot)) if hint[1]] or [Text()]

@@ -80,7 +80,7 @@ class TreePanel(AgentList):
     def takes(self, event: events.Event) -> bool:
         """Return whether an event is for the tree.
 
-        Beside the transcript, no text is, unless the tree asks a question.
+        Beside the transcript, typed text is not for the tree, unless the tree asks a question.
         """
         text = isinstance(event, events.Key) and event.is_printable
         return self.has_keyboard and (self.covers or self.asks or not text)
