@@ -1,6 +1,6 @@
 """Serves an ASGI application by uvicorn, through the acceptor that closes the connections of silent strangers.
 
-stop            the application hears it by ``drain``: streams end, waits answer with what they have
+stop            the server calls ``drain``: streams end, and waits answer at once
 within a while  requests that are under way end
 then            connections are cut off
 

@@ -6,8 +6,8 @@
             ...                                 # read what is committed; `watch.pieces()` came in between
 
 A watch only says that there is news. Messages are read from the log after the client's place, so a slow client misses
-none, and nothing is kept for it but the latest pieces of a reply. Those who want pieces hear them and messages in one
-order; hosts write pieces only while somebody wants them.
+none, and nothing is kept for it but the latest pieces of a reply. Watches with pieces get pieces and messages in
+one order; hosts write pieces only while a watch wants them.
 
 No commit after the entry of a watch is missed: a client that reads first and then waits is woken by news that came in
 between, because only `news` itself resets its flag.

@@ -45,7 +45,7 @@ _EDGES = 120
 """The number of intervals for which a dense lane has counts."""
 
 _BACK = 50
-"""The number of messages that are read at once while searching back for one that tells the agent's state."""
+"""The number of messages that are read at once while searching back for one that shows the agent's state."""
 
 _MOST_BUDGETS = 100
 

@@ -32,7 +32,7 @@ _LETTERS = 4
 """The approximate number of characters of a token, since services do not count pieces of replies."""
 
 _MOST_MARKS = 20_000
-"""The most marks that are kept for pages; a page that is further behind loads its lanes again."""
+"""The most marks that are kept for pages; a page that needs older marks loads its lanes again."""
 
 _GONE = ("dead", "stopped", "terminating")
 

@@ -145,7 +145,7 @@ class HeadedGroup(click.Group):
         formatter.buffer[:] = [piece.replace(_UNBROKEN, "-") for piece in formatter.buffer]
 
     def all_commands(self, ctx: click.Context) -> str:
-        """Return the help text with every command under its heading, each with what it does."""
+        """Return the help text with every command under its heading, each with its summary."""
         formatter = ctx.make_formatter()
         for title, names in self.contents.headings.items():
             self._section(ctx, formatter, title, names.split())
@@ -170,7 +170,7 @@ class HeadedGroup(click.Group):
             )
 
     def entry(self, ctx: click.Context, name: str) -> tuple[str, str]:
-        """Return the arguments of a command, and a line about what it does."""
+        """Return the arguments of a command, and its summary on one line."""
         command = self.get_command(ctx, name)
         assert command is not None  # the contents name commands that are there (held by a test)
         pieces = [piece for piece in command.collect_usage_pieces(ctx) if piece != "[OPTIONS]"]

@@ -2,7 +2,7 @@
 
     @click.argument("agent", metavar="ID", type=AGENT)
 
-A `click.Choice` offers its words by itself. An argument without possible completions is declared as `TEXT`.
+A ``click.Choice`` offers its words by itself. An argument without possible completions is declared as `TEXT`.
 """
 
 from collections.abc import Callable, Iterable

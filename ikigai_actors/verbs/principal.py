@@ -72,7 +72,7 @@ def check_right(principal: Principal, needs: Right, what: str) -> None:
 
 
 def check_may_decide(system: "System", call: "PendingCall", by: str, roles: Collection[str] | None) -> None:
-    """Raise `NotAllowed` unless the person or program that decides is one whom the question about a call asks.
+    """Raise `NotAllowed` unless the question about a call asks the person or program that decides.
 
     ``roles``: the roles of the deciding principal, as `words_of_roles` returns them; None for this machine's operator.
     """

@@ -244,7 +244,7 @@ class AppPlace(ShellPlace):
         done: Callable[[T], None],
         until: str = "the end of the turn",
     ) -> None:
-        """Call ``done`` with the result of a command. If it waits for a turn, tell the person how to withdraw it."""
+        """Call ``done`` with the result of a command. If it waits for a turn, print how to withdraw it."""
         if is_busy(agent) and not future.done():
             self.words.keep(agent, self._line, future)
             here = agent == self.current

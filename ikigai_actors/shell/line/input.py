@@ -102,7 +102,7 @@ class Pipe(Keyboard):
         return ""
 
     def descriptor(self) -> int | None:
-        """None, because the next line of a pipe is read when the answer is complete."""
+        """Always None, because the next line of a pipe is read when the answer is complete."""
         return None
 
     def consume(self) -> bool:

@@ -132,7 +132,7 @@ class TurnTracer(Service, ClosedByBlock):
                 self._changed.notify_all()
 
     def _work(self) -> None:
-        """Export the turns that have ended by now, and record the reason if that fails."""
+        """Export the turns that have ended, and record the reason if that fails."""
         with self._changed:
             due, self._due = self._due, set()
         now = now_of(self._system)

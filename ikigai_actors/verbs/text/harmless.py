@@ -19,7 +19,7 @@ _CONTROLS = [
 _ESCAPES = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in _CONTROLS}
 
 _JSON_ESCAPES = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 0x7F}
-"""The JSON escapes of those control characters that `json.dumps` leaves unchanged. Only texts can contain them."""
+"""The JSON escapes of those control characters that the JSON encoder leaves unchanged. Only texts can contain them."""
 
 
 def harmless(text: str) -> str:

@@ -2,7 +2,7 @@
 
 A log is written as the runtime would have: a prompt opens a turn, a reply without calls ends it, and what was cut off
 ends as interrupted. A result that answers no call is left out. The data of each message from a recording has the
-numbers of its lines, as ``lines``, so an export can tell which messages are new. A note contains the file, in parts,
+numbers of its lines, as ``lines``, so an export knows which messages are new. A note contains the file, in parts,
 and its format.
 """
 

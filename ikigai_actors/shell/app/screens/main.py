@@ -657,7 +657,7 @@ class MainScreen(Screen[None]):
         return talk_lines.work_line(work, after, waiting, self._spin, width, colours)
 
     def _offer(self, items: list[MenuItem], text: str | None = None) -> None:
-        """Show completions in the menu, if ``text`` is still the prompt's text; None stands for any text."""
+        """Show completions in the menu, if ``text`` is still the prompt's text; None means any text."""
         if text is None or text == self.page.prompt.text:
             self._menu.offer(items, self.page.prompt.text, *self._above_box, self.colours)
 
