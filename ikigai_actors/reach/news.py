@@ -28,7 +28,7 @@ from ikigai_actors.records.messages.messages import BOUNDARIES, Message
 from ikigai_actors.system.handles.ref import System
 
 MOST_KEPT_PIECES = 1_000
-"""The most pieces that are kept for a client; more than that drops the earliest. The whole reply comes as a message."""
+"""The most pieces of a reply that are kept for a client. Earlier ones are dropped; the message has the whole reply."""
 
 
 class ReplyHeard(NamedTuple):

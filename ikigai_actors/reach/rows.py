@@ -134,7 +134,7 @@ class LiveRows:
                 self._set(uuid, row, {"state": "streaming", "sign": at})
 
     def die(self, uuid: str, at: int) -> None:
-        """Apply the death of an agent. The next look has the details."""
+        """Apply the death of an agent. The next reading of the registry adds the details."""
         with self._lock:
             if (row := self._rows.get(uuid)) is not None and row.values["state"] != "dead":
                 self.version += 1
@@ -148,7 +148,7 @@ class LiveRows:
                 self._set(uuid, row, {"name": name, "label": called(uuid, name)})
 
     def set_status(self, uuid: str, status: str) -> None:
-        """Apply a new status of a living agent. The next look has the state of a continued one."""
+        """Apply a new status of a living agent. The next reading of the registry adds the state of a continued one."""
         with self._lock:
             if (row := self._rows.get(uuid)) is not None and row.values["state"] != "dead":
                 self.version += 1
@@ -157,7 +157,7 @@ class LiveRows:
                     self._set(uuid, row, {"state": status if status in _GONE else goes_on})
 
     def add_unread(self, uuid: str) -> None:
-        """Count a mail that was sent to an agent. The next look at the registry corrects the number."""
+        """Count a mail that was sent to an agent. The next reading of the registry corrects the number."""
         with self._lock:
             if (row := self._rows.get(uuid)) is not None:
                 self.version += 1

@@ -249,7 +249,7 @@ class Application(App[int]):
             self.theme = self._fitting
 
     async def on_descendant_focus(self) -> None:
-        """Pass on what was typed before the prompt existed, now that it has the focus."""
+        """Pass text that was typed early to the prompt, now that the prompt has the focus."""
         early, self._early = self._early, None
         for event in early or ():
             await self.on_event(event)

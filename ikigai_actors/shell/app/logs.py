@@ -35,7 +35,7 @@ class Notices(logging.Handler):
 
 @contextlib.contextmanager
 def logged_to(path: Path, notice: Callable[[str], None]) -> Iterator[None]:
-    """Log the library's records to a file, for the length of a block, and to nowhere else but the notices."""
+    """Log the library's records to a file, and show them as notices, while the block runs."""
     logger = logging.getLogger("ikigai_actors")
     before = logger.handlers[:]
     with contextlib.suppress(OSError):

@@ -342,7 +342,7 @@ def main() -> NoReturn:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line with these arguments, None for those of this process; return the exit status."""
+    """Run the command line with these arguments (None: those of this process); return the exit status."""
     try:
         cli.main(arguments, prog_name="ikigai")
     except SystemExit as end:

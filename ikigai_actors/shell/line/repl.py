@@ -63,7 +63,7 @@ class LineMode:
         return FAILED if shell.failed and not shell.keyboard.interactive else 0
 
     def do(self, line: str) -> None:
-        """Carry out one line. Raises only what ends the session: `SystemClosed`, an output error, a signal."""
+        """Carry out one line. Only errors that end the session are raised: `SystemClosed`, output errors, signals."""
         self._asked = False
         if is_command(line):
             self._try(lambda: self._shell.do_command(line))

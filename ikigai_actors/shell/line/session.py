@@ -183,7 +183,7 @@ class Shell(ShellPlace):
             self._turns.prompt(self.current, text, attachments)
 
     def follow(self) -> None:
-        """Show the turns of the current agent that are in progress, until they are over or the person goes on."""
+        """Show the current agent's turns in progress until they are over, or until the person presses Enter."""
         self._turns.follow(self.current)
 
     def make_child(

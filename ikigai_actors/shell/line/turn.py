@@ -45,7 +45,7 @@ def whole_turn(seconds: float, tokens: int) -> str:
 
 
 class ShownTurn:
-    """A turn of one agent, and how much of it was shown."""
+    """The state of one turn's output: the agent, the turn, and how much of it was printed."""
 
     _count = 0
 

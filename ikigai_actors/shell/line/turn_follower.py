@@ -102,7 +102,7 @@ class TurnFollower:
         return any(turn.agent == agent for turn in self._turns)
 
     def follow(self, agent: AgentRef) -> None:
-        """Show the turns of an agent that are in progress, until they are over or the person goes on."""
+        """Show an agent's turns in progress until they are over, or until the person presses Enter."""
         for turn in [turn for turn in self._turns if turn.agent == agent]:
             if not self._attend(turn) and not self._stands(turn):
                 return

@@ -49,7 +49,7 @@ def answer_for(
     digest: str = "",
     always: bool | str = False,
 ) -> QuestionAnswered:
-    """Answer a question for the one who has come in by a door. Raises what `OpenQuestions.answer` does.
+    """Answer a question for a principal of a door. Raises what `OpenQuestions.answer` does.
 
     ``roles``: the roles of the answering principal, each right with the lower ones; None for this machine's operator.
     """

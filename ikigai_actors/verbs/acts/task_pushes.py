@@ -55,7 +55,7 @@ def push_of(task: TaskName, name: str, principal: Principal) -> str:
 
 
 def set_push(reach: Access, carded: CardedAgent, task: TaskName, principal: Principal, config: PushConfig) -> str:
-    """Have the changes of a task pushed to a receiver, and what it is already; return the id of the config.
+    """Push the present state and all later changes of a task to a receiver; return the id of the config.
 
     Raises:
         BadInput: a term cannot be used, there are too many, or there is no operator's key, which seals.

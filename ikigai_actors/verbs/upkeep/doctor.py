@@ -14,7 +14,7 @@ STATUS = {Tier.NAMESPACES: 0, Tier.LANDLOCK: 1, Tier.SEATBELT: 1, Tier.NONE: 2}
 
 
 def examination(options: Options) -> Examination:
-    """Look at this machine. Raises `BadInput`."""
+    """Examine which fence this machine supports; return the result. Raises `BadInput`."""
     fence = Fence(options.write, options.read, options.network or "all", mode=options.fence or "auto")
     return look_at_fence(fence, host_paths(options.database, options.config), options.workspace, os.environ)
 

@@ -8,7 +8,7 @@ from ikigai_actors.verbs.text.harmless import as_json, one_line
 
 
 def examine(database: str | None) -> Report:
-    """Check an existing database. Raises what `existing` does."""
+    """Check an existing database, and return the report. Raises what `existing` does."""
     with existing(database) as store:
         return inspect(store)
 

@@ -205,7 +205,7 @@ class MainScreen(Screen[None]):
         self._looked_at(uuid)
 
     def tick(self) -> None:
-        """Show the news of the agent in sight, and the notices."""
+        """Show the news of the shown agent, and the notices."""
         if (page := self._pages.get(self._current)) is None:
             return  # not mounted yet
         if (news := self._events.news_of(self._current)) is not None:

@@ -66,7 +66,7 @@ class ReadableTranscript(Transcript):
     # Reading
 
     def begin(self) -> None:
-        """Take the keyboard, and mark the last piece in sight."""
+        """Take the focus, and mark the last visible piece."""
         self.screen.set_focus(self)
         self.reads = True
         stops = self._stops()

@@ -258,7 +258,7 @@ class Transcript(ScrollView, can_focus=True):
         return line.adjust_cell_length(self.scrollable_content_region.width, style).apply_style(style)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay out again when the width has changed; a new height only keeps the end in sight."""
+        """Lay out again if the width has changed; if only the height has changed, keep the end visible."""
         if self._width != self._frame.width:
             self._reframe(self._frame._replace(width=self._width))
         elif self.following:
