@@ -61,7 +61,7 @@ _NO_KEY = (
     "(A key can also be given as AnthropicProvider(api_key=...).)"
 )
 _VERSION = re.compile(r"claude-(?P<family>[a-z]+)-(?P<major>\d+)(?:-(?P<minor>\d{1,2}))?(?!\d)")
-"""The version in the name of a model. A date after it is none."""
+"""A pattern of the version in a model's name. A date in the name does not count as a version."""
 _PIECE = 262_144
 """Bytes of a body that are written at once."""
 
@@ -69,10 +69,10 @@ _LISTED = 100
 """The number of batches that are listed to find one: the service took it, and its answer was lost."""
 
 _REFUSED = ("invalid_request_error", "not_found_error", "permission_error", "request_too_large")
-"""The errors in a batch that the request itself has."""
+"""The types of errors in a batch for which the request itself is at fault."""
 
 _KEYLESS = "none"
-"""The key for a server at an address that was given, where there is none: mostly it needs none."""
+"""The placeholder sent as the key to a server at a configured address, if no key is set. Most of them need none."""
 
 
 class AnthropicProvider:
@@ -193,7 +193,7 @@ class AnthropicProvider:
             ]
 
     async def has_ended(self, remote: str) -> bool:
-        """Whether the results of a batch are there. Raises `ProviderError`."""
+        """Return whether the results of a batch can be read. Raises `ProviderError`."""
         async with self._batches_of_service() as batches:
             return (await batches.retrieve(remote)).processing_status == "ended"
 
@@ -271,7 +271,7 @@ class AnthropicProvider:
         return client
 
     def _arguments(self, request: Request) -> dict[str, Any]:
-        """The request as arguments of the client; settings without a value are left out."""
+        """Return the request as arguments of the client, without settings that have no value."""
         arguments: dict[str, Any] = {
             "model": request.model or self.model,
             "max_tokens": reply_tokens(request.settings, self.max_tokens),
@@ -303,7 +303,7 @@ class AnthropicProvider:
         return arguments
 
     def _schema_to_send(self, request: Request) -> Mapping[str, Any] | None:
-        """The schema by which the service itself writes the reply; None where the model has a tool for that."""
+        """Return the JSON schema by which the service itself writes the value; None if the model gives it by a tool."""
         own = not self._address() if self._json_output is None else self._json_output
         if request.output is None or not own:
             return None
@@ -323,18 +323,18 @@ class AnthropicProvider:
         return _Written(encoded(last, request.blobs, points))
 
     def _keys(self) -> list[str | None]:
-        """Texts that must not be shown."""
+        """Return the API keys, which no text for people may show."""
         client = self._client.made
         return [] if client is None else [client.api_key, client.auth_token]
 
     def _settings(self) -> Settings:
-        """The names of this provider's settings, for a person."""
+        """Return the names of this provider's settings, for error texts."""
         variables = {"api_key": "ANTHROPIC_API_KEY", "base_url": "ANTHROPIC_BASE_URL"}
         return Settings(*(name if name in self._options else variable for name, variable in variables.items()))
 
 
 class _Written:
-    """JSON that is written already; it goes through the client as it is, up to `_spliced`."""
+    """JSON that is already encoded. The client passes it on unchanged, until `_spliced` puts it into the body."""
 
     def __init__(self, parts: list[bytes]) -> None:
         self.parts = parts
@@ -344,14 +344,14 @@ class _Written:
 
 
 class _Body:
-    """The body of a request, as often as it is sent. It goes out in pieces that the caches of a processor hold."""
+    """The body of a request, which can be sent several times. It is sent in pieces that fit a processor's caches."""
 
     def __init__(self, parts: Iterable[bytes]) -> None:
         self._parts = list(parts)
         self.size = sum(map(len, self._parts))
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """The bytes, oldest first."""
+        """Yield the bytes of the body in order, in pieces."""
         pieces: list[bytes] = []
         size = 0
         for part in self._parts:
@@ -364,7 +364,7 @@ class _Body:
 
 
 def _body_of(arguments: Mapping[str, Any]) -> list[bytes]:
-    """The parts of a body: arguments as JSON, of which some are written already."""
+    """Return the parts of a request's body: its arguments as JSON. Some of them are already encoded."""
     parts = [b"{"]
     for name, value in arguments.items():
         parts.append(f"{',' if parts[1:] else ''}{to_json(name)}:".encode())
@@ -378,7 +378,7 @@ def _size_of(batch: "MessageBatch") -> int:
 
 
 def _outcome_of(result: "MessageBatchResult") -> MemberOutcome:
-    """The outcome of a request: only one that the service says is at fault is refused."""
+    """Return the outcome of a request in a batch: ``refused`` only if the service says that the request is at fault."""
     if result.type == "succeeded":
         return MemberOutcome("succeeded", to_json(result.message.to_dict()))
     if result.type == "errored":
@@ -389,7 +389,7 @@ def _outcome_of(result: "MessageBatchResult") -> MemberOutcome:
 
 
 async def _spliced(request: "APIRequest", call_next: "AsyncCallNext") -> "AsyncAPIResponse[Any]":
-    """Give the client the body of a request, as it would have encoded it, each message from its own bytes."""
+    """Send a request with a body made of the bytes already encoded for each message, equal to the client's own JSON."""
     if request.json is None:
         return await call_next(request)
     body = _Body(_body_of(cast("Mapping[str, Any]", request.json)))
@@ -399,7 +399,7 @@ async def _spliced(request: "APIRequest", call_next: "AsyncCallNext") -> "AsyncA
 
 
 def _loads_tools(model: str) -> bool:
-    """Whether a model takes references to tools: Sonnet and Opus from 4.5 on, and all from 5 on."""
+    """Return whether a model accepts references to tools: Sonnet and Opus from 4.5 on, all models from 5 on."""
     named = _VERSION.match(model)
     if named is None:
         return False

@@ -98,7 +98,7 @@ def explanation(error: Exception, request: Request, settings: Settings, suspecte
 
 
 def _status(error: "APIStatusError | ServiceFailure") -> int:
-    """The HTTP status of an error; of one within the stream, the status that it is like."""
+    """Return the HTTP status of an error; for an error within the stream, the equivalent status."""
     if isinstance(error, ServiceFailure):
         return next((_BY_TYPE[word] for word in error.words if word in _BY_TYPE), 500)
     return error.status_code

@@ -25,7 +25,7 @@ _FIELDS: Mapping[str, Mapping[str, type]] = {
 
 @dataclass(slots=True)
 class _Block:
-    """A block on its way."""
+    """A content block that is still arriving."""
 
     form: dict[str, Any]
     """The block as it began."""
@@ -113,7 +113,7 @@ class MessagesReply(StreamedReply):
         )
 
     def _begun(self, event: str) -> dict[str, Any]:
-        """The message. Raises `MalformedStreamError` before it has begun."""
+        """Return the message so far. Raises `MalformedStreamError` if no message has begun before ``event``."""
         if self._message is None:
             raise MalformedStreamError(f"a broken event in the stream: {event} before message_start")
         return self._message
@@ -153,7 +153,7 @@ class MessagesReply(StreamedReply):
         return Delta(text, kind)
 
     def _counted(self, usage: object) -> Delta:
-        """Take what the service has counted: each count is the whole so far, and one that is missing stays."""
+        """Take the service's counts of tokens so far; return them as a delta. A missing count stays unchanged."""
         counts = usage if isinstance(usage, Mapping) else {}
         self._usage.update({name: count for name, count in counts.items() if count is not None})
         return Delta(spent=self._spent())

@@ -56,12 +56,12 @@ class AttachmentLimits:
         return next(starts, len(every))
 
     def _fits(self, blobs: Sequence[Blob], parts: int = 1) -> bool:
-        """Whether these keep to the limits, or to a part of them."""
+        """Return whether attachments keep within the limits, or within the fraction 1/``parts`` of them."""
         most = self.number if self.many is None or not any(map(self._is_large, blobs)) else self.many
         return len(blobs) * parts <= most and sum(map(_sent, blobs)) * parts <= self.size
 
     def _is_large(self, blob: Blob) -> bool:
-        """Whether a picture is too large where there are many; one of which the size is not known may be."""
+        """Return whether a picture may be too large for a request with many pictures. True if its size is unknown."""
         return _kind(blob) == "image" and not 0 < blob.pixels <= self.pixels_of_many
 
 
@@ -72,7 +72,7 @@ MESSAGES_LIMITS = AttachmentLimits(
 """The limits of Anthropic: a request has 32 MB; the rest is left for text."""
 _WITH_SOUNDS = frozenset({"image", "application", "audio"})
 OPENAI_LIMITS = AttachmentLimits(number=500, size=48 * _MB, kinds=_WITH_SOUNDS)
-"""OpenAI's, of 50 MB for a request."""
+"""The limits of OpenAI: a request has 50 MB; the rest is left for text."""
 NOTHING_ATTACHED = AttachmentLimits(number=0, size=2**63, kinds=_WITH_SOUNDS)
 """The limits of a service that accepts text only."""
 

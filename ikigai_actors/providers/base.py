@@ -73,7 +73,7 @@ FIND_TOOLS = "find_tools"
 
 
 REFUSAL = "refusal"
-"""Why a reply stopped of a model that does not want to answer."""
+"""The stop reason of a reply in which the model refuses to answer."""
 
 
 CUT_BY_BUDGET = "budget"
@@ -113,7 +113,7 @@ class Reply(Generic[O_co]):
 
 @dataclass(frozen=True, slots=True)
 class KeptReply:
-    """A reply that its service makes, and keeps, whether or not anybody reads it."""
+    """A reference to a reply that its service generates and stores, whether or not anybody reads it."""
 
     id: str
     """The name of it at the service."""

@@ -64,13 +64,13 @@ class BatchService(Protocol):
     """
 
     def takes_batches(self) -> bool:
-        """Whether the service at its address has batches."""
+        """Return whether the service at the provider's address has batches."""
 
     async def batch_body(self, request: Request) -> bytes:
         """Return the request in the form for a batch. Raises `ProviderError` for a request that cannot be sent."""
 
     def batch_reply(self, request: Request, result: str) -> Reply:
-        """The reply in a result that succeeded. Raises `ProviderError`."""
+        """Return the reply in a successful result of a batch. Raises `ProviderError`."""
 
     async def create_batch(self, id: str, requests: Sequence[BatchRequest]) -> str:  # noqa: A002 - its field's name
         """Send a batch; return the id that the service gives it."""
@@ -79,7 +79,7 @@ class BatchService(Protocol):
         """Return the batches that the service lists, latest first: at least those of the last days."""
 
     async def has_ended(self, remote: str) -> bool:
-        """Whether the results of a batch are there."""
+        """Return whether the results of a batch can be read."""
 
     async def batch_results(self, remote: str) -> Sequence[BatchResult]:
         """Return the results of an ended batch, in any order."""
@@ -95,18 +95,18 @@ def batches_of(provider: object) -> BatchService | None:
 
 
 def custom_id(agent: str, position: int, attempt: int, batch: str) -> str:
-    """The id of a request at the service: at most 64 letters, digits and hyphens, with our name of the batch last."""
+    """Return the service's id of a request: at most 64 letters, digits and hyphens, our name of the batch last."""
     identity = "\0".join((agent, str(position), str(attempt)))
     return f"{hashlib.sha256(identity.encode()).hexdigest()[:24]}-{batch}"
 
 
 def batch_in(custom_id: str) -> str:
-    """Our name of the batch that a request is of."""
+    """Return our name of the batch to which a request belongs, from the request's id."""
     return custom_id.rpartition("-")[2]
 
 
 def whole_reply(reply: StreamedReply, event: Mapping[str, Any]) -> Reply:
-    """Return a reply that comes whole, in one event. Raises the errors of a streamed reply."""
+    """Return the reply that a single event contains as a whole. Raises the errors of a streamed reply."""
     for _ in reply.deltas_of(event):
         pass
     if not reply.is_whole:

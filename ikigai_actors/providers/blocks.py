@@ -132,7 +132,7 @@ class ModelMessage:
 
 
 def attached(blob: Blob) -> Attached:
-    """The block that refers to a blob, by its type."""
+    """Return the block that refers to a blob: a picture, a document or a sound, by the blob's media type."""
     match blob.media.partition("/")[0]:
         case "image":
             return PictureBlock(blob)
@@ -142,7 +142,7 @@ def attached(blob: Blob) -> Attached:
 
 
 def blobs_in(block: Block) -> tuple[Blob, ...]:
-    """The blobs to which a block refers."""
+    """Return the blobs to which a block refers."""
     match block:
         case PictureBlock() | DocumentBlock() | AudioBlock():
             return (block.blob,)

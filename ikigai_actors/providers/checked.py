@@ -17,7 +17,7 @@ from ikigai_actors.providers.token_counts import MOST_TOKENS
 from ikigai_actors.text import storable
 
 _DEEPEST = 100
-"""How deep lists and dicts of a reply may be nested."""
+"""The deepest nesting of lists and dicts in a reply."""
 
 _LARGEST = 10_000
 """Bits of a whole number: above about 14,000 Python refuses to write it in decimal."""
@@ -132,7 +132,7 @@ def _check_usage(where: str, usage: object, of: str) -> None:
 
 
 def _check_json(where: str, value: object, depth: int = 0) -> None:
-    """Raise `NoReply` unless it can be written as JSON and read again."""
+    """Raise `NoReply` unless ``value`` can be written as JSON and read again."""
     if depth > _DEEPEST:
         raise NoReply(f"Expected {where} of a Reply to be nested {_DEEPEST} deep at most.")
     match value:
@@ -158,7 +158,7 @@ def _refuse(where: str, expected: str, got: Any, of: str = "a Reply") -> NoRetur
 
 
 def _shown(value: object) -> str:
-    """A value as an error names it."""
+    """Return a value and its type as text for an error, shortened."""
     try:
         text = repr(value)
     except Exception:  # other people's code

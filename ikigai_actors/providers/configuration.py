@@ -50,7 +50,7 @@ PROTOCOLS = (MESSAGES, CHAT, RESPONSES)
 _NO_KEY = "none"
 """The key for servers that need none: clients insist on one."""
 _NATIVE = {AnthropicProvider.name: MESSAGES, OpenAIProvider.name: RESPONSES}
-"""The providers that need no address, and what they speak."""
+"""The providers that need no address, each with its protocol."""
 _LIMITS = {"in_flight": int, "requests_per_minute": int}
 _OF_A_PROVIDER: Mapping[str, type | tuple[type, ...]] = {
     "base_url": str,
@@ -85,7 +85,7 @@ class Configuration:
 
 
 class Unready:
-    """A provider that cannot be asked, for a reason that another process, or a person, can do away with."""
+    """A provider that cannot be used, for a reason that another process or a person can remove."""
 
     def __init__(self, name: str, why: str) -> None:
         self.name, self._why = name, why
@@ -173,7 +173,7 @@ def endpoint(name: str, base_url: str, protocol: str = "", api_key: str = "", **
 
 
 class _File:
-    """A file that is read, for its errors."""
+    """Errors about a configuration file, which name the file."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -228,7 +228,7 @@ def _is_of_a_class(name: str, table: Mapping[str, Any]) -> bool:
 
 
 def _of_a_class(file: _File, name: str, table: Mapping[str, Any]) -> Callable[[], Provider]:
-    """The function that makes a provider which a file names by its class, or an installed package by its name."""
+    """Return the function that makes a provider of the class that the file names, or of an installed package."""
     place, arguments = f"providers.{name}", table.get("arguments", {})
     if "class" in table:
         file.check(place, table, _OF_A_CLASS)
@@ -262,6 +262,6 @@ def _price(source: str, model: str, table: object) -> Price:
 
 
 def _of_the_service(model: str, providers: Mapping[str, Any]) -> str:
-    """A model as its service names it: tokens are counted under that name."""
+    """Return the service's name for a model: without the prefix ``provider:``. Tokens are counted under that name."""
     provider, colon, within = model.partition(":")
     return within if colon and within and (provider in providers or provider in _NATIVE) else model

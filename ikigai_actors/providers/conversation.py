@@ -129,7 +129,10 @@ class _Messages(Sequence[M]):
         return tuple, (list(self),)  # a copy, or what another process gets, is a plain tuple
 
     def _newest(self, count: int) -> list[M]:
-        """At least this many of the last messages, newest first. Two threads may make the same ones."""
+        """Return at least ``count`` of the last messages, newest first; all if there are fewer.
+
+        Two threads may make the same messages.
+        """
         made, passage = self._made
         if len(made) < count:
             made, wanted = list(made), max(count, 2 * len(made))

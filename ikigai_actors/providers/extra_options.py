@@ -19,10 +19,10 @@ _OTHERWISE = {
     "model": "the setting model",
     "tools": "the setting tools",
 }
-"""How a person says what a request says by itself. The limits are always among it: budgets rely on them."""
+"""By field that a request sets itself, what to use instead. Limits are always among them: budgets rely on them."""
 _LIMITS = {"max_tokens", "max_completion_tokens", "max_output_tokens", "n_predict", "stream"}
 _MORE = {"n", "n_cmpl", "best_of", "candidate_count", "background"}
-"""With these a service writes several replies, or goes on after the request: what it bills has no limit then."""
+"""Fields by which a service writes several replies or continues after the request, so that its bill has no limit."""
 
 
 def extra_options(request: Request, taken: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ikigai_actors.arguments import check_count
 
 _MOST = 100_000
-"""No limit is higher."""
+"""The highest value that a limit can have."""
 
 
 @dataclass(frozen=True, slots=True)

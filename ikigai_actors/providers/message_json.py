@@ -37,7 +37,7 @@ class _Encoder(json.JSONEncoder):
 
 
 to_json = _Encoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-"""Writes a value as the client of the API does."""
+"""A function that writes a value as JSON, exactly as the client of the API does."""
 _MARKED = f',"cache_control":{to_json(MARK)}}}'.encode()
 
 
@@ -127,7 +127,7 @@ def _encode(last: Passage, blobs: Blobs) -> None:
 
 
 def _join(passage: Passage) -> None:
-    """Join the bytes that end here, unless a sibling did."""
+    """Keep the joined bytes of the passages up to this one, unless a sibling has done so."""
     kept: _Kept = passage.kept
     if kept.joined is not None:
         return
@@ -141,7 +141,7 @@ def _join(passage: Passage) -> None:
 
 
 def _begin(passage: Passage) -> bytes:
-    """The JSON before the blocks of a passage."""
+    """Return the JSON before the blocks of a passage."""
     if passage.earlier is not None and passage.earlier.role == passage.role:
         return b","
     message = b'{"role":%b,"content":[' % to_json(passage.role).encode()

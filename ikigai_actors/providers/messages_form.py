@@ -60,7 +60,7 @@ def block_form(block: Block, blobs: Blobs) -> dict[str, Any]:
 
 
 def read_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[ModelMessage, ...]:
-    """Messages in the form of the API, as typed blocks that keep this form.
+    """Return messages in the API's form as messages of typed blocks, which keep that form beside them.
 
     Args:
         messages: the messages. A content may be a text.

@@ -55,16 +55,16 @@ _PACE = re.compile(r"\d+(\.\d+)?")
 _WORD = re.compile(r"\S+\s*")
 _CALL = re.compile(r"@(?P<name>[A-Za-z0-9_-]+)(?:\s+|(?=[{\[])|$)")
 _SHOWN = 40
-"""How many characters of a prompt are repeated."""
+"""The number of characters of a prompt that an answer repeats."""
 _KEPT = re.compile("“(.+)” stays verbatim")
 _SINCE = re.compile("since the prompt that begins with “(.+)”")
 _DIGESTED = re.compile(r"Prompt at \d+: ")
-"""How the line of a prompt begins where nobody could summarise (`ikigai_actors.agent.turn.plan`)."""
+"""The beginning of a prompt's line in a digest, which replaces a failed summary (`ikigai_actors.agent.turn.plan`)."""
 _NOTE, _SUMMARY, _MERGE = "prompt: ", "<summary ", "<merge "
 _NOTED = 200
-"""How many characters of a prompt a summary has."""
+"""The number of characters of a prompt that a summary contains."""
 _LAST = 3
-"""How many prompts are recalled, beside the first one."""
+"""The number of prompts that an answer recalls besides the first one."""
 _HINT = "I am the offline provider; set ANTHROPIC_API_KEY to talk to a model."
 
 
@@ -107,7 +107,7 @@ class OfflineProvider:
 
 
 def _seconds_in(model: str) -> float:
-    """The pace that a model's name is; 0 where it is none."""
+    """Return the pace that a model's name states, in seconds between words; 0 if the name is no number."""
     return min(float(model), MOST_PACE) if _PACE.fullmatch(model) else 0.0
 
 
@@ -133,7 +133,7 @@ def recall(prompts: list[str]) -> str:
 
 
 def _latest_prompt(request: Request) -> tuple[str, int]:
-    """The prompt that is to be answered, and how many replies it has had; after results, all words that came there."""
+    """Return the prompt to answer, and the number of replies to it so far. Texts that come with results are joined."""
     for back, message in enumerate(reversed(request.messages)):
         texts = [block["text"] for block in message["content"] if block["type"] == "text"]
         texts = [text for text in texts if not text.startswith(_MERGE)]
@@ -148,7 +148,7 @@ def _latest_prompt(request: Request) -> tuple[str, int]:
 
 
 def _steps(prompt: str, position: int) -> list[tuple[ToolCall, ...]] | str:
-    """The calls that a prompt's lines ask for, reply by reply; or a text that says what is wrong with one."""
+    """Return the calls that a prompt's lines request, by reply; or a text that says which call is wrong, and why."""
     steps: list[list[ToolCall]] = [[]]
     try:
         for line in prompt.splitlines():
@@ -163,7 +163,7 @@ def _steps(prompt: str, position: int) -> list[tuple[ToolCall, ...]] | str:
 
 
 def _calls(line: str) -> list[tuple[str, dict[str, Any]]]:
-    """The calls of a line that holds nothing else; none when it is text. Raises `ValueError` for wrong arguments."""
+    """Return the calls in a line; empty if the line has other text. Raises `ValueError` for wrong arguments."""
     calls: list[tuple[str, dict[str, Any]]] = []
     place, has_brackets = 0, False
     while (match := _CALL.match(line, place)) is not None:
@@ -212,7 +212,7 @@ def _prompts(request: Request) -> Iterator[str]:
 
 
 def _noted(line: str) -> str | None:
-    """The prompt that a line of a summary notes, or one of a digest, in which notes may be cut; None for another."""
+    """Return the prompt in a line of a summary or a digest, where it may be cut; None if the line has none."""
     if line.startswith(_NOTE):
         try:
             return str(json.loads(line.removeprefix(_NOTE)))
@@ -223,12 +223,12 @@ def _noted(line: str) -> str | None:
 
 
 def _inside(tagged: str) -> str:
-    """The text between the tags."""
+    """Return the text between the first line and the last line, which are tags."""
     return tagged.partition("\n")[2].rpartition("\n")[0]
 
 
 def _notes(prompts: list[str], asked: str) -> str:
-    """A summary: the prompts before those that stay verbatim, each on its line; long ones are cut."""
+    """Return a summary: a line for each prompt before those that stay verbatim; long prompts are cut."""
     kept = _KEPT.search(asked)
     places = [
         place for place, prompt in enumerate(prompts) if kept is not None and _one_line(prompt).startswith(kept[1])
@@ -246,7 +246,7 @@ def _one_line(text: str) -> str:
 
 
 def _usage(request: Request, answer: str) -> Usage:
-    """Words for tokens: near enough to show a number."""
+    """Return the tokens of a request and its answer, estimated as the number of words."""
     texts = [request.system]
     for message in request.messages:
         texts += [str(block.get("text") or block.get("content") or "") for block in message["content"]]

@@ -51,14 +51,14 @@ _LOADS_TOOLS = (5, 4)
 _FORMS = {"response_format", "text"}
 """The arguments by which the service writes a value itself."""
 _REFUSED_FORM = ("response_format", "text.format", "schema")
-"""A refusal of that has one of these."""
+"""Words of an error by which a service refuses such an argument."""
 _NOT_IN_BATCHES = ("stream", "stream_options", "background", "store")
 _OURS = "ikigai_batch"
 """The field of a batch's metadata with our name of it."""
 _LISTED = 100
 """The number of batches that are listed to find one: the service took it, and its answer was lost."""
 _ENDED = ("completed", "failed", "expired", "cancelled")
-"""The states of a batch whose results are there, as far as there are any."""
+"""The states of a batch that has ended, so that its results, if any, can be read."""
 _MISSING = "The package openai is missing: pip install 'ikigai-actors[openai]'."
 
 
@@ -205,7 +205,7 @@ class OpenAIProvider:
             ]
 
     async def has_ended(self, remote: str) -> bool:
-        """Whether the results of a batch are there. Raises `ProviderError`."""
+        """Return whether the results of a batch can be read. Raises `ProviderError`."""
         async with self._asking() as client:
             return (await client.batches.retrieve(remote)).status in _ENDED
 
@@ -225,7 +225,7 @@ class OpenAIProvider:
 
     @asynccontextmanager
     async def _asking(self, about: str = "batches") -> "AsyncIterator[AsyncOpenAI]":
-        """The client, for questions about what the service keeps."""
+        """Yield the client for requests about stored batches or replies; its errors become `ProviderError`."""
         address, key = self._address()[0], self._key()
         await self._client.enter()
         with batch_errors(openai_errors, self.name, lambda: [key], about):
@@ -258,7 +258,7 @@ class OpenAIProvider:
     async def _answered(
         self, client: "AsyncOpenAI", request: Request, model: str, max_tokens: int | None, address: str
     ) -> "AsyncIterator[AsyncAPIResponse[Any]]":
-        """The answer. A model that refuses what only some models have is asked again, without that."""
+        """Yield the response. If a model refuses an argument that only some models accept, ask again without it."""
         import openai
 
         api = client.responses if self._speaks_responses(address) else client.chat.completions
@@ -289,7 +289,7 @@ class OpenAIProvider:
         return arguments
 
     def _learns(self, model: str, arguments: Mapping[str, Any], error_text: str) -> bool:
-        """Note what a model refuses, in the service's words; whether it was asked for that."""
+        """Note the argument that a model refuses, by the error text; return whether the request had that argument."""
         if ENCRYPTED in arguments.get("include", ()) and "ncrypted" in error_text:
             self._plain.add(model)
             return True
@@ -304,7 +304,7 @@ class OpenAIProvider:
         return openai.AsyncOpenAI(base_url=address, api_key=key, http_client=new_transport(), **self._options)
 
     def _address(self) -> tuple[str, Settings]:
-        """The address of the API, and what a person calls the settings. Raises `ProviderError` for an invalid one."""
+        """Return the API's address, and the names of the settings. Raises `ProviderError` if it is invalid."""
         key = "OPENAI_API_KEY" if self._api_key is None else "api_key"
         if self._base_url is not None:
             check_address(self._base_url, "base_url")
@@ -315,7 +315,7 @@ class OpenAIProvider:
         return f"https://{_OFFICIAL}/v1", Settings(key, "OPENAI_BASE_URL")
 
     def _key(self) -> str:
-        """The key. Raises `ProviderMissing` when there is none, `ProviderError` if no header can carry it."""
+        """Return the API key. Raises `ProviderMissing` if there is none, `ProviderError` if no header can carry it."""
         key, setting = self._api_key, "api_key"
         if key is None and self._base_url is None:
             key, setting = os.environ.get("OPENAI_API_KEY", ""), "OPENAI_API_KEY"

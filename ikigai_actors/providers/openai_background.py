@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from openai import AsyncAPIResponse, AsyncOpenAI
 
 _READS_IN_VAIN = 3
-"""How often a reply is read on from the same place before its turn waits for the service."""
+"""The number of attempts to read a reply on from the same place, before its turn waits for the service."""
 
 _BROKE = "The connection broke while the service went on with the reply: it is read again."
 
@@ -46,7 +46,7 @@ class BackgroundReply(ResponsesReply):
         yield from super().deltas_of(event)
 
     def go_on_with(self, kept: KeptReply) -> None:
-        """Read a reply that the service has named before."""
+        """Continue to read a reply that the service already stores."""
         self.kept = kept
 
 
@@ -98,14 +98,14 @@ def _read_on(client: "AsyncOpenAI", kept: KeptReply) -> "AbstractAsyncContextMan
 
 
 def _is_gone(error: Exception) -> bool:
-    """Whether the service has a reply no more, or will not give it again."""
+    """Return whether an error means that the service no longer has a reply, or refuses to send it again."""
     import openai
 
     return isinstance(error, openai.NotFoundError | openai.BadRequestError | openai.ConflictError)
 
 
 def _is_cut(error: Exception) -> bool:
-    """Whether only the way to the reply is cut."""
+    """Return whether an error means only a broken connection, so that the reply can be read on."""
     import openai
 
     if isinstance(error, openai.APIStatusError):

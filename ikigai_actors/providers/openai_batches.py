@@ -18,12 +18,12 @@ def one_chunk(completion: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def last_event(response: Mapping[str, Any]) -> dict[str, Any]:
-    """A whole response as the last event of a stream."""
+    """Return a whole response in the form of the last event of a stream."""
     return {"type": "response.completed", "response": response}
 
 
 def batch_result_of(line: Mapping[str, Any]) -> BatchResult:
-    """A line of a file of results, or of errors."""
+    """Return the result in a line of a batch's file of results or errors."""
     response, error = line.get("response") or {}, line.get("error") or {}
     status, body = response.get("status_code"), response.get("body")
     if status == 200:

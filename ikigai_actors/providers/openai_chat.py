@@ -40,7 +40,7 @@ from ikigai_actors.providers.streamed_reply import ServiceFailure, read_argument
 from ikigai_actors.providers.token_counts import count_in
 
 _REASONING = ("reasoning_content", "reasoning")
-"""How services call what a model thinks."""
+"""The fields in which services send a model's reasoning."""
 _ID_LENGTH = 40
 _FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 _STOP_REASONS = {
@@ -117,7 +117,7 @@ def _assistant(message: ModelMessage, sent_ids: dict[str, str]) -> dict[str, Any
 
 
 def _user(message: ModelMessage, sent_ids: Mapping[str, str], blobs: Blobs) -> Iterator[dict[str, Any]]:
-    """The messages of a person and of tools; pictures of tools come after them, since results are text alone."""
+    """Yield the messages for a user message and results. Pictures of tools follow, since results can only be text."""
     said: list[dict[str, Any]] = []
     for block in message.blocks:
         match block:
@@ -159,7 +159,7 @@ def _attached(block: Attached, blobs: Blobs) -> dict[str, Any]:
 
 
 class _Call:
-    """A call on its way."""
+    """A call that is still arriving."""
 
     def __init__(self) -> None:
         self.id = self.name = ""
@@ -228,7 +228,7 @@ class ChatReply(OpenAIReply):
             self._take_call(expect(dict, piece, "tool call"))
 
     def _take_part(self, part: Mapping[str, Any]) -> Iterator[Delta]:
-        """Take a text, or a part of a content that is a list: Mistral's reasoning models have such."""
+        """Take a part of a content; yield its deltas. Mistral's reasoning models send contents as lists of parts."""
         thought = part.get("thinking")
         for passage in thought if isinstance(thought, list) else ():
             yield from (
@@ -273,7 +273,7 @@ class ChatReply(OpenAIReply):
 
 
 def _read_usage(usage: Mapping[str, Any]) -> Usage:
-    """The tokens; those from the cache count among the others there, and apart from them here."""
+    """Return the tokens. The service counts cached tokens as part of the input; `Usage` counts them separately."""
     read = count_in(usage, "prompt_tokens_details", "cached_tokens") or count_in(usage, "prompt_cache_hit_tokens")
     written = count_in(usage, "prompt_tokens_details", "cache_write_tokens")
     plain = max(count_in(usage, "prompt_tokens") - read - written, 0)

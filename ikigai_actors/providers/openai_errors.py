@@ -127,7 +127,7 @@ def explanation(error: Exception, request: Request, settings: Settings, suspecte
 
 
 def _said(error: "APIStatusError") -> str:
-    """The service's own words; of a page, the beginning."""
+    """Return the service's error message; if it sent a page, the beginning of the page."""
     body = error.body
     if isinstance(body, dict):
         said = body.get("message") or body.get("detail") or body.get("error") or error.message

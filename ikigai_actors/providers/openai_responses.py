@@ -87,7 +87,7 @@ def _function(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _offered(tool: Mapping[str, Any], searched: bool) -> dict[str, Any]:
-    """A tool that is before the model. By the one that finds others it searches those that are loaded later."""
+    """Return a tool in the service's form. The tool that finds others becomes the service's search for later tools."""
     form = _function(tool)
     if not searched or tool["name"] != FIND_TOOLS:
         return form
@@ -96,7 +96,7 @@ def _offered(tool: Mapping[str, Any], searched: bool) -> dict[str, Any]:
 
 
 def _items(message: ModelMessage, blobs: Blobs, later: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The items of a message. ``later`` are the tools that are loaded where a search has found them, by name."""
+    """Yield the items of a message. ``later`` has the tools, by name, that are loaded once a search has found them."""
     said: list[dict[str, Any]] = []
     for block in message.blocks:
         match block:
@@ -223,7 +223,7 @@ class ResponsesReply(OpenAIReply):
             self._model = model or self._model
 
     def _block(self, item: Mapping[str, Any]) -> dict[str, Any]:
-        """An item as it is stored."""
+        """Return an item of the reply as the block to be stored."""
         match item.get("type"):
             case "message":
                 parts = [

@@ -30,7 +30,7 @@ _MOST_LEVELS = 10
 _MOST_PROPERTIES = 5_000
 _MOST_VALUES = 1_000
 _MOST_LETTERS = 120_000
-"""Of all names and values together."""
+"""The most characters of all names and values of a schema together."""
 
 
 def offered(request: Request, json_output: bool) -> tuple[Sequence[Mapping[str, Any]], dict[str, Any] | None]:

@@ -69,7 +69,7 @@ def price_list(now: datetime) -> PriceList:
 
 
 def _names(model: Any) -> dict[str, bool]:
-    """The texts that match names of a model: True for a full name, False for the beginning of one."""
+    """Return the texts that match a model's names: True for a full name, False for the beginning of a name."""
     names: dict[str, bool] = {model.id: True}
     clauses = [model.match]
     while clauses:
@@ -89,7 +89,7 @@ def _names(model: Any) -> dict[str, bool]:
 
 
 def _table(model: Any, now: datetime) -> Mapping[str, Any] | None:
-    """The prices of a model, by kind, and ``tiers``; empty where it gives no text, None where no file can have them."""
+    """Return a model's prices by kind, and ``tiers``; empty if text has no price, None if no file can express them."""
     offers = model.prices if isinstance(model.prices, list) else []
     by_the_hour = any(type(price.constraint).__name__ == "TimeOfDateConstraint" for price in offers)
     prices = model.get_prices(now)
@@ -108,7 +108,7 @@ def _table(model: Any, now: datetime) -> Mapping[str, Any] | None:
 
 
 def _of(price: Any, size: int) -> Decimal:
-    """The price of one kind of token in a request with this much input."""
+    """Return the price of one kind of token in a request with ``size`` tokens of input."""
     if isinstance(price, Decimal):
         return price
     chosen: Decimal = next((tier.price for tier in reversed(price.tiers) if size > tier.start), price.base)

@@ -79,14 +79,14 @@ class Price:
         return self.input, self.output, self.cache_write, self.cache_read
 
     def at(self, size: int) -> "Price":
-        """The price of a request with this many tokens of input."""
+        """Return the price that applies to a request with ``size`` tokens of input."""
         for above, price in reversed(self.tiers):
             if size > above:
                 return price
         return self
 
     def dearest(self, size: int) -> "Price":
-        """The most that each kind of token costs in requests with at most this many tokens of input."""
+        """Return the highest price of each kind of token in requests with at most ``size`` tokens of input."""
         if not self.tiers:
             return self
         steps = [self, *(price for above, price in self.tiers if size > above)]
@@ -307,5 +307,5 @@ def _tokens(value: object) -> int:
 
 
 def _micro(dollars: float) -> int:
-    """Dollars as micro-dollars, rounded up: as they are written, not as the binary number next to that."""
+    """Return dollars as micro-dollars, rounded up. The decimal digits count, not the binary approximation."""
     return int((Decimal(str(dollars)) * MICRO).to_integral_value(ROUND_CEILING))

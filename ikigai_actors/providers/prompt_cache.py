@@ -106,12 +106,12 @@ def _blocks(content: Any) -> Sequence[dict[str, Any]]:
 
 
 def _message_before(passage: Passage) -> Passage | None:
-    """The passage with which the message before this one's ends."""
+    """Return the last passage of the message before the one to which this passage belongs; None if there is none."""
     return next((message for message in _back(passage) if message.role != passage.role), None)
 
 
 def _last_markable(passage: Passage, end: int | None) -> Breakpoint | None:
-    """The last block of a message, up to the one before ``end`` in this passage, that can be a breakpoint."""
+    """Return the last block of a message, before block ``end`` of this passage, that can be a breakpoint; else None."""
     for message in _back(passage):
         if message.role != passage.role:
             break

@@ -199,7 +199,10 @@ def _attached(block: blocks.Attached, request: Request) -> Any:
 
 
 def _reply(response: Any, names: Mapping[str, str]) -> Reply:
-    """A whole reply; ``names`` are the tools' by the sent ones. Raises `HalfACallError`, `MalformedStreamError`."""
+    """Return a whole reply. ``names`` has the tools' own names by those sent.
+
+    Raises `HalfACallError` and `MalformedStreamError`.
+    """
     stored: list[dict[str, Any]] = []
     for part in response.parts:
         match part.part_kind:

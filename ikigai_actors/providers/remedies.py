@@ -38,16 +38,16 @@ _TOO_LONG = re.compile(
 _OF_A_TOOL = re.compile(r"\btools[.\[](?P<place>\d+)|\bfunction '(?P<name>[^']+)'")
 """How services name the tool that they refuse: by its place in the request, or by its name."""
 _ATTACHED = re.compile(r"\b(image|picture|document|pdf|media|vision|audio)", re.IGNORECASE)
-"""Words of services that refuse something attached; all else that they say differs."""
+"""Words that occur in services' refusals of an attachment, whatever the rest of their texts."""
 _REFUSE_ATTACHED = {400, 404, 413, 415, 422, 500}
-"""The statuses with which they do so."""
+"""The statuses with which services refuse an attachment."""
 _OF_ATTACHED = (
     "The model does not take a picture or document of the conversation: take back the prompt that brought it and all "
     "after it (/undo, undo(), once for each), choose another model, or have a longer history summarised (/compact, "
     "compact()), which sends words alone"
 )
 _LONGEST = 10_000
-"""The longest wait that is named, in its unit."""
+"""The highest number that a text about a wait contains, in whichever unit."""
 _PAGE = 400
 """Characters of a page that are quoted."""
 _SHOWN = 40
@@ -95,7 +95,7 @@ def asked_to_wait(seconds: float | None) -> str:
 
 
 def late(settings: Settings, suspected: str) -> str:
-    """The error for a service that gave no answer in time."""
+    """Return the error text for a service that did not answer in time."""
     return (
         f"The API did not answer in time: check the network and {settings.address}, then /resume, or resume()."
         f"{suspected}"
@@ -103,17 +103,17 @@ def late(settings: Settings, suspected: str) -> str:
 
 
 def unreachable(why: object, settings: Settings, suspected: str) -> str:
-    """The error for an address that no connection can be made to."""
+    """Return the error text for an address to which no connection can be made."""
     return f"The API cannot be reached ({why}): check the network and {settings.address}.{suspected}"
 
 
 def no_server(got: object, check: str, suspected: str) -> str:
-    """Describe an address that answers, but not as a service of models does."""
+    """Return the error text for an address that answers, but is no service of models."""
     return f"The address does not answer as a server of models ({got}): check {check}.{suspected}"
 
 
 def half_a_character(error: UnicodeError) -> str:
-    """The error for a request that no bytes can be made of."""
+    """Return the error text for a request that holds half of a character, and so cannot be encoded."""
     half = f"The request holds half of a character, which cannot be sent ({error})"
     return f"{half}: take the prompt back (/undo, undo())."
 
@@ -124,7 +124,7 @@ def garbled(what: object) -> str:
 
 
 def half_a_call(name: str, why: str, max_tokens: object, cut_by_budget: bool) -> str:
-    """The error for a reply that ended within the arguments of a call."""
+    """Return the error text for a reply that ended within the arguments of a call."""
     ended = f"The reply ended ({why}) in the middle of a call of {name!r}"
     if cut_by_budget:
         return (
@@ -135,7 +135,7 @@ def half_a_call(name: str, why: str, max_tokens: object, cut_by_budget: bool) ->
 
 
 def _refused_tool(said: str, request: Request) -> str | None:
-    """The name of the tool that a refusal is about; None where it is about none."""
+    """Return the name of the tool that a refusal is about; None if it is about no tool."""
     names = own_names(request.tools)
     by_place = dict(enumerate(names.values()))
     for match in _OF_A_TOOL.finditer(said):
@@ -155,7 +155,7 @@ def _without_tool(name: str, request: Request) -> str:
 
 
 def _too_long(request: Request) -> str:
-    """Names the part that makes the request too long: its latest prompt, or the history before."""
+    """Return the error text for a request that is too long: because of its latest prompt, or of the history."""
     whole = sum(_characters(message["content"]) for message in request.messages)
     prompt = next(
         (block["text"] for block in reversed(request.messages[-1]["content"]) if block.get("type") == "text"), ""
@@ -169,7 +169,7 @@ def _too_long(request: Request) -> str:
 
 
 def _characters(content: object) -> int:
-    """How long a content is, roughly: all texts in it."""
+    """Return the number of characters of all texts in a content."""
     match content:
         case str():
             return len(content)

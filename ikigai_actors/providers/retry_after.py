@@ -35,7 +35,7 @@ def refused_until(status: int, headers: Mapping[str, str]) -> float | None:
 
 
 def _number(text: str | None) -> float:
-    """The number in a text; 0 for none, and for what is no time to wait."""
+    """Return the number in a text; 0 if there is none, or if it is no possible time to wait."""
     try:
         number = float(text or "")
     except ValueError:
@@ -44,7 +44,7 @@ def _number(text: str | None) -> float:
 
 
 def _until(text: str | None, sent: str | None) -> float:
-    """The seconds from the time of an answer to a date; by the clock of the service, if its answer has one."""
+    """Return the seconds from an answer's time to a date; by the service's clock, if the answer has a date."""
     then = _date(text)
     if then is None:
         return 0.0

@@ -35,7 +35,7 @@ def as_cause(error: BaseException, keys: Iterable[str | None]) -> BaseException 
 
 
 def _without(secret: str, text: str) -> str:
-    """The text without the secret, also where the text ends in the middle of it."""
+    """Return the text without the secret, also if the text ends in the middle of the secret."""
     begins, at = secret[:_TELLING], 0
     while (at := text.find(begins, at)) >= 0:
         quoted = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text[at:], secret, strict=False)))

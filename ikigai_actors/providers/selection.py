@@ -318,5 +318,5 @@ def _check_limits(limits: object, registered: Collection[str]) -> None:
 
 
 def _listed(registered: Collection[str]) -> str:
-    """The names of providers, those of installed packages too, for a person."""
+    """Return the names of these providers and of those of installed packages, as text for people."""
     return ", ".join(sorted({*registered, *installed_names()}))

@@ -70,7 +70,7 @@ def as_reply(value: object) -> Reply:
 
 
 def _as_json(value: object) -> object:
-    """A value of a typed turn, as JSON has it, if JSON can; the turn reports what it cannot."""
+    """Return the value of a typed turn in JSON's types. The turn reports a value that JSON cannot hold."""
     try:
         json.dumps(value)
     except (TypeError, ValueError, RecursionError):
@@ -85,7 +85,7 @@ def _as_json(value: object) -> object:
 
 
 def _completed(reply: Reply) -> Reply:
-    """The reply with text and calls from its blocks, when it names none, and a stop reason that fits its calls."""
+    """Return the reply with missing text and calls taken from its blocks, and a stop reason that fits its calls."""
     uses = [block for block in reply.blocks if block["type"] == "tool_use"]
     calls = reply.tool_calls or tuple(ToolCall(use["name"], use["input"], use.get("id", "")) for use in uses)
     text = reply.text or "".join(block["text"] for block in reply.blocks if block["type"] == "text")

@@ -157,7 +157,7 @@ async def received(
 
 
 async def _beginning(response: Response) -> str:
-    """The beginning of a page; it may have no end."""
+    """Return the beginning of the page in a response. The rest is not read, since a page may be endless."""
     begun = b""
     async for data in response.iter_bytes():
         begun += data

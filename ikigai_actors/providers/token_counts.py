@@ -1,4 +1,4 @@
-"""Counts of tokens as services report them: what is a number is read, and what is none is said once.
+"""Counts of tokens as services report them. Numbers are read; a value that is no number is reported once.
 
 A reply that was paid is never thrown away because of its counts. Gateways write ``25.0`` and ``"25"``; budgets count
 what these mean, and nothing for ``-25`` and ``null``.
@@ -16,7 +16,7 @@ MOST_TOKENS = 10**15
 """The most tokens of one kind in a reply; more would overflow sums of 63 bits."""
 
 _told = set[str]()
-"""The counts of which it was said that they are none."""
+"""The unreadable counts that have already been reported."""
 
 
 def counted_tokens(value: object) -> int | None:

@@ -1,4 +1,4 @@
-"""The connections of the clients, and what can be wrong with what they are made of before any is opened."""
+"""The connections of the clients, and checks of keys and certificates before any connection is opened."""
 
 import os
 from functools import cache
@@ -48,7 +48,7 @@ def new_transport() -> "AsyncClient":
 
 @cache
 def _trusted(file: str | None, directory: str | None) -> "SSLContext":
-    """The certificates that the environment names, else the system's: all clients share them, for they take 20 ms."""
+    """Return the certificates that the environment names, else the system's. Loaded once, since it takes 20 ms."""
     import httpx2
 
     return httpx2.create_ssl_context()

@@ -58,7 +58,7 @@ def _text_block(text: str) -> list[Mapping[str, Any]]:
 
 
 def blocks_in(content: object) -> list[Mapping[str, Any]]:
-    """The blocks of a content."""
+    """Return the blocks of a message's content; a text becomes one block."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else objects_in(content)
 
 

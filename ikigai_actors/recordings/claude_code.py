@@ -34,7 +34,7 @@ _NEWEST = "2.1"
 
 _INTERRUPTED = "[Request interrupted by user"
 _COMMANDS = ("<command-name>", "<command-message>", "<local-command-", "<bash-", "Caveat: ")
-"""How prompts begin that Claude Code has written itself, for a command of its own."""
+"""The beginnings of prompts that Claude Code itself has written, for one of its commands."""
 
 
 def is_claude_code(line: Mapping[str, Any]) -> bool:
@@ -92,7 +92,7 @@ class SessionLine:
 
     @property
     def reply_id(self) -> str:
-        """The fields that the pieces of a reply share."""
+        """Return the id that all pieces of a reply share; the line's own uuid if its message has no id."""
         own = self.message.get("id")
         return own if isinstance(own, str) and own else self.line.text("uuid")
 
@@ -176,7 +176,7 @@ class ClaudeCodeSession:
                 self._unsaid.add(f"attachment {line.part('attachment').get('type')!s:.60}")
 
     def _lines_beside(self) -> set[str]:
-        """The lines of results, pieces of replies, and what no person says, after which nothing else comes."""
+        """Return the uuids of lines beside the paths: final results, pieces of replies, and hidden lines."""
         beside = set[str]()
         for uuid in reversed(self._tree.parents_first()):
             node = self._nodes[uuid]
@@ -190,14 +190,14 @@ class ClaudeCodeSession:
         return beside
 
     def _followed(self, uuid: str) -> str | None:
-        """The piece of a reply that a line follows, past results and hidden lines; None where it follows none."""
+        """Return the uuid of the reply's piece before a line, past results and hidden lines; None if there is none."""
         at = self._tree.parents[uuid]
         while at is not None and self._nodes[at].role in (Role.RESULTS, Role.HIDDEN):
             at = self._tree.parents[at]
         return at if at is not None and self._nodes[at].role is Role.REPLY else None
 
     def _leaves(self) -> list[str]:
-        """The ends of the paths, in the order of the file."""
+        """Return the uuids of the last lines of the paths, in the order of the file."""
         apart = self._beside | self._aside
         shown = {uuid for uuid, node in self._nodes.items() if node.role is not Role.HIDDEN and uuid not in apart}
         return self._tree.leaves(shown)
@@ -236,14 +236,14 @@ class ClaudeCodeSession:
         return drafts
 
     def _branch(self, top: Draft, base: int, path: list[str]) -> Draft:
-        """Another path, as an agent that was forked at the end of the turn before it parts."""
+        """Return another path as an agent forked at the end of the last shared turn."""
         above, at, new = self._tree.forked(path, top, base, self._opens)
         branch = Draft(f"{top.uuid} {path[-1]}", f"{top.name}-branch", parent=above, fork=at)
         self._write_path(branch, new)
         return branch
 
     def _sidechain(self, top: Draft, root: str, settings: Mapping[str, Any]) -> Draft:
-        """A sidechain within the file, as an agent below the one whose call had its prompt."""
+        """Return a sidechain in the file as an agent below the one whose call had the sidechain's prompt."""
         chain = [root]
         while inside := [uuid for uuid in self._tree.children.get(chain[-1], ()) if uuid in self._aside]:
             chain.append(next((uuid for uuid in reversed(inside) if uuid not in self._beside), inside[-1]))
@@ -291,7 +291,7 @@ class ClaudeCodeSession:
         self._settle(draft)
 
     def _kept(self, draft: Draft, boundary: RecordedLine | None) -> tuple[int, int]:
-        """The messages that a summary keeps: from a step on; or before a prompt, where that is not 0.
+        """Return the messages that a summary keeps: the step from which on, and the prompt before which; 0 for neither.
 
         Args:
             draft: has what was summarised.
@@ -309,7 +309,7 @@ class ClaudeCodeSession:
         return min(steps, default=0), 0
 
     def _write_text(self, draft: Draft, node: SessionLine, joins: bool) -> None:
-        """Write a prompt, or what goes with one."""
+        """Write a line's text as a prompt, or as an addition to the prompt before it."""
         text, pictures = texts_of(node.blocks), _pictures_in(node.blocks)
         if not (text.strip() or pictures):
             return
@@ -338,7 +338,7 @@ class ClaudeCodeSession:
             draft.word(line, text, at)
 
     def _settle(self, draft: Draft) -> None:
-        """Write the results beside the path, for the calls that have none."""
+        """Write the results that lie beside the path, for calls that still have no result."""
         for call in draft.waiting:
             if (node := self._results.get(call)) is not None and call in draft.waiting:
                 self._write_said(draft, node)

@@ -44,7 +44,7 @@ _CONTEXT = (
     "<permissions",
     "<turn_aborted>",
 )
-"""How texts begin that Codex says to the model beside what a person says."""
+"""The beginnings of texts that Codex itself adds to a person's prompts."""
 _UNREADABLE = "(Codex has kept this summary in a form that only the service can read.)"
 
 
@@ -172,7 +172,7 @@ class Rollout:
         return draft
 
     def _common(self, parent: "Rollout | None") -> int:
-        """How many lines it repeats."""
+        """Return the number of lines at the beginning that repeat those of ``parent``."""
         if parent is None:
             return 0
         both = zip(parent._lines, self._lines, strict=False)
@@ -291,7 +291,7 @@ class Rollout:
 
 
 def _said(line: RecordedLine) -> object:
-    """The meaning of a line, whenever it comes."""
+    """Return the type and the payload of a line, without its time."""
     return line.value["type"], line.value["payload"]
 
 
@@ -321,7 +321,7 @@ def _pictures_in(content: object) -> list[Attachment]:
 
 
 def _call_in(line: RecordedLine, item: Mapping[str, Any]) -> ToolCall:
-    """A call of any of the three kinds."""
+    """Return the call in an item, which may be of any of the three kinds."""
     call = item.get("call_id") or item.get("id")
     name = "local_shell" if item["type"] == "local_shell_call" else item.get("name")
     if not isinstance(call, str) or not isinstance(name, str):
@@ -339,7 +339,7 @@ def _call_in(line: RecordedLine, item: Mapping[str, Any]) -> ToolCall:
 
 
 def _summary_in(payload: Mapping[str, Any]) -> str:
-    """The texts that replaced the history, the summary among them: prompts are kept beside it."""
+    """Return the texts that replaced the history: the summary, and the prompts kept beside it."""
     summary, items = _text(payload, "message"), objects_in(payload.get("replacement_history"))
     kept = [_UNREADABLE if "encrypted_content" in item else _text_in(item) for item in items]
     texts = kept if summary in kept else [*kept, summary]

@@ -18,18 +18,18 @@ from ikigai_actors.verbs.upkeep.draft_records import records_of
 
 AUTO = "auto"
 _OURS = b'{"record":"header"'
-"""With this a file of `ikigai export` begins, which may be larger than any session."""
+"""The first bytes of a file of `ikigai export`. Such a file may be larger than any session."""
 _BESIDE = ".meta.json"
-"""How the names of files end that Claude Code keeps beside those of subagents; they say nothing."""
+"""The suffix of files that Claude Code keeps beside those of subagents. They are ignored."""
 _LOOKED_AT = 50
-"""Lines by which a format is known."""
+"""The number of first lines that are read to detect a format."""
 
 
 class _Reader(Protocol):
     """Makes the agents of some files."""
 
     def __call__(self, recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
-        """The agents, parents first."""
+        """Return the agents of some files, parents first."""
 
 
 class Format(NamedTuple):
@@ -143,7 +143,7 @@ def recorder_of(recording: Recording) -> str | None:
 
 
 def _recordings(path: Path, recorder: str) -> Iterator[Recording]:
-    """A file with those of its subagents, or all files of a folder."""
+    """Yield the recording of a file and those of its subagents, or the recordings of all files in a folder."""
     try:
         is_folder = stat.S_ISDIR(path.stat().st_mode)
     except OSError as error:

@@ -68,10 +68,10 @@ def _observations_in(line: RecordedLine) -> Iterator[Mapping[str, Any]]:
 
 
 def _of(value: Mapping[str, Any], *names: str) -> Any:
-    """The value under the first of some names that has one."""
+    """Return the first value that is not None among those under some names; None if all are."""
     return next((value[name] for name in names if value.get(name) is not None), None)
 
 
 def _provider_of(model: str) -> str:
-    """The service that has a model, by its name."""
+    """Return the name of the service that offers a model, guessed from the model's name."""
     return "anthropic" if model.startswith("claude") else "google" if model.startswith("gemini") else "openai"

@@ -46,14 +46,14 @@ class _Span(NamedTuple):
 
     @property
     def asked(self) -> list[ChatMessage]:
-        """The input of the model."""
+        """Return the messages of the model's input."""
         system = messages_in(self.line, self.facts.get("gen_ai.system_instructions"), "system")
         said = self._said(_INPUT, "gen_ai.prompt", "user")
         return [replace(message, at=self.start) for message in (*system, *said)]
 
     @property
     def replied(self) -> list[ChatMessage]:
-        """The output of the model."""
+        """Return the messages of the model's output."""
         made_by = self.facts.get("gen_ai.response.model") or self.facts.get("gen_ai.request.model")
         model = f"{self.provider}:{made_by}" if made_by else ""
         return answered(self._said(_OUTPUT, "gen_ai.completion", "assistant"), self.end, model, self._usage)
@@ -78,7 +78,7 @@ class _Span(NamedTuple):
         return messages
 
     def _numbered(self, name: str) -> dict[str, Any]:
-        """A message whose parts are facts of their own, as some recorders write them."""
+        """Return a message that a recorder has written as one attribute for each part."""
         calls, number = [], 0
         while f"{name}.tool_calls.{number}.name" in self.facts:
             at = f"{name}.tool_calls.{number}"
@@ -137,7 +137,7 @@ def _facts_in(attributes: object) -> dict[str, Any]:
 
 
 def _value(value: object) -> Any:
-    """A value as OTLP writes it."""
+    """Return the Python value of a value in OTLP's form."""
     match value:
         case {"stringValue": str(text)}:
             return text
@@ -179,7 +179,7 @@ def _conversation(spans: Sequence[_Span]) -> RecordedChat:
 
 
 def _in_turns(spans: Sequence[_Span]) -> list[_Span]:
-    """Spans in the order in which what they have was said: within a millisecond, a prompt comes before its replies."""
+    """Return spans in the order of the conversation: within one millisecond, a prompt comes before its replies."""
     turns = [span for span in spans if span.operation == "invoke_agent"]
     numbers = {span.id: number for number, span in enumerate(turns)}
 

@@ -126,7 +126,7 @@ class PiSession:
         return drafts
 
     def _share(self, parent: "PiSession") -> None:
-        """Take over where the lines are that another session has, too."""
+        """Copy the places in the log of all lines that this session shares with another one."""
         for key, line in self._tree.lines.items():
             other = parent._tree.lines.get(key)
             if other is not None and other.value == line.value and key in parent._tree.places:
@@ -184,7 +184,7 @@ class PiSession:
 
 
 def _write_text(draft: Draft, line: RecordedLine, at: int, joins: bool) -> None:
-    """Write a prompt, or what goes with one."""
+    """Write a line's text as a prompt, or as an addition to the prompt before it."""
     text, pictures = _said_in(line)
     if not (text.strip() or pictures):
         return
@@ -197,7 +197,7 @@ def _write_text(draft: Draft, line: RecordedLine, at: int, joins: bool) -> None:
 
 
 def _said_in(line: RecordedLine) -> tuple[str, list[Attachment]]:
-    """The text for the model, and the pictures."""
+    """Return the text of a line for the model, and its pictures."""
     message = line.part("message") or line.value
     if message.get("role") == "bashExecution":
         shown = not message.get("excludeFromContext")
@@ -240,7 +240,7 @@ def _write_reply(draft: Draft, line: RecordedLine, at: int) -> None:
 
 
 def _usage_of(value: object) -> tuple[Usage | None, int]:
-    """The tokens, and what they have cost in millionths of a dollar."""
+    """Return the tokens, None if not recorded, and their cost in millionths of a dollar."""
     if not isinstance(value, dict):
         return None, 0
     usage = Usage(*(count_of(value.get(name)) for name in ("input", "output", "cacheWrite", "cacheRead")))

@@ -31,12 +31,12 @@ class Recording:
 
     @property
     def stem(self) -> str:
-        """The name without folders and the last suffix."""
+        """Return the file's name without folders and without the last suffix."""
         return self.name.replace("\\", "/").rpartition("/")[2].rpartition(".")[0] or self.name
 
     @property
     def is_cut(self) -> bool:
-        """Whether its writer was killed in the middle of the last line, of several."""
+        """Return whether the last of several lines is cut off, because the writer was killed."""
         before, _, last = self.data.removeprefix(_BOM).strip(b"\r").rpartition(b"\n")
         return bool(last.strip()) and _is_json(before.partition(b"\n")[0]) and not _is_json(last)
 

@@ -73,7 +73,7 @@ class LineTree:
             sound |= above
 
     def parents_first(self) -> list[str]:
-        """All lines, each after its parent."""
+        """Return the ids of all lines, each after its parent."""
         order = [key for key, parent in self.parents.items() if parent is None]
         for key in order:
             order += self.children.get(key, ())

@@ -10,7 +10,7 @@ from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.text import iso_time
 
 _ITS_OWN = "openai"
-"""The provider of models that Codex always has."""
+"""The name of Codex's built-in model provider."""
 
 
 class CodexWriter(SessionWriter):

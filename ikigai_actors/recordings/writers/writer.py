@@ -29,7 +29,7 @@ class SessionWriter(ABC):
 
     @abstractmethod
     def head_rows(self) -> Iterator[SessionRow]:
-        """The rows with which a new file begins."""
+        """Return the rows with which a new file begins."""
 
     @abstractmethod
     def rows_of(self, message: Message, after: str | None) -> Iterator[SessionRow]:
@@ -41,7 +41,7 @@ class SessionWriter(ABC):
 
     @abstractmethod
     def id_of(self, row: Mapping[str, Any]) -> str | None:
-        """The id of a row, or of a line of the file."""
+        """Return the id of a row or of a line of the file; None if it has none."""
 
     def written(self) -> bytes:
         """Return the contents of the file."""
@@ -90,7 +90,7 @@ class SessionWriter(ABC):
         return rows
 
     def _id_at(self, number: int) -> str | None:
-        """The id of a line of the file; -1 is the last one that has one, 0 none."""
+        """Return the id of a line, counted from 1; for -1, the id of the last line that has one; None for 0."""
         if number > 0:
             return self.id_of(parse_json(self._lines[number - 1]))
         for text in reversed(self._lines) if number else ():
@@ -103,7 +103,7 @@ class SessionWriter(ABC):
         return None
 
     def _whole(self, data: bytes) -> bytes:
-        """The file with an end after its last line; without that if it was cut off."""
+        """Return the file's bytes with a newline at the end; a last line that was cut off is left out."""
         if not data or data.endswith(b"\n"):
             return data
         kept, _, last = data.rpartition(b"\n")

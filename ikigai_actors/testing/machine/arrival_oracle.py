@@ -49,7 +49,7 @@ class ArrivalOracle:
 
 
 def _acts_of(changes: Sequence[StoredChange]) -> list[str]:
-    """The deliveries whose acts a commit brings, by the numbers in their texts."""
+    """Return the numbers, as text and sorted, of the deliveries whose mail, prompt or fork a commit writes."""
     texts: list[str] = []
     for change in changes:
         if isinstance(change, Written) and change.table == "mail":

@@ -324,7 +324,7 @@ class CommitCheck:
         agent.restarts, agent.restarted, agent.uncertain, agent.gave_up = [], now, False, False
 
     def _goes_on(self, agent: Standing, uuid: str, at: int) -> None:
-        """Note that a turn goes on which was cut off; a person may have it go on after it was left.
+        """Note that a cut-off turn goes on, and check that it does not do so too often without progress.
 
         A turn that only waits, for others (0) or for a batch, may go on as often as it likes.
         """
@@ -358,7 +358,7 @@ class CommitCheck:
             )
 
     def _check_output(self, agent: Standing, message: Message) -> None:
-        """Check that a value fits what was asked for, and that nobody is asked again too often."""
+        """Check that a turn's value has the requested type, and that a model is not asked again too often."""
         if message.kind == Kind.USER or (message.kind == Kind.FORK and "go" in message.data):
             agent.asked_for = expected_in(message.data)
         value = message.data.get("output")
@@ -368,14 +368,14 @@ class CommitCheck:
             self._broken(f"output: agent {message.agent_uuid} is asked again: {message.content!r}")
 
     def _check_blobs(self, message: Message) -> None:
-        """Check that the bytes are there of what a message refers to."""
+        """Check that the bytes of each blob to which a message refers are stored."""
         if mentioned := {blob.sha256 for blob in blobs_of(message)}:
             stored = self._world.process.looked_at.read(lambda tx: read_blobs(tx, mentioned))
             if missing := mentioned - stored.keys():
                 self._broken(f"blobs: message {message.id} of agent {message.agent_uuid} refers to {missing}")
 
     def _check_turns(self) -> None:
-        """Check that a turn which the log ends is over in the registry, too, and ends as it was asked to."""
+        """Check that a turn which ended in the log is closed in the registry, and has the value that was requested."""
         written, self._last = self._last, {}
         for uuid, message in written.items():
             words = message.kind == Kind.ASSISTANT and message.data.get("stop_reason") != INTERRUPTED
@@ -389,7 +389,7 @@ class CommitCheck:
     def _check_prompts(
         self, changes: Sequence[StoredChange], waited: dict[str, set[int]], turns: Mapping[str, int]
     ) -> None:
-        """Check that the prompt of a mail waited until this commit and waits no more, and which turns end at once."""
+        """Check that each mail taken up as a prompt waited until this commit, and that no turn begins that must not."""
         for change in changes:
             if isinstance(change, Written) and change.table == "messages" and change.row[2] == Kind.USER:
                 uuid, number = change.row[0], json.loads(change.row[4] or "{}").get("mail")

@@ -67,7 +67,7 @@ class DeliveryOracle:
                 raise Broken(f"delivery: {subscription} got the events of {agent} in this order: {places}")
 
     def _check_receipts(self) -> None:
-        """Check that whatever was received since the commit before has a row, and its id."""
+        """Check that each delivery received since the last commit has a row with the same id."""
         news = self._world.receiver.receipts[self._heard :]
         self._heard += len(news)
         if not news:
@@ -79,7 +79,7 @@ class DeliveryOracle:
                 self._world.process.broken(f"delivery: {delivery} was received, and its row is {row}")
 
     def _recorded(self, parameters: Any) -> None:
-        """Check who has written the result of a try."""
+        """Check that the result of a delivery attempt was written by the host that has the agent."""
         key = DeliveryKey(*(parameters[name] for name in ("subscription", "agent", "position", "kind", "about")))
         row = self._rows()[key.id]
         if row.tries == self._tries.get(key, 0):
@@ -91,7 +91,7 @@ class DeliveryOracle:
             self._world.process.broken(wrong)
 
     def _rows(self) -> dict[str, DeliveryRecord]:
-        """The deliveries, by id."""
+        """Return the stored deliveries, by id."""
 
         def read(tx: Transaction) -> list[DeliveryRecord]:
             return [row for subscription in self.subscriptions for row in deliveries_since(tx, subscription, 0)]
@@ -100,7 +100,7 @@ class DeliveryOracle:
 
 
 def _events(changes: Sequence[StoredChange]) -> set[EventPlace]:
-    """The positions at which a commit makes an event true."""
+    """Return the agents and positions of the events that a commit causes: ends of turns, and questions to people."""
     written: dict[str, list[Row]] = {}
     closed, born = set[str](), set[str]()
     for change in changes:
@@ -119,7 +119,7 @@ def _events(changes: Sequence[StoredChange]) -> set[EventPlace]:
 
 
 def _first_receipts(received: Sequence[str], rows: Mapping[str, DeliveryRecord]) -> dict[tuple[str, str], list[int]]:
-    """By subscription and agent, the positions of its events in the order in which they were received first."""
+    """Return by subscription and agent the positions of the events, in the order of their first receipt."""
     places: dict[tuple[str, str], list[int]] = {}
     for name in dict.fromkeys(received):
         key = rows[name].key
