@@ -151,7 +151,7 @@ class A2aAgent(Toolset):
         return _outcome(seen)
 
     async def _looked_up(self) -> dict[str, str]:
-        """The headers, with their secrets. Raises `ToolError`."""
+        """Return the headers with the secrets that they name. Raises `ToolError`."""
         secret = (lambda reference: "") if self.remotes is None else self.remotes.secret
         try:
             headers: dict[str, str] = await in_thread(lambda: looked_up(self._headers, secret), "ikigai-a2a-secrets")
@@ -160,7 +160,7 @@ class A2aAgent(Toolset):
         return headers
 
     async def _interface_of(self, headers: Mapping[str, str]) -> str:
-        """The address of its operations, as its card says. Raises `ToolError`."""
+        """Return the address of the agent's operations, from its card. Raises `ToolError`."""
         try:
             status, card = await self._request("GET", f"{self._url}{CARD_PATH}", headers)
         except httpx2.TransportError as error:
@@ -184,7 +184,7 @@ class A2aAgent(Toolset):
     async def _send(
         self, interface: str, headers: Mapping[str, str], text: str, context: str, task: str
     ) -> dict[str, Any]:
-        """Send a message; the task or the message that comes of it. Raises `ToolError`."""
+        """Send a message; return the task or the message that answers it. Raises `ToolError`."""
         where = {name: value for name, value in (("contextId", context), ("taskId", task)) if value}
         sent = {"messageId": current_call().key, "role": "ROLE_USER", "parts": [{"text": text}], **where}
         body = {"message": sent, "configuration": {"returnImmediately": True, "acceptedOutputModes": ["text/plain"]}}
@@ -203,7 +203,7 @@ class A2aAgent(Toolset):
         return got
 
     async def _look(self, interface: str, headers: Mapping[str, str], task: str) -> dict[str, Any] | None:
-        """A task as it is now; None where it cannot be seen at this moment. Raises `ToolError`."""
+        """Return a task in its present state; None if it cannot be read at the moment. Raises `ToolError`."""
         if re.fullmatch(r"[\w.~-]{1,200}", task, re.ASCII) is None:
             raise ToolError(f"Expected the id of a task; got {shown(task)}.")
         try:
@@ -217,7 +217,7 @@ class A2aAgent(Toolset):
     async def _request(
         self, method: str, url: str, headers: Mapping[str, str], body: Any = None
     ) -> tuple[int, dict[str, Any]]:
-        """The status and the JSON of an answer. Raises ``httpx2.TransportError``."""
+        """Send a request; return the status and the JSON of the answer. Raises ``httpx2.TransportError``."""
         assert self._client is not None  # the toolset is open
         content = None if body is None else json.dumps(body).encode()
         typed = {**headers, "accept": "application/json", "content-type": "application/json"}
@@ -238,7 +238,7 @@ _UNCLEAR = "The agent may or may not work on it: find out before you repeat it."
 
 
 def _outcome(task: Mapping[str, Any]) -> Result:
-    """The result of a call, of a task as it was seen last."""
+    """Return the result of a call from the latest known state of its task."""
     state = _state(task)
     texts = [_text(each.get("parts")) for each in _dicts(task.get("artifacts"))]
     status = task.get("status")
@@ -256,7 +256,7 @@ def _state(task: Mapping[str, Any]) -> str:
 
 
 def _text(parts: Any) -> str:
-    """The text of parts; data as JSON, and of files their names."""
+    """Return the parts of a message as text: data as JSON, files by their names."""
     texts = list[str]()
     for part in _dicts(parts):
         match part:

@@ -36,10 +36,10 @@ class RemoteTools(Protocol):
     """Services of the system for toolsets that are reached by the network."""
 
     def secret(self, reference: str) -> str:
-        """The secret that a reference names, as ``env:NAME``; empty where this process does not find it. Blocks."""
+        """Return the secret that a reference such as ``env:NAME`` names; empty if it is not found here. Blocks."""
 
     def listing(self, server: str) -> tuple[str, str] | None:
-        """The tools that a server has listed: their digest, and the list as JSON; None where it never has. Blocks."""
+        """Return the tools that a server has listed, as a digest and JSON; None if it never listed any. Blocks."""
 
     def keep_listing(self, server: str, digest: str, listing: str) -> None:
         """Keep the tools that a server lists. Does not wait."""
@@ -51,7 +51,7 @@ class RemoteTools(Protocol):
         """Raise `BadInput` where no accounts can be kept. Blocks."""
 
     def subject(self, agent: str, label: str) -> str | None:
-        """The subject of an agent by a label of it, ``user=anna``; None where it has no such label. Blocks."""
+        """Return the subject of an agent from one of its labels, as ``user=anna``; None without the label. Blocks."""
 
     def subjects(self, server: str) -> list[str]:
         """The subjects with an account at a server. Blocks."""

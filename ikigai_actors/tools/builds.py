@@ -125,7 +125,7 @@ def _version() -> str:
 
 
 def _digest_of_file(code: object) -> str:
-    """The digest of the file that defines a tool, a toolset or a function; empty for ours, and where there is none."""
+    """Return the digest of the file that defines a tool, a toolset or a function; empty for our own or no file."""
     code = getattr(code, "function", code)
     while isinstance(code, partial):
         code = code.func

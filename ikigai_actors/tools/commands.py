@@ -82,13 +82,13 @@ class _Errors:
         self._on_excess, self._text, self._loop = on_excess, b"", asyncio.get_running_loop()
 
     def read(self) -> None:
-        """Read from now on what the command writes, which has the other end."""
+        """Begin to read the standard error of the command, which has inherited the other end of the pipe."""
         os.close(self.writing)
         self.writing = -1
         self._loop.add_reader(self._reading, self._take)
 
     def close(self) -> bytes:
-        """Close the pipe; return what was written, and no more than a piece of what is too much."""
+        """Close the pipe; return the bytes that were read, at most one piece more than `MOST_OUTPUT`."""
         self._loop.remove_reader(self._reading)
         self._drain()
         for end in (self._reading, self.writing):
@@ -103,7 +103,7 @@ class _Errors:
                 self._on_excess()
 
     def _drain(self) -> bool:
-        """Read what is there; return whether nothing is read after that."""
+        """Read the available bytes; return whether reading is over, at the pipe's end or after too much output."""
         while len(self._text) <= MOST_OUTPUT:
             try:
                 piece = os.read(self._reading, MOST_OUTPUT)

@@ -87,7 +87,7 @@ def change_of(definitions: tuple[str, str], bodies: Mapping[str, str], builds: t
 
 
 def _lines(body: str) -> list[str]:
-    """A definition as lines that people compare: a paragraph of its description is a line."""
+    """Return a definition as lines to compare: first those of its description, then the rest as JSON."""
     whole = json.loads(body)
     description = str(whole.pop("description", "")).split("\n")
     return [*description, *json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False).split("\n")]

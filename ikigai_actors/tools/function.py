@@ -153,7 +153,7 @@ class FunctionTool:
             return self._failure(error)
 
     def _failure(self, error: BaseException) -> Result:
-        """The text about an exception that the model reads."""
+        """Return the result with which the model reads about an exception."""
         from ikigai_actors.tools.signature import WrongArguments  # already imported
 
         if isinstance(error, WrongArguments):
@@ -251,7 +251,7 @@ def result_of(value: object) -> Result:
 
 
 def _as_text(value: object) -> str:
-    """A value without a JSON type, as text. Raises `TypeError`, which says what to return instead."""
+    """Return a value without a JSON type as text. Raises `TypeError`, which says what a tool should return instead."""
     if inspect.iscoroutine(value):
         value.close()
         raise TypeError("This tool is broken: it returned a coroutine. Declare its function with `async def`.")
@@ -276,7 +276,10 @@ def checked_result(value: object) -> Result:
 
 
 def _with_attachments(result: Result) -> Result:
-    """The result, if what is attached to it may be; else one that says why not. Raises `TypeError`."""
+    """Return the result if its attachments are allowed, else a result without them that says why.
+
+    Raises `TypeError`.
+    """
     if result.attached == ():
         return result
     if not isinstance(result.attached, tuple | list) or not all(
@@ -321,7 +324,7 @@ def deliberate(error: BaseException) -> str | None:
 
 
 def _text_of(content: object) -> str:
-    """The text of content that may be blocks."""
+    """Return content, a text or blocks, as text."""
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, list | tuple) else [content]

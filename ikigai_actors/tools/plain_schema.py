@@ -31,7 +31,7 @@ _ANY = ("anyOf", "oneOf")
 _COMBINING = ("allOf", *_ANY)
 _NOT_AT_THE_TOP = (*_COMBINING, "enum", "not")
 _OF_THE_SAME = ("not", "if", "then", "else")
-"""Keywords whose schema, as those in `_COMBINING`, describes the same object as the schema around it."""
+"""Keywords whose inner schema describes the same object as the outer one, as with those in `_COMBINING`."""
 _BY_NAME = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
 _WITHIN = (
     *_COMBINING, *_OF_THE_SAME, "prefixItems", "items", "additionalItems", "additionalProperties", "unevaluatedItems",
@@ -39,7 +39,7 @@ _WITHIN = (
 )  # fmt: skip
 _NO_ARGUMENTS = {"type": "object", "properties": {}, "additionalProperties": False}
 _MOST_COMBINED = 1_000
-"""Schemas that may be combined at the top: references can multiply them without end."""
+"""The most schemas that may be combined at the top, since references can multiply them without end."""
 
 
 class Unsuitable(Exception):
@@ -90,7 +90,7 @@ def plain(schema: object, *, checked: bool = False) -> Plain:
 
 @lru_cache(maxsize=100)  # a program opens one system after another with the same tools
 def _draft_trouble(schema: str) -> str | None:
-    """Why a schema, as JSON, is none of JSON Schema; None if it is one."""
+    """Return why a text of JSON is no valid JSON Schema; None if it is valid."""
     from jsonschema import Draft202012Validator, SchemaError
 
     try:
@@ -101,7 +101,7 @@ def _draft_trouble(schema: str) -> str | None:
 
 
 def _parts(schema: Any) -> Iterator[dict[str, Any]]:
-    """Each object that is a schema within a schema, itself included. What is data (``enum``, ``default``) is none."""
+    """Yield the schema and each schema within it. Data (``enum``, ``default``) are not schemas."""
     waiting: list[Any] = [schema]
     while waiting:
         part = waiting.pop()
@@ -115,7 +115,7 @@ def _parts(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def _modernise(part: dict[str, Any]) -> None:
-    """Write a part in the words of JSON Schema 2020-12 where older drafts have others, and give arrays ``items``."""
+    """Replace keywords of older drafts in a schema by those of JSON Schema 2020-12, and give arrays ``items``."""
     if isinstance(items := part.get("items"), list):
         part["prefixItems"], part["items"] = items, part.pop("additionalItems", {})
     for bound, strict in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
@@ -131,7 +131,7 @@ def _modernise(part: dict[str, Any]) -> None:
 
 
 def _is_regex(pattern: str) -> bool:
-    """Whether Python knows a pattern. Those of JSON Schema are of JavaScript, which has some that Python has not."""
+    """Return whether Python accepts a pattern. JSON Schema uses JavaScript's syntax, which Python partly lacks."""
     try:
         re.compile(pattern)
     except re.error:
@@ -145,7 +145,7 @@ def _types(part: Mapping[str, Any], usual: str = "") -> Iterable[Any]:
 
 
 def _flat(schema: dict[str, Any]) -> Plain:
-    """The schema with all its properties at the top, under names that services take, and nothing combined there."""
+    """Return the schema with all properties at the top, under accepted names, and without combinations there."""
     root = _inlined(schema, schema, count())
     if "object" not in _types(root, usual="object"):
         raise Unsuitable(f"its schema is of type {root['type']!r}, and arguments are an object")
@@ -165,7 +165,7 @@ def _flat(schema: dict[str, Any]) -> Plain:
 
 
 def _inlined(part: Any, schema: Mapping[str, Any], combined: Iterator[int]) -> Any:
-    """A schema with what it refers to instead of the references, as far as these describe the same object."""
+    """Return a schema whose references that describe the same object are replaced by the schemas they refer to."""
     if not isinstance(part, dict):
         return part
     if next(combined) > _MOST_COMBINED:
@@ -199,7 +199,7 @@ def _referred(reference: str, schema: Mapping[str, Any]) -> Any:
 
 
 def _offered(part: Any) -> dict[str, list[Any]]:
-    """The properties that a schema and those combined in it describe, each with its schemas; its own come first."""
+    """Return the schemas of each property in a schema and those combined in it. Own properties hide combined ones."""
     if not isinstance(part, dict):
         return {}
     offers: dict[str, list[Any]] = {}
@@ -213,7 +213,7 @@ def _offered(part: Any) -> dict[str, list[Any]]:
 
 
 def _required(part: Any) -> list[str]:
-    """The properties without which nothing fits a schema and those combined in it."""
+    """Return the properties that a schema requires, by itself or by the schemas combined in it."""
     if not isinstance(part, dict):
         return []
     names = [*part.get("required", ()), *(name for branch in part.get("allOf", ()) for name in _required(branch))]
@@ -224,7 +224,7 @@ def _required(part: Any) -> list[str]:
 
 
 def _own_names(properties: Iterable[str]) -> dict[str, str]:
-    """The names of properties that no service takes, by new ones that differ from all others."""
+    """Return by new, unique names the names of properties that no service accepts."""
     taken = {name for name in properties if _PROPERTY.fullmatch(name)}
     own: dict[str, str] = {}
     for name in properties:
@@ -236,7 +236,7 @@ def _own_names(properties: Iterable[str]) -> dict[str, str]:
 
 
 def _renamed(part: Any, names: Mapping[str, str]) -> Any:
-    """A schema whose properties have these names instead of their own."""
+    """Return a schema whose properties are renamed: ``names`` has the new names by the old ones."""
     if not names or not isinstance(part, dict):
         return part
     made = dict(part)
@@ -262,7 +262,7 @@ def _all_renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def _noted(part: Any, words: str) -> Any:
-    """A schema with further words in its description."""
+    """Return a schema with a text added to its description."""
     if part is True:
         part = {}
     if not isinstance(part, dict):

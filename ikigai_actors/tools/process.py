@@ -46,7 +46,7 @@ _LOOK_AGAIN = 0.01
 """Seconds between two looks at the processes of sessions that are being ended."""
 
 _PROC = Path("/proc")
-"""Where Linux shows which session a process belongs to. Elsewhere only the group of the session's leader is found."""
+"""Linux's directory of processes, with their sessions. Without it only the leader's process group is found."""
 
 _GUARD = r"""
 set -m   # a process group of its own for the guard: what ends all others of the session is not to end it first
@@ -287,7 +287,7 @@ class _Output(asyncio.Protocol):
 
 
 def _drop(pipe: asyncio.WriteTransport) -> None:
-    """Close a pipe, with what it could not take."""
+    """Close a pipe, and discard the data that are not yet written."""
     if pipe.get_write_buffer_size():
         pipe.abort()
     else:

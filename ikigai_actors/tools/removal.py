@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _ROUNDS = 20
-"""How often a directory is looked at again in which somebody else has put something meanwhile."""
+"""The most attempts to empty a directory to which somebody else keeps adding files."""
 
 
 def remove_all(place: Path | str, dir_fd: int | None = None, seconds: float = math.inf) -> bool:
@@ -61,7 +61,7 @@ class _Removal:
                     return
 
     def _is_removed(self, place: str, dir_fd: int | None, again: bool) -> bool:
-        """Remove the empty directory; False if it is not empty, and may be looked at again. Raises `OSError`."""
+        """Remove an empty directory. Return False if it is not empty and another attempt may help. Raises `OSError`."""
         try:
             os.rmdir(place, dir_fd=dir_fd)
         except OSError as error:
@@ -72,7 +72,7 @@ class _Removal:
 
     @contextlib.contextmanager
     def _noted(self) -> Iterator[None]:
-        """Keep the first reason for which something stays; what is not there is gone."""
+        """Note in ``stays`` the first error of the block, and suppress it. A missing file is no error."""
         try:
             yield
         except FileNotFoundError:
@@ -101,7 +101,7 @@ class _Removal:
                 os.unlink(name, dir_fd=held)
 
     def _moved_up(self, names: list[str], held: int, top: int) -> list[str]:
-        """Move directories to the top one under names that nobody has; return these."""
+        """Remove empty directories, and move others to the top directory under new random names; return these names."""
         moved = []
         for name in names:
             try:
@@ -121,7 +121,7 @@ class _Removal:
 
 
 def _names(held: int) -> tuple[list[str], list[str]]:
-    """The names in an open directory: of what is no directory, and of the directories."""
+    """Return the names in an open directory: those of files, and those of directories."""
     with os.scandir(held) as entries:
         names = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     return [name for name, is_inner in names if not is_inner], [name for name, is_inner in names if is_inner]

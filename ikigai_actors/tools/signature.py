@@ -82,7 +82,7 @@ class Signature:
 
 
 def _plain(function: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema as every service takes it. Raises `BadInput` where the function must change for that."""
+    """Return the schema in a form that every service takes. Raises `BadInput` if the function must be changed first."""
     try:
         made = plain(schema, checked=True)
     except Unsuitable as error:

@@ -1,8 +1,10 @@
 """Programs of several versions and builds on one database, checked by the commits.
 
-program     every registered or living host knows the schema that the tables require; a host is refused only if it does
-not, or if a living host does not know the schema that the new host would require build       a call that somebody has
-approved begins at the build that asked
+The invariants:
+
+    program     every registered or living host knows the schema that the tables require; a host is refused only if it
+                does not, or if a living host does not know the schema that the new host would require
+    build       a call that somebody has approved begins at the build that asked
 """
 
 from collections.abc import Sequence
@@ -69,4 +71,4 @@ class VersionOracle:
 
 
 _OF_HOSTS = frozenset({"set_schema_version", "describe_host"})
-"""Statements after which another host, or another version, is there."""
+"""SQL statements that change the known hosts or the version of the schema."""

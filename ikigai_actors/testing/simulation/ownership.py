@@ -1,10 +1,12 @@
 """Checks, after every commit, which of several simulated hosts owns which agents.
 
-owner      who appends to the log of an agent has the shard of the agent, and has not ended
-handed     who has given an agent away appends nothing to its log, and asks no model for it
-epoch      of one epoch of a shard, one host alone writes
-believed   no host is ended by another one that was there for a whole lease, or that has renewed since it was judged
-noticed    agents of a host that is gone are taken within two leases, if another host is there for as long
+The invariants:
+
+    owner      who appends to the log of an agent has the shard of the agent, and has not ended
+    handed     who has given an agent away appends nothing to its log, and asks no model for it
+    epoch      of one epoch of a shard, one host alone writes
+    believed   no host is ended by another one that was there for a whole lease, or that has renewed since it was judged
+    noticed    agents of a host that is gone are taken within two leases, if another host is there for as long
 """
 
 from collections.abc import Sequence
@@ -40,11 +42,11 @@ class OneHost(Protocol):
 
     @property
     def there_since(self) -> float:
-        """The time since when the host reaches the database, by the monotonic clock."""
+        """The monotonic time, in seconds, since which the host has reached the database."""
 
 
 class _Held(NamedTuple):
-    """A shard, and who has it."""
+    """A shard, and the host that owns it."""
 
     shard: int
     epoch: int
@@ -89,7 +91,7 @@ class Ownership:
         return ""
 
     def _judged(self, change: StoredChange, store: Store) -> str:
-        """Judge the end of a host by another one."""
+        """Check the end of a host by another one; return the violation, empty for none."""
         assert isinstance(change, RanStatement)
         host, now = change.parameters["host"], self._clock.monotonic()
         [(beat,)] = store.read(lambda tx: tx.schema.execute(f"SELECT beat FROM hosts WHERE id = {host!r}"))
@@ -101,7 +103,7 @@ class Ownership:
         return ""
 
     def _note_given(self, host: str, store: Store) -> None:
-        """Note the agents that a host has given away; those that it has got it may run again."""
+        """Note the agents that a host has given away, and those that it has got back."""
         asked = [agent for by, agent in self._asked if by == host]
         owners = store.read(lambda tx: _owners(tx, asked))
         self._given -= {(held.host or "", agent) for agent, held in owners.items()}
@@ -132,12 +134,12 @@ class Ownership:
 
 
 def _gives(changes: Sequence[StoredChange]) -> bool:
-    """Whether agents get another host by the will of their own."""
+    """Return whether a host has given agents away by a commit."""
     return any(isinstance(change, RanStatement) and change.query in GIVE for change in changes)
 
 
 def _is_sentence(change: StoredChange, ended: frozenset[str]) -> bool:
-    """Whether a host, one of these, was ended by another one by this."""
+    """Return whether a change ends one of the hosts in ``ended`` on behalf of another host."""
     return isinstance(change, RanStatement) and change.query == "end_suspect" and change.parameters["host"] in ended
 
 
@@ -146,7 +148,7 @@ def _is_log(change: Written) -> bool:
 
 
 def _hosts(tx: Transaction) -> tuple[frozenset[str], frozenset[str]]:
-    """The hosts that have ended, and those that drain."""
+    """Return the ids of the hosts that have ended, and of those that are being drained."""
     rows = tx.schema.execute("SELECT id, ended_at IS NOT NULL, draining FROM hosts")
     return frozenset(row[0] for row in rows if row[1]), frozenset(row[0] for row in rows if row[2])
 
@@ -159,7 +161,7 @@ def _shards(tx: Transaction) -> list[_Held]:
 
 
 def _owners(tx: Transaction, agents: Sequence[str]) -> dict[str, _Held]:
-    """The shards of these agents."""
+    """Return the shard of each of these agents, with its owner."""
     if not agents:
         return {}
     rows = tx.schema.execute(

@@ -1,7 +1,7 @@
 """Schedules: the choices of a run that deviate from plain order, by their number.
 
-    Schedule.parse("17:1 23:2")      choice 17 takes the second option, choice 23 the third; a failure prints such a
-    text Schedule.seeded(7)               the schedule of a number, always the same
+    Schedule.parse("17:1 23:2")      choice 17 takes the second option, choice 23 the third; a failure prints it
+    Schedule.seeded(7)               the schedule of a number, always the same
 
 A run has some hundred choices, and most defects need two or three that are not plain. So a schedule is short; each of
 its choices can be taken back by itself, without moving the others; and it can be read, kept and run again.

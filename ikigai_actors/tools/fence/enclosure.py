@@ -37,13 +37,13 @@ from ikigai_actors.tools.trees.layers import OPAQUE
 from ikigai_actors.tools.trees.places import KERNELS, UPPER, TreePlaces
 
 SKILL_MOUNT = "/skills"
-"""Where programs in namespaces see the files of skills."""
+"""The directory in which programs in namespaces find the files of skills."""
 
 _REPLACED = ("HOME", "TMPDIR")
-"""Variables that programs do not get as the host has them."""
+"""Environment variables whose values in the fence differ from those of the host."""
 
 _GIT_SECONDS = 10.0
-"""The directory in which programs in namespaces find the files of skills."""
+"""The most seconds to wait for git to print the person's configuration."""
 
 _TRIAL = "trial"
 """The name of the private directory of trials."""
@@ -220,7 +220,7 @@ def first_that_starts(
 
 
 def _start(reach: Reach, how: Candidate, code: bytes, private: Path) -> FencedStart:
-    """How programs start that have this private directory."""
+    """Return how to start the programs that use a private directory."""
     profile = seatbelt_profile(reach, os.path.realpath(private)) if how.tier == Tier.SEATBELT else ""
     return FencedStart(code, private, profile=profile)
 

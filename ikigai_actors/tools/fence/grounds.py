@@ -62,7 +62,7 @@ def search_path(path: str) -> str:
 
 
 def _programs(home: str, path: str) -> tuple[str, ...]:
-    """The directories of programs outside of the system's, with the libraries beside them."""
+    """Return the directories of programs besides those of the system, and of the libraries beside them."""
     places = [real(place) for place in path.split(":") if place.startswith("/")]
     prefixes = [sys.prefix, sys.base_prefix, sys.exec_prefix, str(Path(interpreter()).parents[1])]
     roots = dict.fromkeys(map(real, prefixes))
@@ -96,7 +96,7 @@ def repository_of(workspace: Path) -> str | None:
 
 
 def _own_code() -> tuple[str, ...]:
-    """Where this program imports from."""
+    """Return the directories from which this program imports, with links resolved."""
     package = Path(__file__).parents[2]
     prefixes = (sys.prefix, sys.base_prefix, Path(interpreter()).parents[1])
     places: Iterable[str | Path] = (*prefixes, package, package.parent / "supervisors", *sys.path)

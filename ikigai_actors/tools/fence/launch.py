@@ -25,7 +25,7 @@ HANDED = b"\0"
 """The beginning of a mount's source that the launcher gets as an open descriptor."""
 
 _SECONDS = 20.0
-"""How long a trial may take."""
+"""The most seconds of a trial."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,7 @@ def launch(
 
 
 def _found(name: str) -> str:
-    """Return all rights over files that this version of Landlock has, as bits."""
+    """Return the path of a program, found by ``PATH`` if its name has no slash. Raises `OSError` if there is none."""
     places = [name] if "/" in name else [f"{place or '.'}/{name}" for place in os.environ.get("PATH", "").split(":")]
     for place in places:
         if os.access(place, os.X_OK) and not os.path.isdir(place):
@@ -159,7 +159,7 @@ def _found(name: str) -> str:
 
 
 def _keep_descriptors(*kept: int) -> None:
-    """Close all descriptors but the first three and these, of which programs get the last alone."""
+    """Close all descriptors except the first three and ``kept``. Programs inherit only the last of ``kept``."""
     above = 3
     for descriptor in sorted({each for each in kept if each >= 0}):
         os.closerange(above, descriptor)
@@ -169,7 +169,10 @@ def _keep_descriptors(*kept: int) -> None:
 
 
 def _hand_over(*descriptors: int) -> None:
-    """Send descriptors to the host, by the socket ``status``. Python's own way imports what is out of sight now."""
+    """Send descriptors to the host by the socket ``status``.
+
+    Python's own function is not used, because it imports modules that are not visible any more.
+    """
     held = ctypes.create_string_buffer(b"\0", 1)
     piece = ctypes.create_string_buffer(struct.pack("PN", ctypes.addressof(held), 1))
     rights = struct.pack(f"Nii{len(descriptors)}i", 16 + 4 * len(descriptors), _SOL_SOCKET, _SCM_RIGHTS, *descriptors)
@@ -183,7 +186,7 @@ def _hand_over(*descriptors: int) -> None:
 
 
 def _let_go() -> None:
-    """Hold neither the pipes of the program nor the descriptor that reports its start to the host."""
+    """Replace the standard descriptors and ``status`` by ``/dev/null``, so that this process keeps no pipe open."""
     nothing = os.open("/dev/null", os.O_RDWR)
     for descriptor in (0, 1, 2, _status):
         os.dup2(nothing, descriptor, inheritable=False)
@@ -242,7 +245,7 @@ def _keep(main: int, first: bool) -> None:
 
 
 def _reaped() -> tuple[int, int]:
-    """A child that has ended, with how; 0 when none has, -1 when there is none."""
+    """Return the pid and status of a child that has ended. The pid is 0 if none has ended, -1 if there is no child."""
     try:
         return os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:
@@ -282,7 +285,10 @@ def _exit(status: int) -> None:
 
 
 def _start_relay(port: int, lifeline: int) -> Callable[[], None]:
-    """Start the relay in the host's network; what is returned gives it the port in the program's own."""
+    """Start the relay in the host's network.
+
+    Return a function that opens the port in the program's own network, and hands it to the relay.
+    """
     import socket  # only here: it takes as long as all the others
 
     ours, theirs = socket.socketpair()
@@ -386,7 +392,7 @@ def _mount(source: str, target: str, kind: str = "", flags: int = 0, options: st
 
 
 def _seal(target: str, flags: int) -> None:
-    """Take rights from a mount, and from those beneath it."""
+    """Restrict a mount, and all mounts beneath it, by flags such as read-only."""
     try:
         attributes = struct.pack("=QQQQ", flags, 0, 0, 0)
         _call(f"mount {target}", _MOUNT_SETATTR, _AT_FDCWD, os.fsencode(target), _AT_RECURSIVE, attributes, 32)
@@ -401,9 +407,9 @@ def _change_root(
     root: str, links: Sequence[tuple[str, str]], mounts: Sequence[tuple[str, str, bool]],
     protect: Sequence[tuple[str, str]], layered: tuple[str, str, str] | None,
 ) -> None:  # fmt: skip
-    """Put a root directory together that holds what is listed and nothing else, and go there.
+    """Build a root directory with only the listed links and mounts, and change the root to it.
 
-    ``layered`` has a directory, which is seen through layers, and these: see `_mount_layers`.
+    ``layered`` has a directory that is seen through layers, and those layers: see `_mount_layers`.
     """
     _mount("none", "/", "", _REC | _PRIVATE)
     _mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV, "size=16m,mode=755")
@@ -477,7 +483,7 @@ def _make_devices(root: str) -> None:
 
 
 def _place(root: str, path: str, make: str = "") -> str:
-    """A name for a place beneath the root, by a descriptor of its own: no link on the way to it is followed.
+    """Return a path by a new descriptor for a place beneath the root. No link on the way is followed.
 
     Agents write to some of the directories on the way, and could lead a later start elsewhere. What they have put in
     the way among their temporary files is removed.
@@ -501,7 +507,7 @@ def _place(root: str, path: str, make: str = "") -> str:
 
 
 def _without_links(path: str) -> str:
-    """A name for a place of the host, by a descriptor of its own.
+    """Return a path by a new descriptor for a path of the host, which must contain no link.
 
     The lists have no link in any path. If one is there now, an agent has put it in the place of what was listed.
     """
@@ -515,7 +521,7 @@ def _without_links(path: str) -> str:
 
 
 def _entered(held: int, name: str, file: bool, make: bool) -> int:
-    """Open a name in a directory; make it, if it is missing."""
+    """Open a name in a directory; with ``make``, create it first if it is missing. Return the descriptor."""
     try:
         if make and file:
             os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, dir_fd=held))
@@ -530,7 +536,7 @@ def _protect(root: str, above: str, name: str, fixed: set[str]) -> None:
     """Make a name read-only, if it is there.
 
     Each directory on the way becomes a mount of its own, which cannot be renamed: else `.git` could be moved away, and
-    another one put in its place. ``fixed`` holds those that are.
+    another one put in its place. ``fixed`` has the paths that are mounts already.
     """
     *way, last = name.split("/")
     path = above
@@ -553,7 +559,7 @@ def _protect(root: str, above: str, name: str, fixed: set[str]) -> None:
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _BITS = ((1, 13), (2, 14), (3, 15), (5, 16), (9, 17))
-"""How many rights over files Landlock knows, from a version on."""
+"""Pairs of a version of Landlock and the number of rights over files that it has from that version on."""
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
 _MAKE_CHAR, _MAKE_BLOCK, _TRUNCATE, _IOCTL_DEV = 1 << 6, 1 << 11, 1 << 14, 1 << 15
 _OF_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
@@ -561,7 +567,7 @@ _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _USE = _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
 _BIND_TCP, _CONNECT_TCP = 1, 2
 _SCOPES = 3
-"""Abstract UNIX sockets, and signals."""
+"""The scopes of Landlock that are restricted, as bits: abstract UNIX sockets and signals."""
 _SHOWN_OF_PROC = ("cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "sys/kernel/osrelease", "sys/kernel/random",
     "sys/vm/overcommit_memory", "uptime", "version")  # fmt: skip
 """The files that a program may read of a `/proc` that shows the processes of others."""
@@ -576,7 +582,7 @@ def _drop_capabilities() -> None:
 
 
 def landlock_rights(version: int) -> int:
-    """All rights over files that a version of Landlock knows."""
+    """Return all rights over files that a version of Landlock has, as bits."""
     return (1 << max((bits for since, bits in _BITS if version >= since), default=0)) - 1
 
 
@@ -701,12 +707,12 @@ def _refuse(number: int) -> Instruction:
 
 
 def _argument(index: int) -> Instruction:
-    """Load the lower half of an argument."""
+    """Return the instruction that loads the lower half of a system call's argument."""
     return (_LOAD, 0, 0, 16 + 8 * index)
 
 
 def _when(value: int, block: Sequence[Instruction]) -> list[Instruction]:
-    """Run a block, which returns, if the accumulator has a value."""
+    """Return instructions that run a block if the accumulator has a value. The block must end with a return."""
     return [(_EQUAL, 0, len(block), value), *block]
 
 
@@ -756,14 +762,14 @@ def seccomp_filter(machine: str, network: str, unix_sockets: bool, alone: bool) 
 
 
 def _mode_filter(mode: int, flags: int) -> list[Instruction]:
-    """Refuse a mode with set-user-id or set-group-id; with flags of open, where they make a file."""
+    """Return instructions that refuse a mode with set-user-id or set-group-id; for open, only if it makes a file."""
     test = [_argument(mode), (_ANY_BIT, 0, 1, _SET_ID), _refuse(errno.EPERM)]
     makes = [] if flags < 0 else [_argument(flags), (_ANY_BIT, 0, len(test), _CREATES)]
     return [*makes, *test, _ALLOW]
 
 
 def _socket_filter(network: str, unix_sockets: bool, alone: bool) -> list[Instruction]:
-    """Which sockets may be made."""
+    """Return instructions that decide which sockets may be made."""
     only_tcp = [_argument(1), (_AND, 0, 0, 0xF), (_EQUAL, 1, 0, 1), _refuse(errno.EACCES)]
     only_tcp += [_argument(2), *_when(0, [_ALLOW]), *_when(6, [_ALLOW]), _refuse(errno.EACCES)]
     internet = only_tcp if network == "ports" else [_ALLOW]

@@ -387,7 +387,7 @@ def _laid_out(
     directory: str, readable: Mapping[str, str], writable: Mapping[str, str], grounds: Grounds,
     names: Callable[[str], Iterable[str]],
 ) -> Reach:  # fmt: skip
-    """Mounts and links, those above others first; what lies in another one of its kind is left out."""
+    """Return the mounts and links of a program, outer ones first, without mounts that lie in an equal one."""
     links, mounts = [], dict[str, tuple[str, bool]]()
     for target, source in readable.items():
         if target != source and any(is_beneath(source, other) for other in readable if other != target):

@@ -18,7 +18,7 @@ from ikigai_actors.tools.removal import remove_all
 _LOCK = "lock"
 
 _SECONDS = 10.0
-"""The most seconds that opening, leaving or closing takes for what an agent has left. The rest goes at a later opening.
+"""The most seconds for removing an agent's files when opening, leaving or closing. The rest is removed later.
 """
 
 
@@ -82,7 +82,7 @@ class PrivateDirectories:
 
 @contextmanager
 def _alone(above: Path) -> Iterator[None]:
-    """Let no other process look for abandoned directories while one is made and not yet locked."""
+    """Lock the parent directory, so that no process takes a new directory, not yet locked, for an abandoned one."""
     held = os.open(above, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -92,7 +92,7 @@ def _alone(above: Path) -> Iterator[None]:
 
 
 def _locked(place: Path) -> int | None:
-    """A descriptor that holds the lock of a directory; None when another process holds it, or it is gone."""
+    """Lock a directory; return the descriptor with the lock. None if another process has it, or it does not exist."""
     try:
         lock = os.open(place / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError:

@@ -73,7 +73,7 @@ def _network(network: Network) -> list[str]:
 
 
 def _rule(what: str, filters: Iterable[str]) -> str:
-    """A rule for what fits any of these; nothing without any, since it would fit everything."""
+    """Return the rule for requests that fit any of the filters; empty without filters, as it would fit everything."""
     some = " ".join(filters)
     return f"({what} {some})" if some else ""
 
@@ -83,6 +83,6 @@ def _beneath(path: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text of a profile, whatever is in it."""
+    """Return a text as a quoted string of a profile."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

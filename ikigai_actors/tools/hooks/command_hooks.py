@@ -52,11 +52,11 @@ COMMAND_EVENTS = {
     "PreToolUse": BEFORE_CALL, "PostToolUse": AFTER_CALL, "UserPromptSubmit": BEFORE_REQUEST, "Stop": AFTER_REPLY,
     "SubagentStart": ON_FORK, "SubagentStop": ON_EXIT,
 }  # fmt: skip
-"""The events of such a file that are supported, with their names here."""
+"""The supported events of a settings file of Claude Code, with our names of them."""
 FOREIGN_NAMES = {
     "bash": "Bash", "read": "Read", "write": "Write", "edit": "Edit", "glob": "Glob", "grep": "Grep", "fork": "Agent",
 }  # fmt: skip
-"""The names that such files use for tools of ours."""
+"""The names that settings files of Claude Code use for our tools."""
 _DENIES = 2
 _MATCHED = (BEFORE_CALL, AFTER_CALL, ON_FORK)
 _NAME = re.compile(r"[\w-]*\*?[\w-]*")
@@ -77,7 +77,7 @@ class HookEntry(NamedTuple):
 
 
 RunCommand = Callable[[str, str], Awaitable[tuple[int, str, str]]]
-"""Runs a command with a text as its standard input; gives its exit code, its output and its standard error."""
+"""A function that runs a command with a text as input; returns its exit code, output and standard error."""
 
 
 def command_hooks(
@@ -149,7 +149,7 @@ def hook_of(entry: HookEntry, name: str, directory: Path, run: RunCommand) -> Ho
 
 
 def _tools(matcher: object) -> list[str]:
-    """The tools that a matcher means, as patterns of ours; none for all. Raises `BadInput`."""
+    """Return the tools that a matcher names, as our patterns; empty for all tools. Raises `BadInput`."""
     if matcher in ("", "*", ".*"):
         return []
     parts = [part.strip().replace(".*", "*") for part in str(matcher).split("|")]
@@ -193,7 +193,7 @@ class _Command:
 
 
 def _for_event(said: HookVerdict, event: str) -> HookVerdict:
-    """The verdict as its event takes it: after a call and a reply a reason is text for the model, and nothing else."""
+    """Return the verdict in the form that its event takes: after a call or reply, only a text for the model."""
     if event in ("PostToolUse", "Stop"):
         reason = said.reason if said.decision == "deny" else ""
         return HookVerdict(context=f"{reason}\n{said.context}".strip())
@@ -217,7 +217,7 @@ def _as_input(event: str, asked: Hooked, directory: Path) -> dict[str, Any]:
 
 
 def _verdict_in(output: str, event: str) -> HookVerdict | None:
-    """The verdict that a command has printed. Other text is for the model at a prompt, and says nothing elsewhere.
+    """Return the verdict that a command has printed. Other text is context for the model at a prompt, else ignored.
 
     Raises `ValueError`, `TypeError`.
     """

@@ -66,7 +66,7 @@ class Hook:
 
     @property
     def denies_at_failure(self) -> bool:
-        """Whether what it is asked about is denied where it fails."""
+        """Return whether a failure of the hook denies the call, request or fork."""
         return self.event in GATES and self.on_error == "deny"
 
     def hears_of(self, event: str, tool: str = "") -> bool:

@@ -37,7 +37,7 @@ GATES: Mapping[str, frozenset[str]] = {
 """The events whose hooks can deny, each with the verdicts that it takes. Any other verdict is a failure."""
 
 MOST_ROUNDS = 3
-"""How often hooks may have one turn go on after a reply."""
+"""The most times that hooks may continue one turn after a reply."""
 
 NARROWING = frozenset({"tools", "max_agents", "max_steps", "service_retries", "stream_retries", "hooks", "stuck_after"})
 """The settings of a child that a hook may narrow."""
@@ -113,7 +113,7 @@ class HookVerdict:
 
     @property
     def means(self) -> frozenset[str]:
-        """The verdicts that it has, as `GATES` names them."""
+        """Return the names of the verdicts that this answer contains, as `GATES` has them."""
         parts = {"change": self.input, "add": self.context.strip() or None, "replace": self.text}
         parts |= {"narrow": self.settings, self.decision: None if self.decision == "allow" else self.decision}
         return frozenset(name for name, value in parts.items() if value is not None)

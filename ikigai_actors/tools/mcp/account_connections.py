@@ -41,7 +41,7 @@ class AccountConnections:
         make: Callable[[], RemoteConnection],
         monotonic: Callable[[], float],
     ) -> None:
-        """Make it.
+        """Begin without connections.
 
         Args:
             server: the URL.
@@ -57,7 +57,7 @@ class AccountConnections:
         self._used: dict[str, float] = {}
 
     async def call_here(self, work: Callable[[RemoteConnection], Awaitable[Result]]) -> Result:
-        """Do something with the account of the agent that acts. Raises as `RemoteConnection.call`.
+        """Call ``work`` with the connection of the acting agent's account. Raises as `RemoteConnection.call`.
 
         Without a credential the result names the account that somebody has to connect.
         """
@@ -79,7 +79,7 @@ class AccountConnections:
         return result
 
     async def call_as(self, subject: str, work: Callable[[RemoteConnection], Any]) -> Any:
-        """Do something by the connection of a subject."""
+        """Call ``work`` with the connection of a subject; return its result."""
         token = await self._remotes.token(self._server, subject)
         if token is None:
             raise AccountNeeded(self._account(subject, ""))
@@ -107,12 +107,12 @@ class AccountConnections:
             raise
 
     def _account(self, subject: str, scope: str) -> dict[str, Any]:
-        """The account that somebody has to connect, as a question names it."""
+        """Return the account that somebody has to connect, in the form for a question."""
         scoped = {"scope": scope} if scope else {}
         return {"server": self._server, "label": self._label, "subject": subject, **scoped, **self._client}
 
     async def _of(self, subject: str) -> RemoteConnection:
-        """The connection of a subject. Those that were idle for long are closed, and the oldest of too many."""
+        """Return the connection of a subject. Connections that were idle for long, or are too many, are closed."""
         now = self._monotonic()
         idle = [other for other, connection in self._by_subject.items() if not connection.calls and other != subject]
         idle.sort(key=self._used.__getitem__)

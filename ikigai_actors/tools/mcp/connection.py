@@ -226,10 +226,10 @@ class Run:
             yield streams
 
     def _sift(self, heard: Heard) -> Heard | None:
-        """Take out what breaks the protocol: the client refuses the whole of it, and logs a traceback.
+        """Return a message without its parts that break the protocol; None for a broken notification.
 
-        Tools of a list, parts of an answer, and notifications, which are None then. The schema of what a tool returns
-        is left out too: a client throws away what does not fit it, though the tool has run.
+        The client would refuse the whole message, and log a traceback. Broken tools of a list and parts of an answer
+        are taken out. So are output schemas: a client discards a result that does not fit, though the tool has run.
         """
         match heard:
             case SessionMessage(message=JSONRPCNotification(method=method, params=params)):
@@ -269,7 +269,7 @@ class _Stderr(asyncio.Protocol):
                 logger.info("%s: %s", self._name, text)
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         if self._transport is not None:
             self._transport.close()
 
@@ -348,7 +348,7 @@ def _misfit(result: Mapping[str, Any], tool: object, version: str) -> str:
 
 
 def _is_notification(method: str, params: Mapping[str, Any] | None, version: str) -> bool:
-    """Whether a notification has the form that the protocol gives it; also where it gives none."""
+    """Return whether a notification follows the protocol, or is of a kind that the protocol does not define."""
     try:
         parse_server_notification(method, version, params)
     except KeyError:
@@ -359,7 +359,7 @@ def _is_notification(method: str, params: Mapping[str, Any] | None, version: str
 
 
 def _meta_of_call() -> RequestParamsMeta | None:
-    """The field ``_meta`` of a request, by which the server knows a call that is made again."""
+    """Return the field ``_meta`` of a request, by which the server recognises a repeated call; None outside a call."""
     if (current := acting_call.get(None)) is None:
         return None
     return cast("RequestParamsMeta", {"ikigai-actors/key": current.key, "ikigai-actors/attempt": current.attempt})
@@ -391,7 +391,7 @@ async def list_tools(client: Client) -> list[Listed]:
 
 
 def _reason(error: BaseException) -> str:
-    """The innermost cause of an error, if it says more than that the connection is closed."""
+    """Return the innermost cause of an error as text; empty if it only says that the connection is closed."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if _is_closed(error):

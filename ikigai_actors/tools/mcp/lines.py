@@ -21,14 +21,14 @@ UNREADABLE_LINE = object()
 _ESCAPE = re.compile(
     r"(?:\\\\)+|(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})+|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
 )
-"""Backslashes that escape no letter, characters of two halves, or half of one (the group), in a text of JSON."""
+"""Matches in JSON: escaped backslashes, escaped surrogate pairs, or a lone escaped surrogate (the group)."""
 
 _MEMBER = r'(?:"jsonrpc"\s*:\s*"[^"\\]*"|"id"\s*:\s*"?(?P<id>\d{1,15})(?:\.0+)?"?)\s*'
 _HEAD = re.compile(rf'[\s\[]*\{{\s*(?:{_MEMBER}(?:,\s*|(?=\}})))*(?:"(?:result|error)"\s*:|\}})')
 _TAIL = re.compile(rf"(?:,\s*{_MEMBER})+\}}[\s\]]*\Z")
 _LONGEST_TAIL = 200
 _DEEP = 100
-"""A text with fewer objects, and fewer lists, has few levels."""
+"""The number of objects or lists in a text from which it may be nested too deep for the parser."""
 
 
 def read_line(line: bytes) -> Heard:
@@ -58,7 +58,7 @@ def write_line(message: JSONRPCMessage) -> bytes:
 
 
 def _message(text: str) -> SessionMessage:
-    """The message in a text. Raises `ValidationError`."""
+    """Return the message in a text. Raises `ValidationError`."""
     try:
         message: JSONRPCMessage = jsonrpc_message_adapter.validate_json(text, by_name=False)
     except ValidationError:
@@ -69,7 +69,7 @@ def _message(text: str) -> SessionMessage:
 
 
 def _nested(text: str) -> object:
-    """The value of a text with more levels than the parser of pydantic reads, 200; None for any other."""
+    """Return the value of a text that may be nested deeper than pydantic's parser reads (200 levels); else None."""
     if max(text.count("{"), text.count("[")) < _DEEP:
         return None
     try:
@@ -83,7 +83,7 @@ def _without_halves(text: str) -> str:
 
 
 def _answered(text: str) -> int | None:
-    """The id of the request that a line answers, which is no message; None when it is no answer, or does not say."""
+    """Return the id of the request that an unreadable line answers; None if the line is no answer, or has no id."""
     head = _HEAD.match(text)
     if head is None:
         return None
@@ -94,6 +94,6 @@ def _answered(text: str) -> int | None:
 
 
 def _fault(error: ValidationError) -> str:
-    """The fault of an answer."""
+    """Return the reason why an answer cannot be read, as text."""
     first = error.errors(include_url=False, include_input=False)[0]
     return str(first["ctx"]["error"]) if first["type"] == "json_invalid" else "it is no response of JSON-RPC 2.0"

@@ -27,7 +27,7 @@ _CODE = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
 
 class Challenge(NamedTuple):
-    """The header ``WWW-Authenticate`` of an answer."""
+    """The contents of the header ``WWW-Authenticate`` of an answer."""
 
     resource_metadata: str = ""
     scope: str = ""
@@ -71,7 +71,7 @@ class Tokens(NamedTuple):
 
 
 def challenge_in(header: str) -> Challenge:
-    """The challenge of a header; an empty one for none."""
+    """Return the challenge in a header; an empty challenge if there is none."""
 
     def field(name: str) -> str:
         match = re.search(rf'\b{name}\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))', header)
@@ -81,12 +81,12 @@ def challenge_in(header: str) -> Challenge:
 
 
 def union_of(former: str, more: str) -> str:
-    """The scopes of both, each once, the former first."""
+    """Return the scopes of two texts as one text: each scope once, those of ``former`` first."""
     return " ".join(dict.fromkeys([*former.split(), *more.split()]))
 
 
 def resource_urls(server: str, challenge: Challenge) -> list[str]:
-    """Where the metadata of a server may be, in order."""
+    """Return the addresses at which the metadata of a server may be, in the order to try them."""
     parts = urlsplit(server)
     root = f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource"
     path = parts.path.rstrip("/")
@@ -94,7 +94,7 @@ def resource_urls(server: str, challenge: Challenge) -> list[str]:
 
 
 def resource_in(metadata: object, server: str) -> tuple[str, str, list[str]]:
-    """The resource of a server, its issuer and its scopes. Raises `BadInput` for one that is not of this server."""
+    """Return the resource, issuer and scopes of a server. Raises `BadInput` for the metadata of another server."""
     if not isinstance(metadata, Mapping):
         raise BadInput("The server's description of itself is no JSON object.")
     resource, issuers = metadata.get("resource"), metadata.get("authorization_servers")
@@ -118,7 +118,7 @@ def _is_part(server: str, resource: str) -> bool:
 
 
 def issuer_urls(issuer: str) -> list[str]:
-    """Where the metadata of an issuer may be, in order."""
+    """Return the addresses at which the metadata of an issuer may be, in the order to try them."""
     parts = urlsplit(issuer)
     root, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
     own = [f"{root}/.well-known/oauth-authorization-server{path}", f"{root}/.well-known/openid-configuration{path}"]
@@ -165,12 +165,12 @@ def client_document(url: str) -> dict[str, Any]:
 
 
 def client_document_url(url: str) -> str:
-    """The address of the description of this client, by that of the API."""
+    """Return the address of the description of this client, from the address of the API."""
     return f"{url.rstrip('/')}/oauth/client.json"
 
 
 def callback_url(url: str) -> str:
-    """Where an authorization server sends people back, by the address of the API."""
+    """Return the address to which an authorization server sends people back, from the address of the API."""
     return f"{url.rstrip('/')}/oauth/callback"
 
 
@@ -197,7 +197,7 @@ def registered_in(answer: object) -> OAuthClient:
 
 
 def new_verifier() -> str:
-    """A verifier of PKCE, which the authorization server gets at the end alone."""
+    """Return a new verifier of PKCE. The authorization server gets it only when the code is redeemed."""
     return secrets.token_urlsafe(48)
 
 
@@ -220,7 +220,7 @@ def authorization_url(
 
 
 def check_iss(iss: str, issuer: str, *, always: bool) -> None:
-    """Raise `BadInput` where another issuer has sent a person back, or one that always says so does not."""
+    """Raise `BadInput` if another issuer has sent a person back, or if ``iss`` is missing though ``always`` is set."""
     if iss != issuer and (iss or always):
         raise BadInput("Another authorization server has sent you here than the one that was asked: nothing was kept.")
 
@@ -250,7 +250,7 @@ def revocation_request(client: OAuthClient, *, token: str, hint: str) -> FormReq
 
 
 def _by(client: OAuthClient, fields: dict[str, str]) -> FormRequest:
-    """The request of a client, which authenticates as it was registered. Some servers want its id beside the header."""
+    """Return a client's request, authenticated as registered. Some servers also need its id as a field."""
     fields = {**fields, "client_id": client.id}
     if client.secret and client.method == "client_secret_basic":
         pair = f"{quote(client.id, safe='')}:{quote(client.secret, safe='')}"
@@ -260,7 +260,7 @@ def _by(client: OAuthClient, fields: dict[str, str]) -> FormRequest:
 
 
 def oauth_tokens_in(body: bytes, former: Tokens | None = None) -> Tokens:
-    """The tokens of an answer; those that it leaves out stay as they were. Raises `BadInput`."""
+    """Return the tokens in an answer; a token that is left out is taken from ``former``. Raises `BadInput`."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
@@ -280,7 +280,7 @@ def oauth_tokens_in(body: bytes, former: Tokens | None = None) -> Tokens:
 
 
 def error_in(body: bytes) -> str:
-    """The code of an error of OAuth; empty where the answer has none."""
+    """Return the OAuth error code in an answer; empty if there is none."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):

@@ -40,7 +40,7 @@ _LARGEST_PIPE = 2**20
 
 
 _NAME = "server"
-"""Of the private directory of a server behind a fence."""
+"""The name of the private directory of a server behind a fence."""
 
 
 def server_environment(env: Mapping[str, str]) -> dict[str, str]:
@@ -128,7 +128,7 @@ class ServerProcess(ChildProcess):
                 pass  # or it could not say its last words, and would not end
 
     async def _line(self, stdout: asyncio.StreamReader) -> bytes:
-        """The next line; empty at the end, and when the line is too long."""
+        """Return the next line of the server's output; empty at the end, or if the line is too long."""
         try:
             return await stdout.readuntil(b"\n")
         except asyncio.IncompleteReadError:

@@ -37,7 +37,7 @@ class NotRun(ToolError):
     """A call did not run."""
 
     def __init__(self, text: str, about: Sent) -> None:
-        """Say why; ``about`` has what the server has answered."""
+        """Make the error. ``text`` is the reason; ``about`` has the server's answer to the request."""
         super().__init__(text)
         self.about = about
 
@@ -77,7 +77,7 @@ class RemoteRun(Run):
 
     @property
     def fault(self) -> str:
-        """Why no connection came about, as the end of a sentence about it; empty where that is not known."""
+        """Return why there is no connection, as the end of a sentence; empty if unknown."""
         about = self._http.latest
         if why := about.did_not_run or (f"broke off its answer ({about.cut})" if about.cut else ""):
             return f"it {why}"
@@ -85,7 +85,7 @@ class RemoteRun(Run):
 
     @property
     def refused(self) -> Sent:
-        """The latest request outside of a call, and the answer of the server."""
+        """Return the latest request outside of a call, with the server's answer."""
         return self._http.latest
 
     def use_bearer(self, bearer: str) -> None:
@@ -129,7 +129,7 @@ class RemoteRun(Run):
 
 
 class _Sifted:
-    """The messages of a server, less what breaks the protocol."""
+    """The stream of a server's messages, without the parts that break the protocol."""
 
     def __init__(self, heard: Any, sift: Callable[[Heard], Heard | None]) -> None:
         self._heard, self._sift = heard, sift
@@ -162,14 +162,14 @@ class _Sifted:
 
 
 class RemoteConnection:
-    """The connection of those who share a credential. Belongs to one event loop."""
+    """The connection of all callers that share a credential. Belongs to one event loop."""
 
     def __init__(
         self,
         make: Callable[[Callable[[Run], None], str], RemoteRun],
         on_listed: Callable[[RemoteRun, list[Listed]], None],
     ) -> None:
-        """Make it.
+        """Begin without a connection.
 
         Args:
             make: begins a connection; takes what is called at its end, and the access token. Raises `BadInput`.
@@ -202,7 +202,7 @@ class RemoteConnection:
             self.calls -= 1
 
     async def connected(self) -> RemoteRun:
-        """A connection that has listed its tools. Raises `NotRun`."""
+        """Return a connection whose tools are listed, a new one if needed. Raises `NotRun`."""
         run = self._run
         if run is None or run.over:
             try:
@@ -225,11 +225,11 @@ class RemoteConnection:
         return run
 
     def drop(self) -> None:
-        """Connect again at the next call."""
+        """Give up the connection, so that the next call makes a new one."""
         self._retire()
 
     def _retire(self) -> None:
-        """End the connection: with its session no call of it has an answer to come."""
+        """End the connection in the background. Its session is gone, so no call waits for an answer any more."""
         run, self._run = self._run, None
         if run is not None:
             task = asyncio.ensure_future(run.stop())
@@ -237,21 +237,21 @@ class RemoteConnection:
             task.add_done_callback(self._retired.discard)
 
     async def close(self) -> None:
-        """End the connection, and return when nothing is left of it."""
+        """End the connection, and wait until it has ended completely."""
         self._retire()
         if self._retired:
             await asyncio.wait(set(self._retired))
 
 
 def listing_of(tools: Sequence[Listed]) -> tuple[str, str]:
-    """The digest of a list of tools, and the list as JSON."""
+    """Return the digest of a list of tools, and the list as JSON."""
     listed = sorted((tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools), key=_name)
     body = json.dumps(listed, sort_keys=True, separators=(",", ":"))
     return sha256(body.encode()).hexdigest(), body
 
 
 def tools_in(body: str) -> list[Listed]:
-    """The tools of a list that was kept."""
+    """Return the tools in a stored list, from its JSON."""
     return [Listed.model_validate(tool) for tool in json.loads(body)]
 
 

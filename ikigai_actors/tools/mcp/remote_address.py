@@ -15,16 +15,16 @@ _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OWN = {"accept", "content-type", "content-length", "host", "mcp-session-id", "mcp-protocol-version", "connection"}
 """Headers that the protocol itself sets."""
 _USUAL = {"mcp", "api", "www", "com", "org", "net", "io", "dev", "app", "ai", "co"}
-"""Labels of a host that say nothing about the server."""
+"""Parts of a host's name that say nothing about the server."""
 
 
 def is_url(command: object) -> bool:
-    """Whether what starts a server is the address of one."""
+    """Return whether a server's ``command`` is a URL, rather than a program."""
     return isinstance(command, str) and re.match(r"https?://", command.strip(), re.IGNORECASE) is not None
 
 
 def check_url(text: str) -> str:
-    """The URL of a server. Raises `BadInput`."""
+    """Return the URL of a server after checking it. Raises `BadInput`."""
     url = text.strip()
     try:
         parts = urlsplit(url)
@@ -41,7 +41,7 @@ def check_url(text: str) -> str:
 
 
 def check_remote_headers(value: object) -> dict[str, str]:
-    """The headers for a server. Raises `BadInput`."""
+    """Return the headers for a server after checking them. Raises `BadInput`."""
     headers = check_variables(value, "headers")
     for name, text in headers.items():
         if _HEADER.fullmatch(name) is None or name.lower() in _OWN:
@@ -52,7 +52,7 @@ def check_remote_headers(value: object) -> dict[str, str]:
 
 
 def check_account(label: object) -> str | None:
-    """The label that says whose account an agent uses; None for none. Raises `BadInput`."""
+    """Return, after a check, the label of agents that names the account; None for none. Raises `BadInput`."""
     if label is None:
         return None
     key = check_type(label, str, "account", "the key of a label, as 'user'")
@@ -62,7 +62,7 @@ def check_account(label: object) -> str | None:
 
 
 def check_remote_client(client_id: object, client_secret: object) -> dict[str, str]:
-    """The client that was registered by hand, as a question names it; empty for none. Raises `BadInput`."""
+    """Return the manually registered client in the form for a question; empty for none. Raises `BadInput`."""
     if client_id is not None:
         check_type(client_id, str, "client_id", "text, or None")
     if client_secret is not None:
@@ -80,7 +80,7 @@ def check_remote_client(client_id: object, client_secret: object) -> dict[str, s
 
 
 def looked_up(headers: Mapping[str, str], secret: Callable[[str], str]) -> dict[str, str]:
-    """Headers with the secrets that they name.
+    """Return headers with their references replaced by the secrets.
 
     Args:
         headers: as they were configured.
@@ -99,7 +99,7 @@ def looked_up(headers: Mapping[str, str], secret: Callable[[str], str]) -> dict[
 
 
 def name_of_url(url: str) -> str:
-    """A name for a server, from its host."""
+    """Return a name for a server, made from the host in its URL."""
     host = urlsplit(url).hostname or "mcp"
     if re.fullmatch(r"[\d.:a-f]+", host):
         return host

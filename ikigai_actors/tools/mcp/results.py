@@ -26,7 +26,7 @@ from ikigai_actors.tools.function import Result
 
 _CALL = "tools/call"
 _DATA = ("image", "audio")
-"""The types of blocks with bytes. What they are shows from these."""
+"""The types of blocks with bytes. The bytes themselves show the media type."""
 _COMPLETE = {"resultType": "complete"}
 """The fields that later versions ask for in every result."""
 
@@ -47,7 +47,7 @@ def mended(answer: Mapping[str, Any], version: str) -> Mapping[str, Any]:
 
 
 def _block(block: object, version: str) -> Mapping[str, Any]:
-    """A block that the client takes: this one, or its JSON as text."""
+    """Return a block that the client accepts: the block itself, or else its JSON as a text block."""
     if not isinstance(block, Mapping):
         return _text(block)
     kinds = [block if "type" in block else {"type": "text", **block}]

@@ -240,7 +240,7 @@ class McpServer(Toolset):
         return self._tools(listed.values(), run.misfits)
 
     def _tools(self, tools: "Iterable[Listed]", misfits: Mapping[str, str]) -> list[Tool]:
-        """The tools of a list, and those that break the protocol."""
+        """Return the tools of a list, and those that break the protocol as `Misfit`."""
         from ikigai_actors.tools.mcp import connection as parts  # already imported
 
         listed = {tool.name: tool for tool in tools}
@@ -258,7 +258,7 @@ class McpServer(Toolset):
         ]
 
     async def _open_remote(self, tell: Tell) -> Sequence[Tool]:
-        """The tools of a remote server: as it lists them, or as it listed them once while it cannot be asked."""
+        """Return the tools of a remote server: as it lists them now, or the stored list if it cannot be reached."""
         with NeedsExtra("mcp", "An MCP server"):
             parts = await in_thread(lambda: import_module("ikigai_actors.tools.mcp.remote"), "ikigai-mcp-import")
         self._tell, remotes = tell, self.remotes
@@ -287,7 +287,7 @@ class McpServer(Toolset):
             raise
 
     async def _open_accounts(self, tell: Tell) -> Sequence[Tool]:
-        """The tools of a server with accounts: as it listed them once, or as one of the accounts sees them.
+        """Return the tools of a server with accounts: the stored list, or the list that one of the accounts gets.
 
         One tool more asks for an account. It is the only one while nobody has connected, and stays: its calls may wait.
         """
@@ -319,7 +319,7 @@ class McpServer(Toolset):
         return self._with_connect([])
 
     def _with_connect(self, tools: Sequence[Tool]) -> list[Tool]:
-        """The tools, with the one that is there before they are known; a tool of the server of this name goes first."""
+        """Return the tools with the tool ``connect``, unless the server has a tool of that name."""
         from mcp.types import Tool as Listed
 
         from ikigai_actors.tools.mcp.connection import McpTool, traits_of
@@ -333,7 +333,7 @@ class McpServer(Toolset):
         return [connect, *tools]
 
     async def _list_by_account(self, tool: str, arguments: dict[str, Any]) -> Result:
-        """List the tools with the account of the agent, and offer them."""
+        """List the tools with the acting agent's account, and offer them. Return their names as a result."""
         assert self._accounts is not None
 
         async def listed(connection: "RemoteConnection") -> Result:
@@ -354,7 +354,7 @@ class McpServer(Toolset):
         return RemoteRun(self.name, self._url, headers, self._start_timeout, self._line_limit, on_end, bearer)
 
     def _listed(self, run: "RemoteRun", tools: "Sequence[Listed]") -> None:
-        """Keep what a new connection lists, and offer it where it is another list than before."""
+        """Store the tools that a new connection lists, and offer them if the list has changed."""
         from ikigai_actors.tools.mcp.remote import listing_of  # already imported
 
         digest, body = listing_of(tools)
@@ -385,7 +385,7 @@ class McpServer(Toolset):
         await self._unfence()
 
     async def _unfence(self) -> None:
-        """Remove what its fence has of its own."""
+        """Remove the private directories of the server's fence."""
         enclosure, self._enclosure = self._enclosure, None
         if enclosure is not None:
             await in_thread(enclosure.close, "ikigai-fence")
@@ -458,7 +458,7 @@ def mcp_servers(commands: Iterable[str]) -> list[McpServer]:
 
 
 def name_of(words: Sequence[str]) -> str:
-    """A name for a server, from the words of its command: what is run, without who runs it; or from its URL."""
+    """Return a name for a server, from its URL or from its command: the program that is run, without its runner."""
     if is_url(words[0]):
         return legal(name_of_url(words[0]))[:64] or "mcp"
     said = [word for word in words if re.fullmatch(r"[^-\s=][^\s=]*", word)]

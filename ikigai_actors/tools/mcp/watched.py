@@ -33,7 +33,7 @@ _GATEWAY = 503
 
 @dataclass(slots=True)
 class Sent:
-    """A request of a call, and the fate of it."""
+    """A request of a call, and whether the server took it."""
 
     status: int = 0
     """The status of the answer; 0 where there is none."""
@@ -72,7 +72,7 @@ class WatchedTransport(httpx2.AsyncBaseTransport):
         """The latest request outside of a call, such as the first of a connection."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request; what cannot be sent is answered with 503."""
+        """Send a request; return the response, or a response 503 if the request cannot be sent."""
         noted = sent.get()
         if request.method != "POST":  # beside a call: a stream of the server, or the end of a session
             noted = Sent()
@@ -103,7 +103,7 @@ class WatchedTransport(httpx2.AsyncBaseTransport):
 
 
 class _WatchedStream(httpx2.AsyncByteStream):
-    """The body of an answer. Where it breaks off it ends, and that is written down."""
+    """The body of an answer. If the connection breaks, the body ends, and `Sent` notes the break."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, noted: Sent, most: int | None) -> None:
         self._inner, self._noted, self._most = inner, noted, most

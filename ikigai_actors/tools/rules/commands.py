@@ -52,14 +52,14 @@ _OF_SHELL = frozenset({
 """Commands of bash that change the shell in which they run, or show what it alone has."""
 
 _BEFORE = _KEYWORDS | {"!", "{"}
-"""Words after which a command begins."""
+"""Words that may come before a command."""
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _SEPARATORS = ";&|()`\n"
 _INNER = re.compile(r"\$\(|[`)]")
 _PARAMETER = re.compile(r"\$(?:\w+|\{[^}]*\}|[@*#?$!-])?")
 _DEEP = 8
-"""How many commands within commands are read."""
+"""The most levels of commands within commands that are read."""
 
 
 def plain_words(text: str) -> tuple[str, ...] | None:
@@ -98,7 +98,7 @@ def fits(pattern: Sequence[CommandWord], words: Sequence[CommandWord]) -> bool:
 
 
 def _fits_all(begin: Sequence[CommandWord], words: Sequence[CommandWord], further: bool) -> bool:
-    """Whether words are these, and then more of them where there may be ``further`` ones."""
+    """Return whether words begin with ``begin``, and end there unless ``further`` words are allowed."""
     for at, wanted in enumerate(begin):
         if at == len(words):
             return False
@@ -126,7 +126,7 @@ class _UnreadableError(Exception):
 
 
 def _read(text: str, wildcards: bool) -> list[CommandWord] | None:
-    """The words of a text that has only characters which bash takes as they are; None for any other."""
+    """Return the words of a text with only characters that bash takes literally; None for any other text."""
     words: list[CommandWord] = []
     place = 0
     while place < len(text):
@@ -156,7 +156,7 @@ def _begins(pattern: Sequence[CommandWord], words: Sequence[CommandWord]) -> boo
 
 
 def _forms(words: Sequence[CommandWord]) -> Iterator[Sequence[CommandWord]]:
-    """The words of a command, also by the name of its program alone; of git also without its first options."""
+    """Yield a command's words: as they are, with the program's bare name, and for git without first options."""
     yield words
     named = [_base(words[0]), *words[1:]]
     yield named
@@ -173,7 +173,7 @@ def _base(word: CommandWord) -> CommandWord:
 
 
 def _commands(text: str, depth: int) -> Iterator[list[CommandWord]]:
-    """The words of each command that a text may run, without what may come before it."""
+    """Yield the words of each command that a text may run, without keywords and assignments before it."""
     if depth > _DEEP:
         raise _UnreadableError
     reader = _Reader(text)
@@ -190,7 +190,7 @@ def _commands(text: str, depth: int) -> Iterator[list[CommandWord]]:
 
 
 def _start(command: Sequence[CommandWord]) -> int:
-    """Where the command begins, after keywords, what belongs to them, and assignments."""
+    """Return the index at which the command begins, after keywords with their arguments, and assignments."""
     at = 0
     while at < len(command) and _comes_before(word := command[at]):
         at += 1
@@ -230,7 +230,7 @@ class _Reader:
         self._end_word()
 
     def _step(self, at: int) -> int:
-        """Read what begins at a place; return where the next begins."""
+        """Read the element at an index; return the index of the next one."""
         mark = self.text[at]
         if mark in _BLANK:
             self._end_word()
@@ -290,7 +290,7 @@ class _Reader:
         self._word, self._known, self._splits = None, True, False
 
     def _read_word(self, word: str) -> CommandWord:
-        """The word that was read; a variable alone in the place of the command counts as one."""
+        """Return a word after reading it: `SOME` if bash may split it, None if only bash knows its value."""
         if _ASSIGNMENT.match(word) is not None:
             return word
         if self._splits and (word or self.commands[-1]):

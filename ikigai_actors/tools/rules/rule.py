@@ -237,7 +237,7 @@ def check_rule(decision: str, tool: str, pattern: str = "", scope: str = Scope.B
 
 
 def _name_fits(pattern: str, name: str) -> bool:
-    """Whether a name is as a pattern says, in which ``*`` is any text."""
+    """Return whether a name matches a pattern, in which ``*`` is any text."""
     first, *rest = pattern.split("*")
     if not rest:
         return pattern == name
@@ -253,7 +253,7 @@ def _name_fits(pattern: str, name: str) -> bool:
 
 
 def _path_fits(pattern: str, path: str) -> bool:
-    """Whether a path is as a pattern says, in which ``*`` is any text within a name and ``**`` any names, or none."""
+    """Return whether a path matches a pattern: ``*`` is any text within a name, ``**`` any number of names."""
     wanted = pattern.split("/")
 
     def with_none(places: set[int]) -> set[int]:

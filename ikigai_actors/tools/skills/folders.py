@@ -161,7 +161,7 @@ def _offered(group: str) -> Iterator[Any]:
 
 
 def _folders(root: Path, troubles: list[str]) -> Iterator[Path]:
-    """The folders with a skill, at or below a directory; not those within one."""
+    """Yield the folders with a skill, at or below a directory. Folders within a skill are not searched."""
     waiting, seen = [(root, 0)], 0
     while waiting:
         folder, level = waiting.pop(0)

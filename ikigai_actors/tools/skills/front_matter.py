@@ -76,13 +76,13 @@ def _value(first: str, rest: Sequence[str]) -> Value:
 
 
 def _block(lines: Sequence[str], folded: bool) -> str:
-    """The text of a block; where it is folded, a line goes on in the next one unless a blank one is between."""
+    """Return the text of a block. In a folded block, adjacent lines are joined, unless a blank line is between."""
     text = "\n".join(line.strip() for line in lines).strip()
     return re.sub(r"(?<!\n)\n(?!\n)", " ", text) if folded else text
 
 
 def _plain(text: str) -> str:
-    """A text without its quotes, or without a comment after it."""
+    """Return the text of a plain or quoted value, without its quotes and without a comment after it."""
     if len(text) > 1 and text[0] == text[-1] == '"':
         return re.sub(r"\\(.)", lambda match: {"n": "\n", "t": "\t"}.get(match[1], match[1]), text[1:-1])
     if len(text) > 1 and text[0] == text[-1] == "'":

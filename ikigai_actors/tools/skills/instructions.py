@@ -67,6 +67,6 @@ def read_instructions(directory: Path) -> FoundInstructions:
 
 
 def _within(directory: Path, file: Path, match: re.Match[str]) -> str:
-    """The text in place of a line ``@FILE``; the line itself where there is no such file."""
+    """Return the text that replaces a line ``@FILE``; the line itself if there is no such file."""
     other = directory / match[1]
     return other.read_text(encoding="utf-8") if other.is_file() and not other.samefile(file) else match[0]

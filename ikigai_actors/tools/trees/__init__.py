@@ -1,7 +1,11 @@
 """Directories whose files fork together with the agents.
 
-| module | subject | |---|---| | `tree` | the layers of changes of which an agent's directory is made (pure) | |
-`places` | the directories of the layers on this machine | | `layers` | reads a directory through layers, without a
-mount | | `repositories` | git repositories in a merge | | `flat` | combines many layers into one | | `merge` | plans
-and writes a merge |
+Its modules:
+
+    tree          the layers of changes of which an agent's directory is made (pure)
+    places        the directories of the layers on this machine
+    layers        reads a directory through layers, without a mount
+    repositories  git repositories in a merge
+    flat          combines many layers into one
+    merge         plans and writes a merge
 """

@@ -32,14 +32,17 @@ def flatten(layers: Sequence[Path], place: Path) -> None:
 
 
 def _merge(directories: Sequence[Path], target: Path) -> None:
-    """Put into a directory what others have at the same path, the topmost first."""
+    """Merge several directories, the topmost first, into a target directory."""
     waiting = [(directories, target)]
     while waiting:
         waiting += _merge_one(*waiting.pop())
 
 
 def _merge_one(directories: Sequence[Path], target: Path) -> list[tuple[Sequence[Path], Path]]:
-    """The same without what is in inner directories; returns those, each with the directories that it merges."""
+    """Merge the entries of directories, but not those of inner directories.
+
+    Return for each inner directory the directories to merge, and its target.
+    """
     inner = list[tuple[Sequence[Path], Path]]()
     for name in sorted({entry.name for directory in directories for entry in os.scandir(directory)}):
         entries = [directory / name for directory in directories if os.path.lexists(directory / name)]

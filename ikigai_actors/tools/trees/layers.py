@@ -192,7 +192,7 @@ def _is_whiteout(status: os.stat_result) -> bool:
 
 
 def _look(place: Path, parts: Sequence[str]) -> tuple[Path | None, bool]:
-    """The entry of a layer at a path, and whether it hides what others have there."""
+    """Return the entry of a layer at a path, or None, and whether the layer hides the path in the layers beneath."""
     opaque = False
     for count, part in enumerate(("", *parts)):
         place = place / part if part else place

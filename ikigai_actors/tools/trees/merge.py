@@ -158,7 +158,7 @@ def write_directory(directory: Path, plan: FilePlan) -> None:
 
 
 def _put(held: int, name: str, new: Path) -> None:
-    """Put a file in its place, whole; what is there and cannot be replaced by it is removed before."""
+    """Put a file or directory under a name at once. An entry there that cannot be replaced is removed first."""
     is_new_directory = is_directory(new)
     try:
         there = os.stat(name, dir_fd=held, follow_symlinks=False)
@@ -192,7 +192,10 @@ def _remove(held: int, name: str) -> None:
 
 @contextmanager
 def _parent(directory: Path, path: str, make: bool = False) -> Iterator[tuple[int, str]]:
-    """The open directory above a path, found without links, and the name there; it is made if it is missing."""
+    """Yield the open directory that contains a path, and the name in it. Links are not followed.
+
+    With ``make``, missing directories are created.
+    """
     *above, name = path.split("/")
     held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:

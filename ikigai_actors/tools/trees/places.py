@@ -161,7 +161,7 @@ class TreePlaces(FilePlaces):
         return Stack(paths[0], ":".join(paths))
 
     def _few(self, layers: list[Path]) -> list[Path]:
-        """The same layers, or fewer that show the same; these are for all agents that see the same."""
+        """Return the layers, or fewer layers with the same contents. Combined layers are shared by agents."""
         flat = [layer.with_name(name) for layer, name in zip(layers, _flat_names(layers), strict=True)]
         known = next((count for count, place in enumerate(flat) if place.is_dir()), None)
         few = layers if known is None else [*layers[:known], flat[known]]
@@ -172,7 +172,7 @@ class TreePlaces(FilePlaces):
 
 
 def _flat_names(layers: Sequence[Path]) -> list[str]:
-    """For each layer, the name of the one that shows what it and all beneath it do."""
+    """Return for each layer the name of the combined layer that has its contents and those of all layers beneath it."""
     names, digest = list[str](), b""
     for layer in reversed(layers):
         digest = hashlib.sha256(digest + os.fsencode(layer)).digest()

@@ -17,7 +17,7 @@ CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LARGEST = 1 << 24
-"""Bytes of a file of references that are read."""
+"""The most bytes of a file of references; a larger file is not read."""
 
 
 class Divided(NamedTuple):
@@ -95,7 +95,7 @@ def _of(branch: str) -> str:
 
 
 def _read(view: FileView, path: str) -> str:
-    """The text of a file; empty when it is none, or leads elsewhere."""
+    """Return the text of a file of a view; empty if it is no regular file, too large, or outside."""
     parts = path.split("/")
     place = None if ".." in parts or "" in parts else view.find(path)
     if place is None or place.is_symlink() or not place.is_file() or place.stat().st_size > _LARGEST:

@@ -63,12 +63,12 @@ ON_FORK = ("share", OVERLAY, WORKTREE)
 """The values of ``on_fork``, which says what files a child gets."""
 
 _FORKING = "From a fork on, parent and child each have files of their own, and do not see what the other changes."
-"""The part of the description of bash where files fork."""
+"""The text added to the description of bash if files fork with agents."""
 
 _IN_WORKTREES = (
     "A child has a branch of its own in the same repository, and no files that git ignores or of repositories within."
 )
-"""The part of the description beside that of worktrees."""
+"""The text added to the description of bash if children get worktrees."""
 
 _IDLE = 600.0
 """Seconds after which an unused shell is closed."""
@@ -184,14 +184,14 @@ class Workspace(Toolset):
         return [*seen, replace(bash, traits=replace(bash.traits, unfenced=not whole))]
 
     def _place_of_skills(self, enclosure: Enclosure | None) -> Path:
-        """Where the files of skills are laid out."""
+        """Return the directory into which the files of skills are written."""
         if enclosure is not None:
             return enclosure.skills
         self._unfenced = PrivateDirectories((self.host_paths or default_paths()).state)
         return self._unfenced.skills
 
     def _places(self, directory: Path, enclosure: Enclosure | None) -> TreePlaces | None:
-        """Where the layers of agents are; None where no agent can have any. Raises `BadInput`: none can be made."""
+        """Return the places of agents' layers; None if agents have none. Raises `BadInput` if layers cannot be made."""
         if self.trees is None:
             return None
         state, kind = (self.host_paths or default_paths()).state, self._on_fork
@@ -206,7 +206,7 @@ class Workspace(Toolset):
         return places
 
     def _confined(self, tool: FunctionTool) -> FunctionTool:
-        """The tool, which changes nothing outside but the files of its agent, if those fork with it."""
+        """Return the tool, marked as confined if files fork, because it then changes only its agent's own files."""
         forks = self.copied is not None and self.copied.kind == OVERLAY  # a worktree shares its repository with others
         return replace(tool, traits=replace(tool.traits, confined=forks))
 
@@ -258,12 +258,12 @@ class Workspace(Toolset):
 
 
 def _ruled_by(tool: FunctionTool, subject: Subject) -> FunctionTool:
-    """The tool, with what the patterns of rules are compared with."""
+    """Return the tool with the subject to which the patterns of rules apply."""
     return replace(tool, traits=replace(tool.traits, subject=subject))
 
 
 def _text(root: Root, places: TreePlaces | None, agent: str, path: str) -> str | None:
-    """The text of a file as an agent sees it; None when it sees none there."""
+    """Return the text of a file as an agent sees it; None if the agent sees no such file."""
     try:
         inner = root.within(path)
         view = None if places is None else places.view(agent)
@@ -276,7 +276,7 @@ def _text(root: Root, places: TreePlaces | None, agent: str, path: str) -> str |
 
 
 def _shown(root: Root, places: TreePlaces | None, agent: str, path: str) -> str:
-    """Where a path leads an agent; see `Root.shown`."""
+    """Return the path to which a path leads in an agent's view; see `Root.shown`."""
     try:
         view = None if places is None else places.view(agent)
         return root.shown(path) if view is None else view.shown(root.within(path))

@@ -5,9 +5,9 @@ of that name, ``hash -p``, a trap, an option, ``enable -f``, PATH or any other v
 subshell of the clean shell (see `ikigai_actors.tools.workspace.bash`):
 
     rule     With the same directory and files, it has the same effect as it would have as the first command of a new
-    shell. returns  Nothing that it defines holds for later commands. One that is to change the shell of the agent, as
-    ``cd``,
-             is none that a pattern allows (`commands.of_shell`).
+             shell.
+    returns  Nothing that it defines holds for later commands. A command that changes the agent's shell, such as
+             ``cd``, cannot be allowed by a pattern (`commands.of_shell`).
 
 From the agent's shell it takes only the current directory. The pattern of a rule was written for the workspace, so such
 a command does not run outside of the workspace's directory. If its program is named by a relative path, it runs only in

@@ -35,7 +35,7 @@ OUTPUT_KEPT = 40_000
 """The number of bytes at the end of a command's output that are kept."""
 
 _SHOWN = 2_000
-"""How many of the last bytes of a command in progress are shown to people."""
+"""The number of last bytes of output that people are shown of a command in progress."""
 
 _LAST_WORDS = 0.5
 """Seconds to wait for the output of a shell that has ended: a process that left its session may hold the pipe open."""
@@ -54,7 +54,7 @@ _HAND_ON = (
     "if ((BASH_VERSINFO > 3)); then IFS= LC_ALL=C read -r -N {length} _ikigai; "  # in pieces, not byte by byte
     "else IFS= LC_ALL=C read -r -d '' -n {length} _ikigai; fi; printf %s \"$_ikigai\" >&{kept}\n"
 )
-"""The line by which the clean shell hands on this many bytes that follow it."""
+"""The line by which the clean shell passes the next ``length`` bytes on to the shell of the agent."""
 
 _APART = (
     '[ "$_top" ] || {{ cd -P . && _top=$PWD; }}; cd -P -- "$_top"; _ikigai={elsewhere}; '
@@ -64,7 +64,7 @@ _APART = (
     "case $_ikigai in {where}) ( unset -v OLDPWD; eval {command} ) </dev/null >&{marks} 2>&1 {kept}>&- {marks}>&-; "
     "_ikigai=$?;; *) printf '\\0%s' \"$PWD\" >&{marks};; esac; printf '\\n%s:%d\\n' {nonce} \"$_ikigai\" >&{marks}\n"
 )
-"""The line by which it runs a command where the shell of the agent is, if that is one of some places.
+"""The line by which the clean shell runs a command in the current directory of the agent's shell.
 
 Where nothing shows where that is, as on macOS, it runs in the directory where the shell began.
 """
@@ -74,7 +74,7 @@ _LINE = (
     rf"{_BUILTIN}\builtin eval {{command}} </dev/null 2>&1 {{marks}}>&-; _ikigai=$?; "
     rf"{_BUILTIN}\builtin printf '\n%s:%d\n' {{nonce}} " + '"$_ikigai"' + " >&{marks}\n"
 )
-"""The line that runs a command."""
+"""The line by which the shell of the agent runs a command, and prints its mark."""
 
 
 class PlaceOfShell(IntEnum):
@@ -194,7 +194,7 @@ class Bash(ChildProcess):
         return await self._hear(line.encode(errors="replace"), seconds)
 
     def _expect_mark(self) -> str:
-        """Look from now on for the mark at the end of a command; return what it begins with."""
+        """Begin to look for the mark at the end of a command; return the random text with which the mark begins."""
         nonce = secrets.token_hex(16)
         self._said = None
         self._end_of_command = re.compile(rb"\n%b:(\d+)\n" % nonce.encode())
@@ -202,7 +202,7 @@ class Bash(ChildProcess):
         return nonce
 
     async def _hear(self, line: bytes, seconds: float) -> CommandOutput:
-        """Have a line carried out, and wait for the mark at its end."""
+        """Send a line to the shell, wait for the mark at its end, and return the command's output."""
         if not self.over:
             assert self.stdin is not None
             self.stdin.write(line)

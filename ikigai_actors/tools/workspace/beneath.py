@@ -41,7 +41,7 @@ _HERE = -100
 """The working directory, for openat2."""
 _BENEATH_WITHOUT_MAGIC_LINKS = 0x08 | 0x02
 _TRIES = 100
-"""How often the kernel is asked again after something was renamed meanwhile."""
+"""The most attempts to open a path while files on the way are being renamed."""
 
 
 acting_top: ContextVar[int | None] = ContextVar("acting_top", default=None)
@@ -201,7 +201,7 @@ class Root:
         raise _loop()
 
     def _made(self, inner: str) -> int:
-        """Open a directory; make it, and those above it, if it is missing."""
+        """Open a directory; create it and its parents if they are missing. Return the descriptor."""
         try:
             return self._unchecked(inner, _DIRECTORY)
         except FileNotFoundError:
@@ -230,7 +230,7 @@ class Root:
                 )
 
     def _inner_of(self, path: str) -> str | None:
-        """A path without links, relative to the directory as the acting agent sees it; None when it lies elsewhere."""
+        """Return the resolved path, relative to the directory in the acting agent's view; None if it is elsewhere."""
         top = acting_top.get()
         if top is None:
             return self._without_root(path)
@@ -238,7 +238,7 @@ class Root:
         return path[len(above) + 1 :] if f"{path}/".startswith(f"{above}/") else None
 
     def _unchecked(self, inner: str, flags: int) -> int:
-        """Open a path that may hold ``..`` after a link."""
+        """Open a path without the check of `within`, so it may have ``..`` after a link. Return the descriptor."""
         held = acting_top.get()
         top = os.open(self.directory, _DIRECTORY) if held is None else os.dup(held)
         try:
@@ -261,7 +261,7 @@ class Root:
         return self._walk(top, inner, flags)
 
     def _walk(self, top: int, inner: str, flags: int) -> int:
-        """Open a path by hand."""
+        """Open a path directory by directory, without openat2. Return the descriptor."""
         to_go, gone = _parts(inner), list[str]()
         held, links = os.dup(top), 0
         try:
@@ -290,14 +290,14 @@ class Root:
             os.close(held)
 
     def _link_within(self, text: str, path: str) -> str:
-        """Where an absolute link leads, relative to the directory."""
+        """Return the target of an absolute link, relative to the directory. Raises `Outside` if it is elsewhere."""
         inner = self._without_root(text)
         if inner is None:
             raise self._outside(path)
         return inner or "."
 
     def _without_root(self, path: str) -> str | None:
-        """An absolute path without the directory's own; None when it does not begin with that."""
+        """Return an absolute path relative to the directory; None if it does not begin with the directory's path."""
         for root in (str(self.directory), str(self.resolved)):
             if path == root or path.startswith(root.rstrip("/") + "/"):
                 return path[len(root) :].lstrip("/")
@@ -345,7 +345,7 @@ def openat2(directory: int | None, path: str, flags: int) -> int:
 
 @functools.cache
 def _syscall() -> Callable[..., int] | None:
-    """``syscall`` of the C library, on Linux."""
+    """Return the C library's function ``syscall``; None except on Linux."""
     if os.uname().sysname != "Linux" or os.uname().machine == "alpha":
         return None
     call = ctypes.CDLL(None, use_errno=True).syscall
@@ -381,7 +381,7 @@ def _link(name: str, held: int) -> str | None:
 
 
 def _path_of(held: int) -> str:
-    """Where an open directory is, without links."""
+    """Return the path of an open directory, without links."""
     if sys.platform == "darwin":
         return os.fsdecode(fcntl.fcntl(held, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
     return str(Path(f"/proc/self/fd/{held}").readlink())
@@ -393,7 +393,7 @@ def _parts(path: str) -> list[str]:
 
 
 def _changed(held: int, other: int) -> int:
-    """Replace a descriptor by another one, and close the first."""
+    """Close the descriptor ``held``, and return ``other``."""
     os.close(held)
     return other
 

@@ -108,7 +108,7 @@ def file_tools(root: Root) -> list[FunctionTool]:
 
 @contextmanager
 def _said(name: str, path: str) -> Iterator[None]:
-    """Turn errors into text for the model."""
+    """Convert errors in the block to a `ToolError` with text for the model; ``name`` is the tool's."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -133,7 +133,7 @@ def _read(root: Root, path: str, view_range: list[int] | None) -> str | Attachme
 
 
 def editable_text(root: Root, path: str) -> str:
-    """The text of a file that may be edited. Raises `OSError` and `ValueError`: there is none."""
+    """Return the text of a file that may be edited. Raises `OSError` or `ValueError` if there is no such text."""
     with _opened(root, path) as file:
         return _whole(file, path, "").decode()
 
@@ -148,7 +148,7 @@ def _picture(file: int, path: str) -> Attachment:
 
 
 def _lines(file: int, path: str, first: int, last: int) -> str:
-    """Lines of a file of any size."""
+    """Return some lines of a file of any size, as text for the model."""
     lines, size = list[bytes](), 0
     with os.fdopen(file, "rb", closefd=False) as stream:
         number = 0
@@ -199,7 +199,7 @@ def _opened(root: Root, path: str) -> Iterator[int]:
 
 @contextmanager
 def _regular(directory: int, name: str) -> Iterator[int]:
-    """Return the text of a file that may be edited. Raises `OSError` or `ValueError` if there is none."""
+    """Open a regular file in an open directory for reading; yield its descriptor. Raises `OSError` if there is none."""
     if _there(directory, name) is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=directory)
@@ -230,7 +230,7 @@ def _line_ends(data: bytes) -> str:
 
 
 def _line_ends_there(directory: int, name: str) -> str:
-    """The line ends of a file, as far as it is read; empty when it is not there, or may not be read."""
+    """Return the line ends in the first part of a file; empty if the file is missing or cannot be read."""
     with (
         contextlib.suppress(OSError),
         _regular(directory, name) as file,
@@ -295,7 +295,7 @@ def _write(name: str, flags: int, mode: int, directory: int, data: bytes, prepar
 
 
 def _like(old: os.stat_result | None) -> Callable[[int], None]:
-    """Gives a new file the owner and the rights of the old one; raises `PermissionError` when it may not."""
+    """Return a function that gives a new file the old one's owner and rights. It raises `PermissionError`."""
 
     def prepare(file: int) -> None:
         if old is not None:
@@ -308,7 +308,7 @@ def _like(old: os.stat_result | None) -> Callable[[int], None]:
 
 
 def _emptied(file: int) -> None:
-    """Empty a file that is about to be written in place, unless it has got a second name meanwhile."""
+    """Empty a file before it is written in place. Raises `OSError` if it has got a second name meanwhile."""
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         raise OSError(errno.EBUSY, "it was exchanged meanwhile. Write again")
@@ -337,7 +337,7 @@ def _glob(root: Root, pattern: str, path: str, withheld: Withheld) -> str:
 
 
 def _matches(root: Root, inner: str, parts: tuple[str, ...]) -> Iterator[str]:
-    """The paths beneath a directory that match the parts of a pattern; some come twice."""
+    """Yield the paths beneath a directory that match the parts of a pattern; some paths twice."""
     first, rest = parts[0], parts[1:]
     if first == "**":
         for directory, entries in _tree(root, inner):
@@ -354,7 +354,7 @@ def _matches(root: Root, inner: str, parts: tuple[str, ...]) -> Iterator[str]:
 
 
 def _tree(root: Root, inner: str) -> Iterator[tuple[str, list[tuple[str, bool]]]]:
-    """A directory and all those beneath it, with what is in each; links are not followed."""
+    """Yield a directory and all directories beneath it, each with its entries. Links are not followed."""
     to_do = [inner]
     while to_do:
         directory = to_do.pop()
@@ -364,7 +364,7 @@ def _tree(root: Root, inner: str) -> Iterator[tuple[str, list[tuple[str, bool]]]
 
 
 def _names(root: Root, inner: str) -> list[tuple[str, bool]]:
-    """The names in a directory; none when it is no directory, or cannot be read."""
+    """Return the entries of a directory; empty if it is no directory, or cannot be read."""
     with contextlib.suppress(OSError, Outside):
         return root.names(inner)
     return []

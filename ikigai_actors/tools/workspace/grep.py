@@ -39,16 +39,16 @@ SECONDS = 30.0
 """The seconds that a search may take."""
 
 _SHOWN = 40_000
-"""Bytes of what is found that are shown: the first ones."""
+"""The number of first bytes of the matches that are shown."""
 
 WIDTH = 2_000
 """The most bytes of a line that are shown."""
 
 _BATCH = 100
-"""Files that are open at a time for one process."""
+"""The most files that are open at a time for one process."""
 
 _AT_ONCE = 2
-"""Batches that are open at a time, of all searches in a workspace."""
+"""The most batches of files that are open at a time, for all searches in a workspace."""
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 
@@ -56,16 +56,16 @@ NO_MATCH = 1
 """The exit status of ripgrep when it found no match."""
 
 _OF_A_FILE = re.compile(rb"^/dev/fd/(\d+)(\0|: binary file matches)(.*\n?)", re.MULTILINE)
-"""Return the tool, confined to a directory; None, with a warning, when there is no ripgrep."""
+"""Matches a line of ripgrep about a file that it got as an open descriptor: the descriptor, the mark, the rest."""
 
 _BY_PATH = re.compile(
     rb"^(?:\.|/dev/fd/\d+)((?:/[^\0\n]*?)?)(\0|: (?:binary file matches|WARNING: stopped searching))(.*\n?)",
     re.MULTILINE,
 )
-"""How it begins one about a file that it has found."""
+"""Matches a line of ripgrep about a file that it has found by its path: the path, the mark, the rest."""
 
 _NameOf = Callable[[re.Match[bytes]], str]
-"""Gives the path of the file that a line is about, which `_BY_PATH` has matched."""
+"""Returns the path of the file that a line is about, from the match of `_BY_PATH`."""
 
 _PRIVATE = "grep"
 """The name of the private directory of searches."""
@@ -74,7 +74,7 @@ _PRIVATE = "grep"
 def grep_tool(
     root: Root, environment: Mapping[str, str], scripts: str, enclosure: Enclosure | None = None
 ) -> FunctionTool | None:
-    """The tool, confined to a directory; None, and a warning, when there is no ripgrep to run it.
+    """Return the tool, confined to a directory; None, with a warning, if there is no ripgrep.
 
     Args:
         root: where it searches.
@@ -236,7 +236,7 @@ class Search:
     async def _raw(
         self, *arguments: str, hand_over: tuple[int, ...] = (), shown: int = -1, name_of: _NameOf | None = None
     ) -> bytes:
-        """The lines that a ripgrep prints. Lines about files that are withheld are left out if ``name_of`` is there."""
+        """Run ripgrep; return the lines that it prints. With ``name_of``, lines about withheld files are left out."""
         raw = rest = b""
         async with self._running(*arguments, also=STDOUT, hand_over=hand_over, shown=shown) as matcher:
             while len(raw) <= _SHOWN and (piece := await _some(matcher)):
@@ -250,7 +250,7 @@ class Search:
         return raw.replace(b"\r\n", b"\n")
 
     def _without_withheld(self, raw: bytes, name_of: _NameOf) -> tuple[bytes, bytes]:
-        """The lines about files that may be shown; and the beginning of the next line."""
+        """Return the complete lines about files that may be shown, and the unfinished last line."""
         *lines, rest = raw.split(b"\n")
         kept = list[bytes]()
         for line in lines:
@@ -262,7 +262,7 @@ class Search:
         return b"".join(kept), rest
 
     def _line_of(self, line: re.Match[bytes], inner: str) -> bytes:
-        """A line about a file, with its name; nothing of a binary file that only lies in the directory."""
+        """Return a line with its file's name; empty for a binary file, unless only that file is searched."""
         name = os.fsencode(self._directory / inner)
         if line[2] == b"\0":
             return name + b":" + line[3]
@@ -272,7 +272,7 @@ class Search:
     async def _running(
         self, *arguments: str, also: int = DEVNULL, hand_over: tuple[int, ...] = (), shown: int = -1
     ) -> AsyncGenerator[ChildProcess, None]:
-        """A ripgrep in the directory, until the block ends.
+        """Run ripgrep in the directory until the block ends; yield its process.
 
         Args:
             also: where its errors go.
@@ -297,7 +297,7 @@ class Search:
 
 
 class _Handful:
-    """Files that are open together. A thread opens them, and may be at it still when nobody wants them any more."""
+    """Files that are open together. A thread opens them, perhaps still after the search was cancelled."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
@@ -326,7 +326,7 @@ class _Handful:
 
 
 def _is_file(root: Root, inner: str) -> bool:
-    """Whether it is a file, and not a directory; raises `OSError` when it is neither: a pipe would be waited for."""
+    """Return whether a path is a regular file; False for a directory. Raises `OSError` for others, such as pipes."""
     place = root.open(inner, PLACE)
     try:
         mode = os.fstat(place).st_mode
@@ -338,5 +338,5 @@ def _is_file(root: Root, inner: str) -> bool:
 
 
 async def _some(process: ChildProcess) -> bytes:
-    """The next output; nothing at its end."""
+    """Return the next bytes of a process's output; empty at its end."""
     return await process.stdout.read(_SHOWN)

@@ -1,7 +1,7 @@
 """Merges of files: the changes of a child are merged into its parent's files, or an agent's changes into the directory.
 
-    merge   a new layer is written beside the others. Then the commit of its row adds all of it above the parent's
-    layers apply   files are written beside their places and renamed into them, one after the other
+    merge   a new layer is written beside the others; the commit of its row then adds it above the parent's layers
+    apply   files are written beside their places and renamed into them, one after the other
 
 A merge that is cut off before its commit leaves the files as they were, and a directory that the next merge replaces. A
 merge into the base directory that is cut off may have written some files. A second call finds these unchanged from the
@@ -61,7 +61,7 @@ async def merge_files(shells: Shells, places: TreePlaces, agent: str, child: str
 
 
 async def _merge_branch(shells: Shells, places: TreePlaces, agent: str, trees: Sequence[FileTree]) -> list[str]:
-    """Merge what an agent has committed, and what it has not, into what another one has checked out.
+    """Merge an agent's files, committed or not, into the branch that another agent has checked out.
 
     Args:
         agent: the other one; the agent itself for what the directory has.
@@ -90,7 +90,7 @@ async def _merge_branch(shells: Shells, places: TreePlaces, agent: str, trees: S
 
 
 def _check_nested(names: Sequence[str], agent: str) -> None:
-    """Refuse what git would make an empty directory of."""
+    """Raise `FilesConflict` if there are inner repositories, of which git would merge only empty directories."""
     if names:
         which = "is a repository of its own" if len(names) == 1 else "are repositories of their own"
         raise FilesConflict(
@@ -164,7 +164,7 @@ def write_to_base(places: TreePlaces, agent: str) -> list[str]:
 
 
 def _named(plan: FilePlan, further: Sequence[FileChange]) -> list[str]:
-    """The paths of changes, without those of objects of git."""
+    """Return the paths of changes, except those of git objects."""
     return [change.path for change in (*plan.changes, *further) if "/.git/objects/" not in f"/{change.path}"]
 
 

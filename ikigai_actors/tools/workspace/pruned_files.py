@@ -75,7 +75,7 @@ def remove_files(state: Path, rows: Sequence[FileTree]) -> Removal:
 
 
 def _kept(state: Path, places: FilePlaces, trees: Sequence[FileTree]) -> list[tuple[str, str]]:
-    """For each worktree the branch that has got what was not committed, if any did, and why it stays, if it does."""
+    """Return for each worktree the branch with its uncommitted changes, and why it is kept; either may be empty."""
     if not trees:
         return []
     passed_on = {name: os.environ[name] for name in PASSED_ON if name in os.environ}

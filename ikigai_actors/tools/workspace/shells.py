@@ -48,7 +48,7 @@ _FORKED, _KEPT_UP_TO_HERE = "your files have forked", "your files up to here are
 _RESTARTED = "so background jobs were ended; directory and exported variables are as before"
 
 _MOMENT = 10.0
-"""Seconds for what a shell does for us."""
+"""The most seconds for commands that the runtime itself runs in a shell."""
 
 
 class AgentSlot:
@@ -321,7 +321,7 @@ class Shells:
         return _checked(places, rows)
 
     async def _settled(self, agent: str, slot: AgentSlot, position: int) -> TreeRows | None:
-        """Give up what an agent has of layers that are frozen now, and what others have of those it is to read.
+        """End the shells and mounts that write to layers which are frozen now: the agent's, and those it is to read.
 
         A command that ran at the moment of a fork counts as one before it: this waits for its end.
 
@@ -372,7 +372,7 @@ class Shells:
         return missing
 
     async def _snapshot(self, trees: Sequence[FileTree], layers: int) -> FileSnapshot:
-        """The files of an agent when this many of its layers were frozen; the agent has written nothing since.
+        """Return a snapshot of an agent's files with this many frozen layers. The agent has written nothing since.
 
         Args:
             trees: its tree, and those on which that is built.
@@ -412,7 +412,7 @@ class Shells:
             yield
 
     async def _let_go(self, slot: AgentSlot, upper: str) -> None:
-        """End what writes to another layer than this one, with the state of its shell kept."""
+        """End a shell and mount that write to another layer than ``upper``, and keep the shell's state."""
         if slot.mount is not None and slot.mount.upper == upper:
             return
         shell = slot.shell
@@ -423,7 +423,7 @@ class Shells:
         slot.close()
 
     async def _launch(self, agent: str, slot: AgentSlot, rows: TreeRows | None) -> FencedStart:
-        """How to start a program of an agent; its directory is not mounted any more where it was."""
+        """Return how to start a program of an agent. The agent's earlier mount is closed."""
         held, places = self.enclosure, self.places
         assert held is not None
         slot.close()
@@ -463,7 +463,7 @@ class Shells:
             await in_thread(self.enclosure.close, "ikigai-fence")
 
     def _rest_later(self, slot: AgentSlot) -> None:
-        """Close what an agent has open, unless it makes a further call in time."""
+        """Close the agent's shell and mount after the idle time, unless it makes a further call before."""
         if slot.idle is not None:
             slot.idle.cancel()
         slot.idle = asyncio.get_running_loop().call_later(self._idle, self._rest, slot)
@@ -487,13 +487,13 @@ class Shells:
 
 
 def _reply() -> int:
-    """The position of the reply whose call this carries out; 0 where it is none."""
+    """Return the position of the reply whose call is being carried out; 0 if there is no call."""
     call = acting_call.get(None)
     return 0 if call is None else call.reply
 
 
 def _checked(places: TreePlaces, rows: TreeRows) -> TreeRows:
-    """The tree of the acting agent. Raises `ToolError`: it is a trial, and has none over this directory."""
+    """Return the tree of the acting agent. Raises `ToolError` if the agent is a trial without a tree here."""
     call = acting_call.get(None)
     if call is not None and call.own_files and not rows[0]:
         raise ToolError(
@@ -545,7 +545,7 @@ class SeenByAgent(Tool):
 
 
 LayOut = Callable[[Sequence[Mapping[str, Any]]], object]
-"""Writes the files of skills to where commands find them. Blocks, and may raise `ToolError`."""
+"""A function that writes the files of skills to the disk for commands. Blocks, and may raise `ToolError`."""
 
 
 def bash_tool(shells: Shells, lay_out: LayOut = lambda skills: None) -> FunctionTool:
@@ -580,12 +580,12 @@ def bash_tool(shells: Shells, lay_out: LayOut = lambda skills: None) -> Function
 
 
 def _after(news: str, result: Result) -> Result:
-    """A result, after what it is to say of the agent's files."""
+    """Return a result with notices about the agent's files before its text."""
     return replace(result, content=f"{news}\n{result.content}") if news else result
 
 
 def _result(news: str, ran: CommandOutput, note: str) -> Result:
-    """The text that the model reads."""
+    """Return the result of a command for the model, with notices, output and a note."""
     cut = f"[cut: {ran.dropped} bytes before this]" if ran.dropped else ""
     parts = (news, cut, ran.output.rstrip("\n"), note and f"[{note}]")
     return Result("\n".join(part for part in parts if part), bool(note))

@@ -48,7 +48,7 @@ def _lay_out_one(place: Path, there: Path, skill: Mapping[str, Any], read: ReadB
 
 
 def _checked(entry: Mapping[str, Any], skill: Mapping[str, Any], blobs: Mapping[str, bytes]) -> bytes:
-    """The bytes of a file. Raises `ToolError` where they are others, or its path leads out of the skill."""
+    """Return the bytes of a skill's file. Raises `ToolError` if they differ, or the path leads out of the skill."""
     data, path = blobs.get(entry["sha256"]), PurePosixPath(entry["name"])
     if data is None or sha256(data).hexdigest() != entry["sha256"]:
         raise ToolError(f"{path} of skill {skill['name']} is not in the database as it was pinned.")

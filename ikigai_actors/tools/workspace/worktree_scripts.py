@@ -37,7 +37,7 @@ nested() {
     done
 }
 """
-"""Functions that find repositories within this one. A remote has all of one that is saved."""
+"""Functions that find inner repositories. A repository is saved if a remote has all of its commits."""
 
 SNAPSHOT = (
     _GIT
@@ -75,7 +75,7 @@ latest() {
     echo "$found"
 }
 """
-"""A function: what git has of an agent, its branch or a later snapshot."""
+"""A function that prints the latest commit of an agent: of its branch, or of a later snapshot."""
 
 FOUND = (
     _GIT

@@ -215,7 +215,7 @@ class Worktrees:
         return f"refs/ikigai/{tree.agent}/merging"
 
     async def _run(self, tree: FileTree | None, script: str, *arguments: str, fence: FencedStart | None = None) -> str:
-        """The output of a script. Raises `ToolError` with it when it fails.
+        """Run a script; return its output. Raises `ToolError` with the output if the script fails.
 
         Args:
             tree: that of the agent where it runs; None for the directory itself.
@@ -245,7 +245,7 @@ class Worktrees:
 
 
 def _write(file: Path, text: str) -> None:
-    """Write a file whole, so that it is there after a crash of the machine too."""
+    """Write a file atomically and sync it, so that it survives a crash of the machine."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     made = file.with_name(f".{file.name}")
     with made.open("w", encoding="utf-8") as written:
@@ -271,6 +271,6 @@ def snapshot_in(said: str) -> FileSnapshot | None:
 
 
 def _left_behind(nested: Sequence[NestedRepository]) -> str:
-    """The text for an agent about repositories that were in the files with which it begins."""
+    """Return the notice for an agent about inner repositories whose files its worktree lacks."""
     names = ", ".join(sorted(repository.name for repository in nested))
     return names and f"[repositories of their own, whose files do not come along with a fork: {names}]"
