@@ -86,7 +86,7 @@ def ikigai_turn_files() -> "Iterator[TurnFiles]":
 def recorded_turn(
     request: pytest.FixtureRequest, ikigai_parts: Mapping[str, Any], ikigai_turn_files: "TurnFiles"
 ) -> "ReplayableTurn":
-    """A recorded turn, which `replay` takes again with the present agent. For tests with the marker ``recorded``."""
+    """A recorded turn, whose `replay` runs it again with the present agent. For tests marked ``recorded``."""
     if not hasattr(request, "param"):
         pytest.fail('The fixture turn needs a file: @pytest.mark.recorded("support.jsonl").', pytrace=False)
     file, place = request.param

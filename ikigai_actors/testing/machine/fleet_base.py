@@ -86,7 +86,7 @@ class FleetStage(Stage):
 
     @property
     def system(self) -> ActorSystem:
-        """A system of a host that can be used."""
+        """Return the system of a host that can be used."""
         return self.host(0).system
 
     def host(self, number: int) -> SimulatedHost:
@@ -131,7 +131,7 @@ class FleetStage(Stage):
             do()
 
     def forget_trap(self) -> None:
-        """Do not wait for that commit any more."""
+        """Forget the action that `when` has set, if it has not happened yet."""
         self._trap = None
 
     def living(self) -> list[AgentRecord]:
@@ -153,7 +153,7 @@ class FleetStage(Stage):
 
     @property
     def lease(self) -> float:
-        """The seconds of a host's lease."""
+        """Return the length of a host's lease, in seconds."""
         assert self.world.ownership is not None
         return self.world.ownership.lease
 

@@ -20,7 +20,7 @@ from ikigai_actors.testing.simulation.world import Simulation
 from supervisors.strategies import Strategy
 
 REGROUPS = frozenset({"set_supervision", "adopt", "move_agents"})
-"""SQL statements after which other siblings may be restarted together, or agents may live elsewhere."""
+"""SQL statements that may change which siblings are restarted together, or on which host an agent lives."""
 
 
 class Looker:
@@ -126,7 +126,7 @@ class FleetLedger:
             raise
 
     def _check_heard(self, late: Sequence[str], living: Sequence[AgentRecord]) -> None:
-        """Check that none of these prompts that have no answer has opened a turn, which is over now."""
+        """Check that no prompt in ``late``, which got no answer, has opened a turn that is now over."""
         if all(record.status == "running" for record in living) and not self.at_work(living):
             for text in late:
                 if self._written[Kind.USER, text]:
@@ -189,7 +189,7 @@ def _is_reply(future: Future[Reply]) -> bool:
 
 
 def _has_actor(host: SimulatedHost, uuid: str) -> bool:
-    """Whether an agent has its actor at a host, perhaps since it was woken by this."""
+    """Return whether an agent has an actor at a host. The question itself may wake the actor."""
     try:
         host.system._actor(uuid)
     except (HostElsewhere, AgentDead):
@@ -198,7 +198,7 @@ def _has_actor(host: SimulatedHost, uuid: str) -> bool:
 
 
 def _works(host: SimulatedHost | None, uuid: str) -> bool:
-    """Whether an agent is in a turn at this host, or nobody knows."""
+    """Return whether an agent is in a turn at a host; True if that cannot be known."""
     if host is None or not _has_actor(host, uuid):
         return True
     return host.system._actor(uuid).state.phase in WORKING

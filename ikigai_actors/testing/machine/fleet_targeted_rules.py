@@ -43,7 +43,7 @@ class AimedFleetRules(FleetStage):
 
     @rule(host=HOSTS)
     def wake_as_it_is_judged(self, host: int) -> None:
-        """Stop a host for a lease.
+        """Stop a host for the time of a lease.
 
         It renews its lease after others have judged it dead, and before they have ended it.
         """
@@ -189,7 +189,7 @@ class AimedFleetRules(FleetStage):
         self.attempt(lambda: self.on(owner, agent).adopt(child, timeout=PATIENCE))
 
     def _child(self, parent: str, host: SimulatedHost) -> str | None:
-        """A living child of an agent, perhaps a new one; None if it gets none."""
+        """Return the uuid of a living child of an agent, perhaps a new one; None if no child can be made."""
         if len(self.living()) < self.LIMIT:
             self.attempt(lambda: self.fork_of(self.on(host, parent)))
         return next((record.uuid for record in reversed(self.living()) if record.supervisor_uuid == parent), None)
@@ -226,7 +226,7 @@ class AimedFleetRules(FleetStage):
 
 
 def _ran(change: StoredChange, query: str, **parameters: str) -> bool:
-    """Whether a change was made by a statement with these parameters."""
+    """Return whether a change was made by the SQL statement ``query`` with these parameters."""
     if not isinstance(change, RanStatement) or change.query != query:
         return False
     return all(change.parameters[name] == value for name, value in parameters.items())

@@ -39,7 +39,7 @@ def as_of(tx: Transaction, at: int) -> Then:
 
 
 def _made_by(facts: Then, at: int) -> Then:
-    """Values without what was made after a time."""
+    """Return the values without those of rows that were made after a time."""
     later = {place[0] for place, value in facts.items() if place[1:] == STRICT and int(value.split()[1]) > at}
     return {
         place: value
@@ -49,7 +49,7 @@ def _made_by(facts: Then, at: int) -> Then:
 
 
 def _today(tx: Transaction, at: int) -> Then:
-    """The rows of now; who has died since the time ran, as far as they say."""
+    """Return the values of the present rows. An agent that died after the time counts as running."""
     facts: Then = {}
     supervision = ["strategy", "intensity", "period", "on_orphan"]
     for batch in tx.schema.scan("agents", ["uuid", "supervisor_uuid", "name", "status", "ended_at", *supervision]):
@@ -69,7 +69,7 @@ def _today(tx: Transaction, at: int) -> Then:
 
 
 def _is_of_later(what: str, value: Any, at: int) -> bool:
-    """Whether that was made after a time, or, of a limit, whether there was none."""
+    """Return whether a value was made after a time; for a limit, whether there is none."""
     match what:
         case "group":
             return int(value) > at

@@ -77,12 +77,12 @@ class Copy:
         return child
 
     def _given(self) -> tuple[int, ...]:
-        """The messages that a child inherits, as ``inherited`` has it."""
+        """Return the positions that a child inherits, in the form of `inherited`: ``elide``, then the positions."""
         shown = self.shown
         return (self.in_force[-1].elide if self.in_force else 0, *shown) if shown else ()
 
     def _back_to(self, end: int) -> None:
-        """Nothing after a position counts any more: a text that replaces any of it is not true."""
+        """Drop all messages after a position, and the summaries whose texts replace any of them."""
         while self.in_force and self.in_force[-1].keep_from > end + 1:
             self.in_force.pop()
 

@@ -61,7 +61,7 @@ class KeyOracle:
 
 
 def _acts(changes: Sequence[StoredChange]) -> list[str]:
-    """The texts of the prompts and children with keys that a commit brings."""
+    """Return the texts with keys of the prompts and of the children's first messages that a commit writes."""
     births = {
         each.parameters["uuid"] for each in changes if isinstance(each, RanStatement) and each.query == "register"
     }

@@ -120,7 +120,7 @@ class AgentTreeMachine(UpkeepRules, StreetRules, QuestionRules, AgentRules):
 
     @rule()
     def stands_still(self) -> None:
-        """Let a moment pass at which nothing is under way. Its values are checked later."""
+        """Let a moment pass at which nothing is under way. The values of that moment are checked later."""
         self.attempt(self.world.settle)
         if self.world.hosts[0].answers and not self.system.statistics().journal.queued:
             self.former.check()

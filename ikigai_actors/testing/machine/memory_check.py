@@ -27,7 +27,7 @@ _REFERENCE = re.compile(r"\(\d+ KB; message (\d+): recall\(\1\) shows it\)")
 
 
 def _ends_step(kind: str) -> bool:
-    """Whether no call of an earlier reply gets a result after a message of this kind."""
+    """Return whether a message of this kind ends a step, so that no earlier call gets a result after it."""
     return kind in (Kind.USER, Kind.INTERRUPTED, Kind.ERROR, Kind.REWIND, Kind.CLEAR)
 
 
@@ -42,7 +42,7 @@ class MemoryCheck:
     def __init__(
         self, oracle: CopyingOracle, turn_of: Callable[[str], int], broken: Callable[[str], None], facts: str
     ) -> None:
-        """Begin.
+        """Begin before the first commit of a world.
 
         Args:
             oracle: has every history before the current commit.
@@ -89,7 +89,7 @@ class MemoryCheck:
             )
 
     def _check_answered(self, request: Request, copy: Copy) -> None:
-        """Check that a model is not told an answered prompt last, which it would answer again.
+        """Check that a request does not end with an answered prompt, which the model would answer again.
 
         The birth of a trial may open one once more.
         """
@@ -137,7 +137,7 @@ class MemoryCheck:
 
 
 def _told_at(copy: Copy, place: int) -> list[str]:
-    """The facts of a message that its model gets in words."""
+    """Return the facts in a message that the agent's model is sent as words."""
     _, kind, content, data = copy.written[place - 1]
     words = json.loads(data or "{}").get("words", ()) if kind == Kind.SUMMARY else ()
     text = " ".join((content, *(word["text"] for word in words)))
@@ -161,7 +161,7 @@ def _text(block: Mapping[str, Any]) -> str:
 
 
 def _long_results(copy: Copy) -> list[str]:
-    """The view that its model is to have of each long result: all of it, or a reference."""
+    """Return what an agent's model must be sent for each long result: the whole text, or a reference."""
     elide = copy.in_force[-1].elide if copy.in_force else 0
     results: list[str] = []
     for place in copy.shown:
@@ -174,7 +174,7 @@ def _long_results(copy: Copy) -> list[str]:
 
 
 def _within_step(copy: Copy, position: int) -> bool:
-    """Whether a reply before a position has calls without results there, in a step that has not ended otherwise."""
+    """Return whether a position is within a step: a reply before it has calls without results so far."""
     results: set[str] = set()
     for place, kind, content, data in reversed(copy.written[:position]):
         facts: Mapping[str, Any] = json.loads(data or "{}")
@@ -189,6 +189,6 @@ def _within_step(copy: Copy, position: int) -> bool:
 
 
 def _has_failed(copy: Copy) -> bool:
-    """Whether the latest turn ended with an error, and can be gone on with."""
+    """Return whether the latest turn ended with an error, so that it can be resumed."""
     ends = [kind for _, kind, _, _ in copy.written if _ends_step(kind) or kind in (Kind.ASSISTANT, Kind.OUTPUT)]
     return bool(ends) and ends[-1] == Kind.ERROR

@@ -89,7 +89,7 @@ class MergeOracle:
 
 
 def _said(history: Copy) -> list[tuple[int, str, str, str]]:
-    """The prompts and answers with words that count."""
+    """Return the visible prompts and answers of a history: position, kind, text and data of each."""
     counts = set(history.visible)
     said = (Kind.USER, Kind.ASSISTANT, Kind.OUTPUT)
     return [entry for entry in history.written if entry[0] in counts and entry[1] in said and entry[2].strip()]

@@ -116,7 +116,7 @@ class Ledger:
                 raise Broken(f"history: expected {copy.stored} in the ranges of agent {uuid}, got {stored}")
 
     def _kept(self) -> list[str]:
-        """The known agents with a history: those that are not pruned."""
+        """Return the uuids of the known agents whose histories are not pruned."""
         return [uuid for uuid in self.known if uuid not in self.pruned]
 
     def check_requests(self, world: Simulation) -> None:
@@ -207,7 +207,7 @@ def at_work(system: ActorSystem) -> dict[str, State]:
 
 
 def _has_heard(system: ActorSystem, uuid: str) -> bool:
-    """Whether an agent knows all that it has committed: after an outage the journal needs a moment to find out."""
+    """Return whether an agent has been informed of all its commits. After an outage that takes a moment."""
     try:
         return not system._actor(uuid).actor_inbox.held
     except AgentDead:
@@ -254,14 +254,14 @@ def check_wait(
 
 
 def _was_over(system: ActorSystem, record: AgentRecord, letters: Sequence[Mail], before: int) -> bool:
-    """Whether a wait for an agent that has sent these letters had no reason any more, before a time."""
+    """Return whether a reason to end the wait for an agent, the sender of these mails, arose before a time."""
     unread = any(mail.created_at < before and mail.read_at is None and mail.kind != EXIT for mail in letters)
     ended = record.ended_at is not None and record.ended_at < before
     return unread or ended or _idle(system, record, before)
 
 
 def _idle(system: ActorSystem, record: AgentRecord, before: int) -> bool:
-    """Whether an agent has nothing to do now, and had nothing to do before a time."""
+    """Return whether an agent has nothing to do now, and had nothing to do before a time."""
     if record.status != "running" or record.turn or not system._actor(record.uuid).is_idle:
         return False
     return all(message.created_at < before for message in Scrollback(system._store, record.uuid).latest(1))

@@ -116,7 +116,7 @@ class QuestionOracle:
             self._broken(f"{parameters['id']}, {known}, takes the step {step}, and leaves {left}")
 
     def _ends(self, parameters: Any, changes: Sequence[StoredChange]) -> set[tuple[str, str]]:
-        """Note the end of a question; return the event that this is."""
+        """Note the end of a question; return the event of that end."""
         name, how, by = parameters["id"], parameters["how"], parameters["by"] or ""
         known = self._known[name]
         if known.how:
@@ -144,7 +144,7 @@ class QuestionOracle:
 
 
 def _decisions_left(changes: Sequence[StoredChange]) -> list[tuple[int, Any]]:
-    """The decisions that a commit leaves for agents, each with its time."""
+    """Return the decisions that a commit writes for agents, each with its time."""
     left = [
         change.parameters
         for change in changes
@@ -156,7 +156,7 @@ def _decisions_left(changes: Sequence[StoredChange]) -> list[tuple[int, Any]]:
 
 
 def _answer_in(changes: Sequence[StoredChange], known: ExpectedQuestion) -> object:
-    """The answer that a commit writes as the result of the call that has asked; None where it was declined."""
+    """Return the answer that a commit writes as the result of the asking call; None if the question was declined."""
     for change in changes:
         if isinstance(change, Written) and change.table == "messages":
             agent, _, kind, _, data, *_ = change.row

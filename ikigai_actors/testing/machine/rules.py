@@ -39,7 +39,7 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS, prompt=st.none() | prompts(), reply=replies(TOOL_CALLS))
     def fork(self, who: int, prompt: str | None, reply: ScriptedReply) -> None:
-        """An agent makes a child."""
+        """Fork a child of an agent."""
         if len(self.living()) >= self.LIMIT:
             return
         parent = self.agent(who)
@@ -57,7 +57,7 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS, said=st.lists(st.none() | prompts(), min_size=2, max_size=3))
     def fork_many(self, who: int, said: list[str | None]) -> None:
-        """An agent makes several children in one unit."""
+        """Fork several children of an agent in one unit."""
         if len(self.living()) + len(said) <= self.LIMIT:
             self.forks_of(self.agent(who), said)
 
@@ -87,12 +87,12 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS)
     def note(self, who: int) -> None:
-        """A note is written into the log of an agent."""
+        """Write a note into the log of an agent."""
         self.attempt(lambda: self.agent(who).note({"rating": 4}, timeout=PATIENCE))
 
     @rule(who=AGENTS, text=prompts(), answers=st.lists(replies(TOOL_CALLS), max_size=2))
     def prompt(self, who: int, text: str, answers: list[ScriptedReply]) -> None:
-        """An agent is prompted, and nobody waits for it."""
+        """Prompt an agent without waiting for the answer."""
         agent = self.agent(who)
         self.script(agent, *answers)
         self.prompted(agent, text)
@@ -226,17 +226,17 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS, seconds=st.sampled_from((0, 1, 20, 90)), prompt=st.booleans())
     def remind(self, who: int, seconds: int, prompt: bool) -> None:
-        """An agent is reminded of something, once."""
+        """Set a timer of an agent that fires once."""
         self.set_timer(self.agent(who), prompt, after=seconds)
 
     @rule(who=AGENTS, prompt=st.booleans(), every=st.sampled_from(("*/5 * * * *", "7m")))
     def remind_again_and_again(self, who: int, prompt: bool, every: str = "*/5 * * * *") -> None:
-        """An agent is reminded of something every few minutes."""
+        """Set a timer of an agent that fires every few minutes."""
         self.set_timer(self.agent(who), prompt, every=every)
 
     @rule(who=AGENTS, number=st.integers(1, 2))
     def cancel_timer(self, who: int, number: int) -> None:
-        """A timer is cancelled, if there is one with this number."""
+        """Cancel the timer of an agent with this number, if it exists."""
         self.attempt(lambda: self.agent(who).cancel_timer(number, timeout=PATIENCE))
 
     @rule(who=AGENTS, group=GROUPS, joins=st.booleans())
@@ -259,12 +259,12 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS, decision=DECISIONS, tool=RULED, scope=SCOPES)
     def set_rule(self, who: int, decision: str, tool: str, scope: str) -> None:
-        """An agent gets a rule."""
+        """Set a rule of an agent about tool calls."""
         self.attempt(lambda: self.agent(who).set_rule(decision, tool, scope=scope, timeout=PATIENCE))
 
     @rule(who=AGENTS, number=st.integers(1, 3))
     def remove_rule(self, who: int, number: int) -> None:
-        """A rule of an agent is taken back, if there is one with this number."""
+        """Remove the rule of an agent with this number, if it exists."""
         self.attempt(lambda: self.agent(who).remove_rule(number, timeout=PATIENCE))
 
     @rule(who=AGENTS, decisions=ABOVE_AND_OWN, tool=CALLED, late=st.booleans(), scope=MOSTLY_BELOW)
@@ -330,18 +330,18 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS, child=AGENTS)
     def adopt(self, who: int, child: int) -> None:
-        """An agent adopts another one."""
+        """Let an agent adopt another one."""
         by, adopted = self.agents(who, child)
         self.attempt(lambda: by.adopt(adopted, timeout=PATIENCE))
 
     @rule(who=AGENTS, label=st.none() | LABELS)
     def rewind(self, who: int, label: str | None) -> None:
-        """An agent goes back to a mark."""
+        """Rewind an agent to a mark."""
         self.attempt(lambda: self.agent(who).rewind(label, timeout=PATIENCE))
 
     @rule(who=AGENTS)
     def undo(self, who: int) -> None:
-        """An agent takes back its latest prompt."""
+        """Take back an agent's latest prompt."""
         self.attempt(lambda: self.agent(who).undo(timeout=PATIENCE))
 
     @rule(who=AGENTS)
@@ -351,7 +351,7 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS)
     def clear(self, who: int) -> None:
-        """An agent starts over."""
+        """Clear an agent's history."""
         self.attempt(lambda: self.agent(who).clear(timeout=PATIENCE))
 
     @rule(who=AGENTS, times=st.integers(1, 4))
@@ -368,7 +368,7 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS)
     def configure(self, who: int) -> None:
-        """A setting of an agent is changed."""
+        """Change a setting of an agent."""
         self.attempt(lambda: self.agent(who).configure(max_tokens=100, timeout=PATIENCE))
 
     @rule(who=AGENTS)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class _Told(NamedTuple):
-    """The part of a span that stays. Its name has that of its agent, which may change."""
+    """The part of a span that never changes. Its name is left out, since it contains the agent's name."""
 
     trace: bytes
     parent: bytes
@@ -37,7 +37,7 @@ class _Told(NamedTuple):
 
 
 class _Places(Instrument):
-    """Keeps the ids that the spans of tools will have, as a tool hears them while it runs."""
+    """An instrument that collects the span ids that tools get while they run."""
 
     def __init__(self) -> None:
         self.ids: set[tuple[str, int, bytes]] = set()

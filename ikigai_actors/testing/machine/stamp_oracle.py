@@ -52,7 +52,7 @@ class StampOracle:
         self._judge_units(changes)
 
     def _judge_units(self, changes: Sequence[StoredChange]) -> None:
-        """Find a unit whose rows have several stamps."""
+        """Check that all rows of a unit have the same stamp."""
         rows = [change for change in changes if isinstance(change, Written)]
         logs = [Message.from_row(row.row) for row in rows if row.table == "messages"]
         mail = {(sender, stamp) for _, _, sender, kind, _, stamp, *_ in _mail(rows) if kind == MAIL}
@@ -122,5 +122,5 @@ def _births(changes: Sequence[StoredChange]) -> list[RanStatement]:
 
 
 def _reports_mail(message: Message) -> bool:
-    """Whether it reports the call of a model that has put something into one mailbox."""
+    """Return whether a message is the result of a model's call that has sent something to one mailbox."""
     return message.kind == Kind.TOOL_RESULT and message.data.get("name") == "send" and message.content.startswith(SENT)

@@ -1,7 +1,7 @@
 """The timers of agents, checked by the commits: the invariant ``timer``.
 
-A firing writes the mail and when the timer fires next by one commit, not before it is due, and once for each time; a
-timer ends with its agent. At rest none is left that is due.
+When a timer fires, one commit writes the mail and the next time. It is not early, and happens once for each time. A
+timer ends with its agent. At rest no timer is due.
 """
 
 from collections.abc import Sequence

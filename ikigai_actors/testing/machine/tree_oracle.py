@@ -86,7 +86,7 @@ class TreeOracle:
             self._broken(f"{sorted(others)} get one, and have no child")
 
     def _above(self, agent: str) -> Iterator[str]:
-        """An agent, and all whose histories it inherits."""
+        """Yield the uuid of an agent, and of each ancestor whose history it inherits."""
         above: str | None = agent
         while above is not None:
             yield above

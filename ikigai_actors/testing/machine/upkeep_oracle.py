@@ -46,7 +46,7 @@ class UpkeepOracle:
         keys: KeyOracle,
         broken: Callable[[str], None],
     ) -> None:
-        """Begin.
+        """Begin before the first commit of a world.
 
         Args:
             oracle: has every history and mail.
@@ -156,7 +156,7 @@ class UpkeepOracle:
                 raise Broken(f"transfer: agent {uuid} has the keys {keys}, and after an import {known}")
 
     def _mails(self, uuid: str) -> dict[int, tuple[str, bool]]:
-        """The body of each mail to an agent, by its number, and whether it is unread."""
+        """Return the mails to an agent by number: the body of each, and whether it is unread."""
         agent = self._commits.agents[uuid]
         unread = {*agent.unread, *agent.prompts}
         sent = {number: body for (to, number), body in self._oracle.mails.items() if to == uuid}

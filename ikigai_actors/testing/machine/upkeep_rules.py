@@ -113,7 +113,7 @@ class UpkeepRules(AimedRules):
 
 @contextmanager
 def _another_database(now: int) -> Iterator[Store]:
-    """A database with agent 0, which a host has that does nothing."""
+    """Open another database with agent 0, owned by a host that does nothing; yield its store."""
 
     def begin(tx: Transaction) -> None:
         claim_new(tx, ELSEWHERE)

@@ -57,7 +57,7 @@ class WordOracle:
         """The waits for words: the process that was asked, the agent, and the receipt."""
 
     def of(self, agent: str) -> Listener:
-        """The steering messages of an agent."""
+        """Return the steering messages of an agent."""
         return self._listeners.setdefault(agent, Listener())
 
     def asked(self, request: Request) -> None:

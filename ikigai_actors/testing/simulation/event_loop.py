@@ -83,7 +83,7 @@ class SimulatedLoop(EndlessLoop):
         return []
 
     def _unwind(self) -> None:
-        """The process has crashed: nothing counts any more, so let every task end."""
+        """Let every task of the crashed process end. Its effects do not count any more."""
         if self._rounds > UNWINDING:
             return
         self._rounds += 1
@@ -97,10 +97,10 @@ class SimulatedLoop(EndlessLoop):
             task.cancel()
 
     def _process_events(self, event_list: list[Any]) -> None:
-        """Nothing comes from the operating system."""
+        """Do nothing, because no events come from the operating system."""
 
     def _write_to_self(self) -> None:
-        """Another thread has called: look again."""
+        """Wake the loop after a call of another thread."""
         self._called = True
         if self._waiter is not None:
             self._waiter.wake()

@@ -18,7 +18,7 @@ _PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 _LEAST_THINKING = 1_024
 _USER_BLOCKS = {"text", "image", "document", "tool_result"}
 _NOT_OF_REPLIES = {"tool_result", "image", "document", "reasoning"}
-"""A service takes back whatever it has sent, but not what belongs to the other side or to another service."""
+"""The types of blocks that no reply has: they belong to user messages, or to another service."""
 
 _THINKING = {"thinking", "redacted_thinking"}
 MOST_PICTURES, MANY_PICTURES = 100, 20
@@ -96,7 +96,7 @@ def _of_tools(tools: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _of_references(request: Mapping[str, Any]) -> Iterator[str]:
-    """A result may refer to tools that are loaded later, and then has nothing else."""
+    """Yield violations by references to tools: only to tools that are loaded later, in results without other blocks."""
     later = {tool.get("name") for tool in request.get("tools", ()) if tool.get("defer_loading")}
     messages = request.get("messages")
     for message in messages if isinstance(messages, list) else ():
@@ -124,7 +124,7 @@ def _of_system(system: Any) -> Iterator[str]:
 
 
 def _of_breakpoints(request: Mapping[str, Any]) -> Iterator[str]:
-    """At most four blocks are marked for the cache, and none that cannot be."""
+    """Yield violations by cache marks: more than four, or one on a block that cannot be cached."""
     system, messages = request.get("system", ""), request.get("messages")
     blocks = [*request.get("tools", ()), *(system if isinstance(system, list) else ())]
     for message in messages if isinstance(messages, list) else ():
@@ -210,7 +210,7 @@ def _of_error(content: Any, where: str) -> Iterator[str]:
 
 
 def _of_pictures(messages: Any) -> Iterator[str]:
-    """Limits of the bytes that are sent, and of pixels; those of many pictures are stricter."""
+    """Yield violations by pictures: too many, too many bytes, or too many pixels, fewer if there are many pictures."""
     sources = list(_sources(messages))
     pictures = [source for source in sources if str(source.get("media_type")).startswith("image/")]
     if len(sources) > MOST_PICTURES:
@@ -225,7 +225,7 @@ def _of_pictures(messages: Any) -> Iterator[str]:
 
 
 def _sources(content: Any) -> Iterator[Mapping[str, Any]]:
-    """The bytes that are sent, in messages or blocks and within them."""
+    """Yield the sources of all attachments in blocks, and in the blocks within them."""
     for block in content if isinstance(content, list) else ():
         if isinstance(block, Mapping):
             source = block.get("source")
@@ -233,7 +233,7 @@ def _sources(content: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _beginning(data: str) -> bytes:
-    """The first bytes of a picture, which have its size."""
+    """Return the first bytes of a picture, which contain its size in pixels, from its base64 text."""
     try:
         return b64decode(data[:40_000])
     except ValueError:

@@ -351,7 +351,7 @@ class _Commits(Commits):
             process.world.process.store.changed_by_others()
 
     def _hand_over(self) -> None:
-        """Let another host come. The transaction at hand is the last that this host may write, or too late already."""
+        """Let another host take over, before or after the current transaction, which may then be refused."""
         process = self._process
 
         def end() -> None:
@@ -369,19 +369,19 @@ class _Commits(Commits):
         return ""
 
     def _at_commit(self) -> tuple[str, ...]:
-        """The faults at the beginning of a transaction of this process."""
+        """Return the kinds of faults that may occur at the beginning of a transaction of this process."""
         others = OF_ONE_HOST if self._process.name else OF_SEVERAL_HOSTS
         return tuple(fault for fault in AT_COMMIT if fault not in others)
 
     def _away(self) -> float:
-        """For how many seconds it is stopped or cut off."""
+        """Draw the number of seconds for which the process is stopped or cut off."""
         process = self._process
         assert process.world.ownership is not None  # it is one of several hosts
         drawn: int = process.threads.on_test(lambda: process.agenda.randrange(len(LEASES_AWAY)))
         return LEASES_AWAY[drawn] * process.world.ownership.lease
 
     def _freeze(self) -> None:
-        """Stop the process before the transaction at hand, which comes late."""
+        """Stop the process before its current transaction, which then happens later."""
         process = self._process
         process.world.freeze(process, self._away())
         process.threads.pause("a stopped process goes on")
@@ -402,12 +402,12 @@ class _Commits(Commits):
 
 
 def _is_sign_of_life(change: StoredChange) -> bool:
-    """Whether a host only says that it lives."""
+    """Return whether a change is only a host's heartbeat."""
     return isinstance(change, RanStatement) and change.query in SIGNS_OF_LIFE
 
 
 def _registered(change: StoredChange) -> str:
-    """The id of the host that is entered by this, if one is."""
+    """Return the id of the host that a change registers; empty for other changes."""
     if isinstance(change, RanStatement) and change.query == "register_host":
         return str(change.parameters["id"])
     return ""

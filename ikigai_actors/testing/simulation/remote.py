@@ -62,7 +62,7 @@ class RemoteProvider(Provider):
         return reply
 
     async def give_up(self, reply: str) -> None:
-        """Pass on that nobody reads a reply any more, where the provider hears that."""
+        """Tell the inner provider that nobody reads a reply any more, if it has a method for that."""
         if (give_up := getattr(self._inner, "give_up", None)) is not None:
             await give_up(reply)
 
@@ -119,7 +119,7 @@ class RemoteBatches(RemoteProvider, BatchService):
         await self._asked(f"the end of {remote}", lambda: self._service.cancel_batch(remote))
 
     async def _asked(self, what: str, ask: Callable[[], Awaitable[T]]) -> T:
-        """Ask the service: the question may be lost, and so may the answer."""
+        """Send a request to the service, and return its answer. Either may be lost."""
         if await self._arrives(f"the question for {what} arrives", "errors") == "errors":
             raise ProviderError("The question was lost, as the simulation will have it.", unavailable=True)
         answer = await ask()

@@ -73,7 +73,7 @@ class Alarm:
 
 @dataclass(slots=True)
 class _Held:
-    """The event that would happen if its owner were not held."""
+    """The steps and timers of an owner that is held."""
 
     first: list[Entry]
     entries: list[Entry]
@@ -178,7 +178,7 @@ class Agenda:
         return owner in self._held
 
     def _forget(self, owner: object) -> None:
-        """Take everything of an owner from the agenda but its timers."""
+        """Remove all steps of an owner from the agenda, except its timers."""
         self._first = [entry for entry in self._first if entry.owner is not owner]
         self._entries = [entry for entry in self._entries if entry.owner is not owner]
         self._aside = deque(entry for entry in self._aside if entry[1].owner is not owner)
@@ -216,7 +216,7 @@ class Agenda:
         return True
 
     def _next(self) -> Entry:
-        """The next event. Those that stood before it are set aside: for some steps, or until nothing else is left."""
+        """Return the next step. Steps that were passed over are set aside for a while, or until no other is left."""
         if self._first:
             return self._first.pop(0)
         back = []

@@ -43,7 +43,7 @@ class Link(Enum):
 
 
 class _Shared:
-    """The state that all share that have one database open."""
+    """The state of one database, shared by all stores that have it open."""
 
     def __init__(self) -> None:
         self.open: list[SimulatedStore] = []
@@ -182,7 +182,7 @@ class SimulatedStore(SQLiteStore):
         self.changed_by_others()
 
     def let_go(self) -> None:
-        """Release every lock of a host that is held here."""
+        """Release every host lock that this process holds."""
         held = self._shared.locks
         for host in [host for host, store in held.items() if store is self]:
             del held[host]
@@ -192,11 +192,11 @@ class SimulatedStore(SQLiteStore):
         self._shared.locks.setdefault(host, self)
 
     def held(self, hosts: Sequence[str]) -> set[str]:
-        """Return which of these hosts live."""
+        """Return the ids of these hosts whose locks are held, which means that they live."""
         return set(hosts) & self._shared.locks.keys()
 
     def _reach(self) -> None:
-        """Raise what keeps a transaction from the database, or wait until nothing does."""
+        """Wait until the database can be reached. Raises the error of a broken connection."""
         if self._link is Link.SILENT and self._abandoned is None:
             self._link_changed.wait_for(lambda: self._link is not Link.SILENT or self._abandoned is not None)
         if self._abandoned is not None:
@@ -205,7 +205,7 @@ class SimulatedStore(SQLiteStore):
             raise StoreUnavailable("The server cannot be reached, as the simulation will have it.")
 
     def _call_watches(self, agents: Collection[str] | None, *, for_hosts: bool) -> None:
-        """Call watches of every process that can be reached, as a server does, and name the agents.
+        """Notify the watches of all reachable processes of changed agents, as a database server does.
 
         Those of hosts too, when they may have something to do.
         """
@@ -248,7 +248,7 @@ class _Separate(BorrowedStore):
         return _Separate(self._own)
 
     def close(self) -> None:
-        """Free the locks."""
+        """Release the locks that are held on this connection."""
         self._own.let_go()
 
 
@@ -426,7 +426,7 @@ class Observed(Transaction):
             self.changes.append(RanStatement(name, parameters))
 
     def _uuids(self, rows: Sequence[int]) -> list[str]:
-        """The agents in these rows."""
+        """Return the uuids of the agents in these rows."""
         return [
             uuid
             for row in rows

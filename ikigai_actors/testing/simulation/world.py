@@ -127,7 +127,7 @@ class Simulation:
 
     @property
     def _first(self) -> SimulatedHost:
-        """The first host that runs, and has not closed if there is one; the first of all when none runs."""
+        """Return the first running host, preferably one that is not closed; the first host if none runs."""
         running = [host for host in self.hosts if host.running is not None]
         return next((host for host in running if not host.process.store.closed), (running or self.hosts)[0])
 
@@ -147,7 +147,7 @@ class Simulation:
 
     @property
     def threads(self) -> SimulatedThreads:
-        """The threads of the host with which a call of the test waits. Raises `ProcessCrashed`."""
+        """The threads of the host whose system the test has called last. Raises `ProcessCrashed`."""
         if not self.several or self.calling is None:
             return self.process.threads
         if self.calling.threads.abandoned:
@@ -218,7 +218,7 @@ class Simulation:
         return self.system
 
     def _called(self, process: Process) -> None:
-        """A handle of this process is used. The test waits with the process from now on, if it is the test."""
+        """Note that a handle of a process is used. If the test uses it, the test's waits belong to that process."""
         if process.threads.current() is not None or self.agenda.stepping:
             return
         self.calling = process
@@ -433,7 +433,7 @@ class Simulation:
         self._later(process, seconds, lambda: process.store.link is not Link.OPEN, host.heal)
 
     def _later(self, process: Process, seconds: float, still: Callable[[], bool], do: Callable[[], object]) -> None:
-        """Do something after a time, if the process is still there then, and still so."""
+        """Call ``do`` after a time, if the process then still runs, and ``still()`` is true."""
 
         def act() -> None:
             if any(host.running is process for host in self.hosts) and still():
@@ -460,7 +460,7 @@ class Simulation:
 
 
 class _TestThreads(Threads):
-    """The threads with which the thread of the test waits: those of the running process."""
+    """Waits for the thread of the test, by the threads of the running process."""
 
     def __init__(self, world: Simulation) -> None:
         self._world = world
