@@ -73,7 +73,7 @@ NOTES = "notes"
 """The name of the provider that writes summaries; its models are the keys of `SUMMARIES`."""
 
 GIVEN = "given"
-"""The value that stands for a person instead of a model: the person writes the summary."""
+"""The value that means a person instead of a model: the person writes the summary."""
 
 SUMMARIES: Mapping[str, ScriptedReply] = {
     "short": "what was said",

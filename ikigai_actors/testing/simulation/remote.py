@@ -62,7 +62,7 @@ class RemoteProvider(Provider):
         return reply
 
     async def give_up(self, reply: str) -> None:
-        """Tell the inner provider that nobody reads a reply any more, if it has a method for that."""
+        """Call the inner provider's ``give_up`` for a reply that nobody reads any more, if the provider has it."""
         if (give_up := getattr(self._inner, "give_up", None)) is not None:
             await give_up(reply)
 

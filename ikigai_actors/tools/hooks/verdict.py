@@ -142,17 +142,17 @@ class HookVerdict:
 
     @classmethod
     def add(cls, context: str) -> "HookVerdict":
-        """The model reads this text: after the result of the call, before the request, or after its reply."""
+        """Add a text for the model: after the result of the call, before the request, or after its reply."""
         return cls(context=check_text(context, "context")[:LONGEST_CONTEXT])
 
     @classmethod
     def replace(cls, text: str) -> "HookVerdict":
-        """The result has this text instead. For ``filter_result``."""
+        """Replace the text of the result. For ``filter_result``."""
         return cls(text=check_text(text, "text"))
 
     @classmethod
     def narrow(cls, settings: Mapping[str, Any]) -> "HookVerdict":
-        """The child may do no more than these settings allow: some of `NARROWING`. For ``on_fork``."""
+        """Restrict the child to what these settings allow, which must be among `NARROWING`. For ``on_fork``."""
         if not isinstance(settings, Mapping) or not settings.keys() <= NARROWING:
             raise BadInput(f"Expected settings among {', '.join(sorted(NARROWING))}; got {shown(settings)}.")
         return cls(settings=dict(settings))

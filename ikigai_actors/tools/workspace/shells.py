@@ -360,7 +360,7 @@ class Shells:
         """Make the worktree of an agent whose turn is held, and the snapshot on which its latest child is built.
 
         Returns:
-            Whether the worktree was not there.
+            Whether the worktree was missing, and had to be made.
         """
         own, worktrees = trees[0], self.worktrees
         missing = not worktrees.is_made(own)
