@@ -55,7 +55,7 @@ DEFAULT_MAX_TOKENS = 16_000
 """The length of a reply, thinking included, at most."""
 
 _IN_THE_BODY = ("temperature", "top_p")
-"""Settings that the client has no argument for. A model that does not take one refuses the request."""
+"""Settings sent as fields of the body, because the client has no argument for them. Some models refuse them."""
 _NO_KEY = (
     "There is no key for the Anthropic API: set ANTHROPIC_API_KEY, or use the model 'offline', which needs none. "
     "(A key can also be given as AnthropicProvider(api_key=...).)"
@@ -66,7 +66,7 @@ _PIECE = 262_144
 """Bytes of a body that are written at once."""
 
 _LISTED = 100
-"""The number of batches that are listed to find one: the service took it, and its answer was lost."""
+"""The number of batches to list when searching for a batch that was accepted although its answer was lost."""
 
 _REFUSED = ("invalid_request_error", "not_found_error", "permission_error", "request_too_large")
 """The types of errors in a batch for which the request itself is at fault."""
@@ -250,7 +250,7 @@ class AnthropicProvider:
         return client
 
     def _address(self) -> str:
-        """The address of the API, if one was given; empty for the client's own.
+        """Return the configured address of the API; empty for the client's default.
 
         Raises `ProviderError` for an invalid one.
         """

@@ -28,7 +28,7 @@ Breakpoint = tuple[Passage, int]
 
 
 class _Encoder(json.JSONEncoder):
-    """Encodes what a block may hold as the client of the API does."""
+    """An encoder that writes the values in blocks, such as mappings, exactly as the client of the API does."""
 
     def default(self, o: object) -> object:
         if isinstance(o, Mapping):
@@ -42,19 +42,19 @@ _MARKED = f',"cache_control":{to_json(MARK)}}}'.encode()
 
 
 class _Kept:
-    """The data that is kept beside a passage."""
+    """The cached JSON of a passage."""
 
     __slots__ = ("ends", "joined", "json", "since")
 
     def __init__(self, json: bytes, ends: Sequence[int], since: int) -> None:
         self.json = json
-        """The passage alone."""
+        """The JSON of the passage alone."""
         self.ends = ends
-        """Where each block ends in it."""
+        """The offset in `json` at which each block ends."""
         self.since = since
-        """The bytes since the last joined ones, itself included."""
+        """The number of bytes since the last joined bytes, those of this passage included."""
         self.joined: tuple[bytes, Passage | None] | None = None
-        """All of these, when they fill a chunk, and the passage before them."""
+        """The joined bytes, if they fill a chunk, and the passage before them; else None."""
 
 
 def encoded(last: Passage, blobs: Blobs, breakpoints: Iterable[Breakpoint]) -> list[bytes]:

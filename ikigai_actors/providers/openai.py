@@ -51,12 +51,12 @@ _LOADS_TOOLS = (5, 4)
 _FORMS = {"response_format", "text"}
 """The arguments by which the service writes a value itself."""
 _REFUSED_FORM = ("response_format", "text.format", "schema")
-"""Words of an error by which a service refuses such an argument."""
+"""Words of an error by which a service refuses one of `_FORMS`."""
 _NOT_IN_BATCHES = ("stream", "stream_options", "background", "store")
 _OURS = "ikigai_batch"
 """The field of a batch's metadata with our name of it."""
 _LISTED = 100
-"""The number of batches that are listed to find one: the service took it, and its answer was lost."""
+"""The number of batches to list when searching for a batch that was accepted although its answer was lost."""
 _ENDED = ("completed", "failed", "expired", "cancelled")
 """The states of a batch that has ended, so that its results, if any, can be read."""
 _MISSING = "The package openai is missing: pip install 'ikigai-actors[openai]'."

@@ -52,7 +52,7 @@ _STOP_REASONS = {
     "length": "max_tokens",
     "content_filter": "refusal",
 }
-"""The usual words for why a model stopped; any other one stays as it is."""
+"""Our stop reasons by those of services. A reason that is missing here is kept unchanged."""
 
 
 def chat_arguments(
@@ -248,7 +248,7 @@ class ChatReply(OpenAIReply):
         return Delta(text, "thinking")
 
     def _take_call(self, piece: Mapping[str, Any]) -> None:
-        """Take a piece of a call: by its index; without one, a name or an id begins the next call."""
+        """Add a piece to the call with its index. If pieces have no index, a name or an id begins the next call."""
         function = expect(dict, piece.get("function") or {}, "function of a tool call")
         call_id, name = (
             expect(str, entry or "", "id or name of a call") for entry in (piece.get("id"), function.get("name"))

@@ -14,10 +14,10 @@ from ikigai_actors.providers.streamed_reply import StreamedReply
 _NAME_LENGTH = 64
 """Characters of a tool's name at most."""
 _DESCRIPTION_LENGTH = 1024
-"""Characters of a tool's description at most; those of its parameters have no such limit."""
+"""The most characters of a tool's description. Descriptions of parameters have no limit."""
 _LETTERS = string.ascii_letters + string.digits
 _PLAIN_ID_LENGTH = 9
-"""The one length of an id that every service takes, as letters and digits: Mistral's takes no other."""
+"""The length of an id of letters and digits that every service accepts. Mistral's accepts no other length."""
 
 
 class OpenAIReply(StreamedReply):

@@ -23,7 +23,7 @@ _KEYWORDS: Mapping[str, set[str]] = {
     "boolean": set(),
     "null": set(),
 }
-"""The keywords of a schema by its type, beside those that all may have."""
+"""The keywords that strict mode accepts in a schema, by its type, besides those that it accepts in any schema."""
 _FORMATS = {None, "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 _REFERENCE = "#/$defs/"
 _MOST_LEVELS = 10

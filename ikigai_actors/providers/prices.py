@@ -282,7 +282,7 @@ def read_price(source: str, name: str, table: Any) -> Price:
 
 
 def _step(table: Mapping[str, Any], beside: str = "") -> Price:
-    """The price that a table gives. Raises `TypeError`, `ValueError` and `ArithmeticError`."""
+    """Return the price in a table, without tiers. Raises `TypeError`, `ValueError` and `ArithmeticError`."""
     kinds = {kind: value for kind, value in table.items() if kind != beside}
     if not {"input", "output"} <= kinds.keys() <= _KINDS:
         raise ValueError

@@ -36,7 +36,7 @@ _TOO_LONG = re.compile(
 )
 """Texts by which services say that a request is longer than the model's window."""
 _OF_A_TOOL = re.compile(r"\btools[.\[](?P<place>\d+)|\bfunction '(?P<name>[^']+)'")
-"""How services name the tool that they refuse: by its place in the request, or by its name."""
+"""A pattern of how services name a refused tool: by its place in the request, or by its name."""
 _ATTACHED = re.compile(r"\b(image|picture|document|pdf|media|vision|audio)", re.IGNORECASE)
 """Words that occur in services' refusals of an attachment, whatever the rest of their texts."""
 _REFUSE_ATTACHED = {400, 404, 413, 415, 422, 500}
@@ -51,7 +51,7 @@ _LONGEST = 10_000
 _PAGE = 400
 """Characters of a page that are quoted."""
 _SHOWN = 40
-"""Characters of a prompt that are quoted to say which one is meant."""
+"""The number of first characters of a prompt that an error text quotes to identify it."""
 
 
 def refused(

@@ -46,7 +46,7 @@ ReplyFunction = Callable[[Request], ScriptedReply | Awaitable[ScriptedReply]]
 """Returns the answer to a request. A plain function must not block, since it runs on the event loop."""
 
 Script = Iterable[ScriptedReply] | ReplyFunction
-"""The replies of one agent, or of all."""
+"""The replies of one agent or of all agents: a sequence, or a function of the request."""
 
 
 class ScriptedProvider:
@@ -120,7 +120,7 @@ def _opened(script: Script) -> Iterator[ScriptedReply] | ReplyFunction:
 
 
 async def _play(stream: Stream, on_delta: OnDelta) -> Reply:
-    """Send the pieces, then end as the stream says."""
+    """Send the pieces of a stream as deltas; then return its reply, or raise its error."""
     check_seconds(stream.delay, "the delay of a Stream")
     if not isinstance(stream.deltas, tuple | list):
         raise TypeError(f"Expected the deltas of a Stream to be a tuple, got {shown(stream.deltas)}.")

@@ -16,7 +16,7 @@ UNWRITTEN = (
     "Nobody named a model and ANTHROPIC_API_KEY is not set, so only the offline provider could answer. Set the key, or "
     f"name a provider ({_NAME}), {_ASK}"
 )
-"""Why an experiment on a history without a reply is refused."""
+"""The error text with which an experiment on a history without a reply is refused."""
 
 
 def notice(writer: str, known: Collection[str]) -> str:

@@ -128,7 +128,9 @@ def read_arguments(name: str, text: str, cut: bool) -> dict[str, Any]:
 async def received(
     response: Response, arriving: StreamedReply, on_delta: OnDelta, longest_pause: float | None = None
 ) -> Reply:
-    """Read a response to its end, and pass on what is new. Raises what `StreamedReply` raises, and `ProviderError`.
+    """Read a response to its end, pass its deltas on, and return the reply.
+
+    Raises the errors of `StreamedReply`, and `ProviderError`.
 
     Args:
         longest_pause: The most seconds between two pieces of the reply; None for `LONGEST_PAUSE_IN_REPLY`. The client

@@ -11,7 +11,7 @@ _QUEUED = (
     "The user sent a new message while you were working:\n{text}\n\nIMPORTANT: After completing your current task, you "
     "MUST address the user's message above. Do not ignore it."
 )
-"""The type of an attachment where a person said something while a turn was in progress."""
+"""The text with which a model reads what a person said while a turn was in progress."""
 
 
 def attached_blocks(attachment: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:

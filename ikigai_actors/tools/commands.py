@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ikigai_actors.tools.fence.launch import FencedStart
 
 MOST_OUTPUT = 2**16
-"""The most bytes that such a command may print, and the most that it may write to standard error."""
+"""The most bytes that a command may write to standard output, and the most to standard error."""
 
 
 async def run_command(
@@ -24,7 +24,7 @@ async def run_command(
     environment: Mapping[str, str],
     fence: "FencedStart | None" = None,
 ) -> tuple[int, str, str]:
-    """Run a command until its end. What it has started ends with it, also where this is cancelled.
+    """Run a command until its end. Its child processes end with it, also if this call is cancelled.
 
     Args:
         bash: the path of bash.

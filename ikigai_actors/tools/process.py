@@ -180,7 +180,7 @@ class ChildProcess:
             await self._check_fence(report)
 
     async def _check_fence(self, report: socket.socket) -> None:
-        """Wait until the program runs, and take what is handed over. Raises `OSError` when it has no fence."""
+        """Wait until the program runs, and receive its descriptors. Raises `OSError` if the fence could not be made."""
         words = b""
         try:
             while True:

@@ -21,7 +21,7 @@ CLOCKS_DIFFER = 1_000
 """The most milliseconds by which the clocks of two hosts differ, unless a clock was set."""
 
 STRICT = ("limit", "strict")
-"""The part and key of a value that says whether a budget is strict, and when the budget was made."""
+"""The part and key of the value with a budget's strictness and its time of creation."""
 
 Then = dict[tuple[str, str, str], Any]
 """The values at a time, by agent, part and key."""

@@ -70,7 +70,7 @@ class RemoteProvider(Provider):
         await self._inner.close()
 
     async def _arrives(self, what: str, *faults: str) -> str:
-        """Wait until the agenda chooses this arrival; return the fault that was drawn then, or nothing."""
+        """Wait until the agenda chooses this arrival; return the fault that was drawn then, or an empty text."""
         loop = asyncio.get_running_loop()
         arrived: asyncio.Future[str] = loop.create_future()
         process = self._process

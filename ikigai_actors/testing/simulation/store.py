@@ -231,7 +231,7 @@ class SimulatedStore(SQLiteStore):
 
 
 class _Separate(BorrowedStore):
-    """A connection of its own, on which a host holds its lock."""
+    """A separate connection, on which a host has its lock."""
 
     def __init__(self, store: SimulatedStore) -> None:
         super().__init__(store)

@@ -210,7 +210,7 @@ def _stand_outside(keeper: int, lifeline: int, end: int) -> None:
 
 
 def _keep(main: int, first: bool) -> None:
-    """Wait for the program, then end what it has left; end all after TERM, and at once after HUP.
+    """Wait for the program, then end its remaining processes. TERM ends all of them, HUP at once.
 
     Args:
         first: whether this is the first process of a namespace: when it ends, the kernel kills the others.
@@ -673,8 +673,8 @@ process ids.
 """
 
 BY_KIND = {"ioprio_set": (251, 30, 1), "setpriority": (141, 140, 0)}
-"""System calls that are then refused except for the process itself: the first argument must be this kind, and the
-second 0.
+"""System calls that are refused like `BY_PROCESS`, except for the process itself: the first argument must be this
+kind, and the second 0.
 """
 
 RIGHTS_CALLS = {  # and the arguments with the mode, and with the flags of open (-1: it has none)

@@ -16,7 +16,7 @@ _SYSTEM = (
     "/System", "/Library/Developer", "/Library/Apple", "/private/etc/ssl", "/private/var/db/dyld",
     "/private/var/db/timezone", "/private/var/select", "/opt/homebrew",
 )  # fmt: skip
-"""The paths that programs of macOS read, beside those read elsewhere."""
+"""The paths that programs read on macOS, besides those that they read on other systems."""
 
 _DEVICES = ("null", "zero", "random", "urandom", "tty", "dtracehelper")
 

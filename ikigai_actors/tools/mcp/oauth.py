@@ -204,7 +204,7 @@ def new_verifier() -> str:
 def authorization_url(
     issuer: Issuer, client: OAuthClient, *, redirect: str, state: str, verifier: str, resource: str, scope: str
 ) -> str:
-    """The address to which a person goes to give a credential."""
+    """Return the address at which a person grants this client access."""
     proof = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
     asked = {
         "response_type": "code",

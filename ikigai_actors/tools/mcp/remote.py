@@ -59,7 +59,7 @@ class RemoteRun(Run):
         on_end: Callable[[Run], None],
         bearer: str = "",
     ) -> None:
-        """Connect; `tools` says whether that succeeded.
+        """Begin to connect. `tools` waits until the connection is made, or has failed.
 
         Args:
             name: the name by which a person knows the server.
