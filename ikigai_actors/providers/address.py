@@ -12,7 +12,7 @@ _PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
 
 
 def is_address(url: str) -> bool:
-    """Whether a text is a URL of a service."""
+    """Return whether a text is a URL of a service."""
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

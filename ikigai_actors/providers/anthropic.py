@@ -155,7 +155,7 @@ class AnthropicProvider:
                 return await received(response, reply, on_delta, self._options.get("timeout"))
 
     def takes_batches(self) -> bool:
-        """Whether the service has batches."""
+        """Return whether the service has batches."""
         return not self._address() if self._batches is None else self._batches
 
     async def batch_body(self, request: Request) -> bytes:
@@ -166,7 +166,7 @@ class AnthropicProvider:
         return b"".join(_body_of({**arguments, **further}))
 
     def batch_reply(self, request: Request, result: str) -> Reply:
-        """The reply in a result of a batch. Raises `ProviderError`."""
+        """Return the reply in a result of a batch. Raises `ProviderError`."""
         reply = MessagesReply()
 
         def limit() -> object:
@@ -185,7 +185,7 @@ class AnthropicProvider:
             return (await batches.create(requests=cast(Any, params))).id
 
     async def listed_batches(self) -> Sequence[ListedBatch]:
-        """The latest batches of the service. Raises `ProviderError`."""
+        """Return the latest batches of the service. Raises `ProviderError`."""
         async with self._batches_of_service() as batches:
             page = await batches.list(limit=_LISTED)
             return [
@@ -241,7 +241,7 @@ class AnthropicProvider:
         await self._client.close()
 
     def _ready_client(self) -> "AsyncAnthropic":
-        """The client of this event loop."""
+        """Return the client of this event loop."""
         client = self._client.get(self._new_client)
         if not _has_key(client):
             raise ProviderMissing(_NO_KEY, unavailable=True, free=True)

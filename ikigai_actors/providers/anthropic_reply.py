@@ -40,7 +40,7 @@ class _Block:
         self.pieces.setdefault(name, []).append(piece)
 
     def finished(self) -> dict[str, Any]:
-        """The whole block. Raises `MalformedStreamError`."""
+        """Return the whole block. Raises `MalformedStreamError`."""
         kind = expect(str, self.form.get("type"), "type of a block")
         whole = dict(self.form)
         for name, pieces in self.pieces.items():
@@ -94,7 +94,7 @@ class MessagesReply(StreamedReply):
                 yield from self._go_on(event)
 
     def reply(self) -> Reply:
-        """The finished reply. Raises `HalfACallError` and `MalformedStreamError`."""
+        """Return the finished reply. Raises `HalfACallError` and `MalformedStreamError`."""
         message = self._begun("the end")
         why = expect(str, message.get("stop_reason"), "stop_reason")
         blocks = list(self._blocks.values())

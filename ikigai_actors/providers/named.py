@@ -68,7 +68,7 @@ def named_provider(reference: str, what: str, arguments: Mapping[str, Any] | Non
 
 
 def installed_names() -> set[str]:
-    """The names of the providers that installed packages offer."""
+    """Return the names of the providers that installed packages offer."""
     return {point.name for point in entry_points(group=GROUP)}
 
 

@@ -112,7 +112,7 @@ def _seconds_in(model: str) -> float:
 
 
 def recall(prompts: list[str]) -> str:
-    """The answer to the last of these prompts.
+    """Return the answer to the last of these prompts.
 
     Args:
         prompts: All prompts of the history, oldest first.
@@ -185,7 +185,7 @@ def _calls(line: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _results_of_calls(request: Request) -> str:
-    """The results of the calls of the last reply, a line each, in their order."""
+    """Return the results of the calls of the last reply, a line each, in their order."""
     uses = {block["id"]: block["name"] for block in request.messages[-2]["content"] if block["type"] == "tool_use"}
     results = [block for block in request.messages[-1]["content"] if block["type"] == "tool_result"]
     return "\n".join(

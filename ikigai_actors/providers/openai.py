@@ -156,7 +156,7 @@ class OpenAIProvider:
             await client.responses.cancel(id)
 
     def takes_batches(self) -> bool:
-        """Whether the service has batches."""
+        """Return whether the service has batches."""
         return _is_official(self._address()[0]) if self._batches is None else self._batches
 
     async def batch_body(self, request: Request) -> bytes:
@@ -169,7 +169,7 @@ class OpenAIProvider:
         return json.dumps({**body, **further}).encode()
 
     def batch_reply(self, request: Request, result: str) -> Reply:
-        """The reply in a result of a batch. Raises `ProviderError`."""
+        """Return the reply in a result of a batch. Raises `ProviderError`."""
         by_responses, whole = self._speaks_responses(self._address()[0]), json.loads(result)
         reply = ResponsesReply(request.tools) if by_responses else ChatReply(request.tools)
         with provider_errors(openai_errors, reply, described, lambda: [self._api_key], lambda: "its own", request):
@@ -191,7 +191,7 @@ class OpenAIProvider:
             return str(made.id)
 
     async def listed_batches(self) -> Sequence[ListedBatch]:
-        """The latest batches of the service. Raises `ProviderError`."""
+        """Return the latest batches of the service. Raises `ProviderError`."""
         async with self._asking() as client:
             page = await client.batches.list(limit=_LISTED)
             return [

@@ -199,7 +199,7 @@ class ChatReply(OpenAIReply):
                 self._finish = expect(str, choice["finish_reason"], "finish_reason")
 
     def reply(self) -> Reply:
-        """The finished reply. Raises `HalfACallError` and `MalformedStreamError`."""
+        """Return the finished reply. Raises `HalfACallError` and `MalformedStreamError`."""
         stop_reason = "refusal" if self._refused else _STOP_REASONS.get(self._finish, self._finish)
         blocks: list[dict[str, Any]] = []
         if self._thoughts:

@@ -27,7 +27,7 @@ _BY_WORD = {
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """The errors that a request may end with."""
+    """Return the errors that a request may end with."""
     import aiohttp
     import httpx2
     import openai
@@ -50,7 +50,7 @@ def status_of(error: Exception) -> int | None:
 
 
 def broke_off(error: Exception) -> bool:
-    """Whether a reply had begun and was cut, through no fault of the request."""
+    """Return whether a reply had begun and was cut, through no fault of the request."""
     import aiohttp
     import httpx2
 
@@ -91,7 +91,7 @@ def retry_after(error: Exception) -> float | None:
 
 
 def explanation(error: Exception, request: Request, settings: Settings, suspected: str) -> str:
-    """The error and its remedy, for a person.
+    """Return the error and its remedy, for a person.
 
     ``suspected`` is the likely reason why an address does not answer.
     """

@@ -67,7 +67,7 @@ def plain_id(call_id: str) -> str:
 
 
 def data_url(blob: Blob, blobs: Blobs) -> str:
-    """A blob's bytes within a URL."""
+    """Return a blob's bytes within a URL."""
     return f"data:{blob.media};base64,{standard_b64encode(blobs[blob.sha256]).decode('ascii')}"
 
 

@@ -189,7 +189,7 @@ class ResponsesReply(OpenAIReply):
                 yield from self._end(expect(dict, event.get("response"), "response"))
 
     def reply(self) -> Reply:
-        """The finished reply. Raises `HalfACallError` and `MalformedStreamError`."""
+        """Return the finished reply. Raises `HalfACallError` and `MalformedStreamError`."""
         blocks = [self._block(item) for _, item in sorted(self._items.items())]
         calls = tuple(
             ToolCall(block["name"], block["input"], block["id"]) for block in blocks if block["type"] == "tool_use"

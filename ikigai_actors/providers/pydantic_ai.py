@@ -153,14 +153,14 @@ def _refuse_hidden_attempts(model: "Model") -> None:
 
 
 def _retry_after(error: Any, status: int | None) -> float:
-    """The seconds after which a service that did not serve may be asked again; 0 where it names none."""
+    """Return the seconds after which an unavailable service may be asked again; 0 if it names none."""
     if status is None or error.in_stream:  # the headers are those of the stream that had begun
         return 0.0
     return refused_until(status, error.headers or {}) or error.retry_after or 0.0
 
 
 def _history(request: Request) -> list[Any]:
-    """The conversation in Pydantic AI's form."""
+    """Return the conversation in Pydantic AI's form."""
     from pydantic_ai import messages
 
     made: list[Any] = []

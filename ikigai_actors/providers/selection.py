@@ -95,11 +95,11 @@ class Providers:
         """The model of agents without a ``model`` setting."""
 
     def choose(self, setting: str | None) -> tuple[Choice, ...]:
-        """The models of a ``model`` setting, in the order in which they are tried. Raises `ProviderUnknown`."""
+        """Return the models of a ``model`` setting, in the order in which they are tried. Raises `ProviderUnknown`."""
         return tuple([self._find(model) for model in models_in(setting) or models_in(self.default)])
 
     def asked(self, settings: Mapping[str, Any], summary: bool = False) -> tuple[Choice, ...]:
-        """The models of an agent with these settings, in the order in which they are tried.
+        """Return the models of an agent with these settings, in the order in which they are tried.
 
         Args:
             settings: those of the agent.
@@ -225,7 +225,7 @@ class Providers:
         return notice(writer, {*self._registered, *installed_names()}) if self.nobody_asked else ""
 
     def _installed(self, name: str) -> Provider | None:
-        """The provider that an installed package offers, registered from now on. Raises `ProviderUnknown`."""
+        """Return the provider that an installed package offers, registered from now on. Raises `ProviderUnknown`."""
         with self._registering:  # one of each
             if name not in self._registered:
                 try:

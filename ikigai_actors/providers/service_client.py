@@ -80,10 +80,10 @@ class Diagnosis(Protocol):
     """The meaning of a client's errors: a module for each protocol."""
 
     def failures(self) -> tuple[type[Exception], ...]:
-        """The errors that a request may end with."""
+        """Return the errors that a request may end with."""
 
     def broke_off(self, error: Exception) -> bool:
-        """Whether a reply had begun and was cut, through no fault of the request."""
+        """Return whether a reply had begun and was cut, through no fault of the request."""
 
     def is_unavailable(self, error: Exception) -> bool:
         """Return whether the service is unavailable, so that another one may be asked instead."""

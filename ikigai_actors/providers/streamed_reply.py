@@ -97,7 +97,7 @@ class StreamedReply(ABC):
 
     @abstractmethod
     def reply(self) -> Reply:
-        """The finished reply. Raises `HalfACallError` and `MalformedStreamError`."""
+        """Return the finished reply. Raises `HalfACallError` and `MalformedStreamError`."""
 
 
 def read_arguments(name: str, text: str, cut: bool) -> dict[str, Any]:

@@ -203,7 +203,7 @@ class ClaudeCodeSession:
         return self._tree.leaves(shown)
 
     def _opens(self, keys: Iterable[str]) -> bool:
-        """Whether lines begin with a turn."""
+        """Return whether lines begin with a turn."""
         roles = (self._nodes[uuid].role for uuid in keys)
         return next((role for role in roles if role is not Role.HIDDEN), None) is Role.PROMPT
 

@@ -179,7 +179,7 @@ class Rollout:
         return sum(1 for _ in takewhile(lambda two: _said(two[0]) == _said(two[1]), both))
 
     def _opens(self, keys: Iterable[str]) -> bool:
-        """Whether lines begin with a turn."""
+        """Return whether lines begin with a turn."""
         place = len(self.path) - len(list(keys))
         said = (
             object_of(line.value["payload"]) for line in self._lines[place:] if line.value["type"] == "response_item"

@@ -165,7 +165,7 @@ def _recordings(path: Path, recorder: str) -> Iterator[Recording]:
 
 
 def _read(path: Path, most: int, *, whole: bool = True) -> bytes:
-    """The bytes of a file, or the first of them. Raises `BadInput`, and `ImportRefused` where there are too many."""
+    """Return the bytes of a file, or its first ones. Raises `BadInput`, and `ImportRefused` if it is too large."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):

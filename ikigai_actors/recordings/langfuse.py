@@ -14,7 +14,7 @@ from ikigai_actors.verbs.upkeep.draft import Draft
 
 
 def is_langfuse(line: Mapping[str, Any]) -> bool:
-    """Whether a line is an observation, or a trace with some."""
+    """Return whether a line is an observation, or a trace with some."""
     has = line.keys()
     return isinstance(line.get("observations"), list) or ("type" in has and bool(has & {"traceId", "trace_id"}))
 

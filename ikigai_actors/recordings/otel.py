@@ -20,7 +20,7 @@ _CHATS = ("chat", "text_completion", "generate_content")
 
 
 def is_otlp(line: Mapping[str, Any]) -> bool:
-    """Whether a line is a request with spans."""
+    """Return whether a line is a request with spans."""
     return isinstance(line.get("resourceSpans"), list)
 
 

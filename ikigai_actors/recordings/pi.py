@@ -25,7 +25,7 @@ _MESSAGES = ("user", "assistant", "toolResult", "bashExecution", "custom", "hook
 
 
 def is_pi(line: Mapping[str, Any]) -> bool:
-    """Whether a line is the header of a session of pi."""
+    """Return whether a line is the header of a session of pi."""
     return line.get("type") == "session" and isinstance(line.get("id"), str) and "cwd" in line
 
 
@@ -134,7 +134,7 @@ class PiSession:
                 self._positions[key] = parent._positions.get(key, 0)
 
     def _opens(self, keys: Iterable[str]) -> bool:
-        """Whether lines begin with a turn."""
+        """Return whether lines begin with a turn."""
         said = (self._tree.lines[key].value for key in keys)
         shown = (value for value in said if value["type"] in ("message", "custom_message", "branch_summary"))
         first = next(shown, None)

@@ -51,7 +51,7 @@ class ScriptedBatches(ScriptedProvider):
         self._asked: dict[str, int] = {}
 
     def takes_batches(self) -> bool:
-        """Whether the provider has batches: always."""
+        """Return whether the provider has batches: always."""
         return True
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:

@@ -54,17 +54,17 @@ class RemoteTools(Protocol):
         """Return the subject of an agent from one of its labels, as ``user=anna``; None without the label. Blocks."""
 
     def subjects(self, server: str) -> list[str]:
-        """The subjects with an account at a server. Blocks."""
+        """Return the subjects with an account at a server. Blocks."""
 
     async def token(self, server: str, subject: str, refused: str = "") -> str | None:
-        """The access token of a subject at a server; None where somebody has to connect an account.
+        """Return the access token of a subject at a server; None where somebody has to connect an account.
 
         Raises `ToolError` where the authorization server cannot be reached. ``refused`` is a token that the server has
         just refused.
         """
 
     async def scope(self, server: str, subject: str) -> str:
-        """The rights of the account of a subject at a server; empty where there is none."""
+        """Return the rights of the account of a subject at a server; empty where there is none."""
 
 
 class Toolset(ABC):

@@ -101,7 +101,7 @@ class Tool(Protocol):
         """Whether the runtime runs the tool by `call_async`, on the event loop; otherwise by `call`, on a thread."""
 
     def describe(self) -> Mapping[str, Any]:
-        """The name, description and schema, as a Messages-API dict."""
+        """Return the name, description and schema, as a Messages-API dict."""
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
         """Run the tool on the calling thread; never raises."""
@@ -133,7 +133,7 @@ class FunctionTool:
         return inspect.iscoroutinefunction(self.function)
 
     def describe(self) -> Mapping[str, Any]:
-        """The name, description and schema, as a Messages-API dict."""
+        """Return the name, description and schema, as a Messages-API dict."""
         return {"name": self.name, "description": self.description, "input_schema": self.signature.schema}
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
@@ -332,7 +332,7 @@ def _text_of(content: object) -> str:
 
 
 def _runs_again(idempotent: object) -> bool:
-    """Whether a call that was cut off is started again."""
+    """Return whether a call that was cut off is started again, by the value of ``idempotent``."""
     if isinstance(idempotent, str):
         return bool(check_choice(idempotent, "idempotent", (BY_KEY,)))
     return check_flag(idempotent, "idempotent")

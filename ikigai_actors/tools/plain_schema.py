@@ -185,7 +185,7 @@ def _inlined(part: Any, schema: Mapping[str, Any], combined: Iterator[int]) -> A
 
 
 def _referred(reference: str, schema: Mapping[str, Any]) -> Any:
-    """The schema that a reference leads to. Raises `Unsuitable` if that is not within the schema."""
+    """Return the schema that a reference leads to. Raises `Unsuitable` if that is not within the schema."""
     place: Any = schema
     try:
         if not reference.startswith("#"):

@@ -44,7 +44,7 @@ def remove_all(place: Path | str, dir_fd: int | None = None, seconds: float = ma
 
 
 class _Removal:
-    """The removal of one place. ``stays`` is the first reason for which something stayed."""
+    """The removal of a file or directory. ``stays`` is the first error for which an entry could not be removed."""
 
     def __init__(self, place: str, dir_fd: int | None, until: float) -> None:
         self.stays: OSError | None = None

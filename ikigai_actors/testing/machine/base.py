@@ -145,7 +145,7 @@ class Stage(RuleBasedStateMachine):
     # What subclasses may replace
 
     def provider(self) -> Provider:
-        """The default provider: a script of drawn replies, and then ``ok``."""
+        """Return the default provider: a script of drawn replies, and then ``ok``."""
         return OwnCode(self._answer)
 
     def providers(self) -> Mapping[str, Provider]:
@@ -153,7 +153,7 @@ class Stage(RuleBasedStateMachine):
         return {NOTES: Notes(notes_of)}
 
     def tools(self) -> list[Tool]:
-        """The tools that models may call."""
+        """Return the tools that models may call."""
         return [self.work, look_around]
 
     def options(self) -> dict[str, Any]:
@@ -161,7 +161,7 @@ class Stage(RuleBasedStateMachine):
         return {}
 
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
-        """The functions that check each commit of the world."""
+        """Return the functions that check each commit of the world."""
         followed = (self.timers, self.groups, self.merges, self.upkeep, self.hashes, self.spans, self.ruled, self.trees)
         outside = (self.deliveries, self.arrivals, self.questions)
         oracles = (self.memory, self.ledger.oracle, self.commits, self.words, self.keys, *followed, *outside)

@@ -61,7 +61,7 @@ class FleetStage(Stage):
         self._trap: tuple[Callable[[StoredChange], bool], Callable[[], object]] | None = None
 
     def options(self) -> dict[str, Any]:
-        """The options of systems on several hosts, which let hosts differ in time."""
+        """Return the options of systems on several hosts, which let hosts differ in time."""
         for host, apart, build in zip(self.world.hosts, CLOCKS_APART, BUILDS, strict=False):
             host.apart, host.build = apart, build
         return super().options()

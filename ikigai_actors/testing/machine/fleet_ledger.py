@@ -106,7 +106,7 @@ class FleetLedger:
         return self.misfortunes() > 0
 
     def misfortunes(self) -> int:
-        """The number of faults so far."""
+        """Return the number of faults so far."""
         kinds = ("crash", "fault", "freeze", "partition", "kill")
         return sum(line.kind in kinds for line in self._world.trace.lines)
 

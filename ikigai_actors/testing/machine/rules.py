@@ -215,13 +215,13 @@ class AgentRules(Stage):
 
     @rule(sender=AGENTS, recipient=AGENTS, body=prompts())
     def send(self, sender: int, recipient: int, body: str) -> None:
-        """An agent sends a mail."""
+        """Send a mail from an agent to another."""
         by, to = self.agents(sender, recipient)
         self.send_mail(by, to, body)
 
     @rule(who=AGENTS)
     def read_mail(self, who: int) -> None:
-        """An agent reads its mail."""
+        """Read an agent's mail."""
         self.read_mail_of(self.agent(who))
 
     @rule(who=AGENTS, seconds=st.sampled_from((0, 1, 20, 90)), prompt=st.booleans())
@@ -241,14 +241,14 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS, group=GROUPS, joins=st.booleans())
     def join_or_leave(self, who: int, group: str, joins: bool) -> None:
-        """An agent joins a group, or leaves it."""
+        """Let an agent join a group, or leave it."""
         agent = self.agent(who)
         act = agent.join if joins else agent.leave
         self.attempt(lambda: act(group, timeout=PATIENCE))
 
     @rule(who=AGENTS, group=GROUPS)
     def send_to_group_of(self, who: int, group: str) -> None:
-        """An agent sends a mail to a group."""
+        """Send a mail from an agent to a group."""
         self.send_to_group(self.agent(who), group)
 
     @rule(who=AGENTS, other=AGENTS)
@@ -269,9 +269,9 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS, decisions=ABOVE_AND_OWN, tool=CALLED, late=st.booleans(), scope=MOSTLY_BELOW)
     def call_under_rules(self, who: int, decisions: tuple[str, str], tool: str, late: bool, scope: str) -> None:
-        """Let an agent adopt a sibling.
+        """Let a model call a tool under rules of its agent, and of the sibling that has adopted the agent.
 
-        Both get rules, and the sibling's model calls a tool, perhaps before the rules are set.
+        The call may come before the rules are set.
         """
         by, (above, own) = len(self.ledger.known), decisions
         if len(self.living()) + 2 <= self.LIMIT:
@@ -297,7 +297,7 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS, label=LABELS)
     def mark(self, who: int, label: str) -> None:
-        """An agent sets a mark."""
+        """Set a mark in an agent's history."""
         self.set_mark(self.agent(who), label)
 
     @rule(who=AGENTS, signal=signals(), spread=st.booleans())

@@ -101,7 +101,7 @@ class AimedRules(Stage):
 
     @rule(who=AGENTS)
     def compact_again(self, who: int) -> None:
-        """Interrupt an agent whose model is writing a summary, and clear its history; then the text arrives."""
+        """Interrupt a model that is writing a summary, and ask for another one; the first text arrives late."""
         self.hear(who)
         named = f"{NOTES}:late"
         self.attempt(lambda: self.agent(who).configure(compact_model=named, timeout=PATIENCE))

@@ -140,7 +140,7 @@ class SimulatedHost:
         self.system.move(agent, to.name, timeout)
 
     def record(self) -> HostRecord:
-        """The row of the host. Raises `AssertionError` when it has none."""
+        """Return the row of the host. Raises `AssertionError` when it has none."""
         records = [record for record in self.system.hosts() if record.id == self.process.host_id]
         if not records:
             raise AssertionError(f"Host {self.name} is not in the database.")

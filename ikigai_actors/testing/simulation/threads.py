@@ -113,7 +113,7 @@ class SimulatedThreads(Threads):
     # Between the thread of the test and the others
 
     def current(self) -> "SimulatedThread | None":
-        """The calling thread; None for the thread of the test."""
+        """Return the calling thread; None for the thread of the test."""
         thread = threading.current_thread()
         return thread if isinstance(thread, SimulatedThread) else None
 

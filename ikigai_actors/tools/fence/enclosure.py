@@ -226,7 +226,7 @@ def _start(reach: Reach, how: Candidate, code: bytes, private: Path) -> FencedSt
 
 
 def _warnings(reach: Reach, how: Candidate, ground: Grounds) -> list[str]:
-    """The warnings for a person about a fence."""
+    """Return the warnings for a person about a fence."""
     warnings = []
     if not how.is_proven:
         warnings.append(f"The fence is not whole. It leaves open: {'; '.join(how.open)}.")

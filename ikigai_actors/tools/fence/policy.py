@@ -415,7 +415,7 @@ def _laid_out(
 def _protect(
     names: Sequence[str], writable: Iterable[str], workspace: str | None, grounds: Grounds
 ) -> tuple[tuple[str, str], ...]:
-    """The paths that a fenced program may not write, although it may write the directories around them.
+    """Return the paths that a fenced program may not write, although it may write the directories around them.
 
     A person names some of them. The others are the code of this program: Python imports it outside of the fence.
 

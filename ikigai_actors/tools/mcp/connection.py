@@ -291,7 +291,7 @@ class McpTool:
     is_async = True
 
     def describe(self) -> Mapping[str, Any]:
-        """The name, description and schema, as a Messages-API dict."""
+        """Return the name, description and schema, as a Messages-API dict."""
         description = self.listed.description or ""
         return {"name": self.name, "description": description, "input_schema": self.listed.input_schema}
 
@@ -335,7 +335,7 @@ class Misfit:
 
 
 def _misfit(result: Mapping[str, Any], tool: object, version: str) -> str:
-    """The fault of a tool in a listing; empty for none."""
+    """Return the fault of a tool in a listing; empty for none."""
     try:
         parse_server_result("tools/list", version, {**result, "tools": [tool]})
     except ValidationError as error:
@@ -402,7 +402,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _is_closed(error: BaseException) -> bool:
-    """Whether the connection is closed. The code alone does not say that: a server may send it too."""
+    """Return whether an error means a closed connection. The code alone does not prove that: a server may send it."""
     return isinstance(error, MCPError) and (error.code, error.message) == (CONNECTION_CLOSED, "Connection closed")
 
 

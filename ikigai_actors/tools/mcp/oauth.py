@@ -109,7 +109,7 @@ def resource_in(metadata: object, server: str) -> tuple[str, str, list[str]]:
 
 
 def _is_part(server: str, resource: str) -> bool:
-    """Whether the address of a server is at a resource, or below it."""
+    """Return whether the address of a server is at a resource, or below it."""
     own, whole = urlsplit(server), urlsplit(resource)
     if (own.scheme, own.netloc.lower(), own.query) != (whole.scheme, whole.netloc.lower(), whole.query or own.query):
         return False
@@ -126,7 +126,7 @@ def issuer_urls(issuer: str) -> list[str]:
 
 
 def issuer_in(metadata: object, issuer: str) -> Issuer:
-    """The authorization server that metadata describe. Raises `BadInput`."""
+    """Return the authorization server that metadata describe. Raises `BadInput` if it cannot be used."""
     if not isinstance(metadata, Mapping) or not isinstance(metadata.get("issuer"), str):
         raise BadInput("The authorization server's description is no JSON object with an issuer.")
     if metadata["issuer"].rstrip("/") != issuer.rstrip("/"):
@@ -160,7 +160,7 @@ def _is_web_address(url: str) -> bool:
 
 
 def client_document(url: str) -> dict[str, Any]:
-    """The description of this client, whose id is the address of the description."""
+    """Return the description of this client, whose id is the address of the description."""
     return {"client_id": client_document_url(url), **new_registration(url)}
 
 
@@ -175,7 +175,7 @@ def callback_url(url: str) -> str:
 
 
 def new_registration(url: str, scope: str = "") -> dict[str, Any]:
-    """The description of this client for an authorization server."""
+    """Return the description of this client for an authorization server."""
     own: dict[str, Any] = {
         "client_name": "ikigai-actors",
         "redirect_uris": [callback_url(url)],
@@ -188,7 +188,7 @@ def new_registration(url: str, scope: str = "") -> dict[str, Any]:
 
 
 def registered_in(answer: object) -> OAuthClient:
-    """The client that an authorization server has registered. Raises `BadInput`."""
+    """Return the client that an authorization server has registered. Raises `BadInput`."""
     if not isinstance(answer, Mapping) or not isinstance(answer.get("client_id"), str):
         raise BadInput("The authorization server has registered no client.")
     secret = answer.get("client_secret")
@@ -233,18 +233,18 @@ class FormRequest(NamedTuple):
 
 
 def code_request(client: OAuthClient, *, code: str, verifier: str, redirect: str, resource: str) -> FormRequest:
-    """The request that redeems a code."""
+    """Return the request that redeems a code."""
     fields = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect, "code_verifier": verifier}
     return _by(client, {**fields, "resource": resource})
 
 
 def renewal_request(client: OAuthClient, *, refresh: str, resource: str) -> FormRequest:
-    """The request that renews a credential."""
+    """Return the request that renews a credential."""
     return _by(client, {"grant_type": "refresh_token", "refresh_token": refresh, "resource": resource})
 
 
 def revocation_request(client: OAuthClient, *, token: str, hint: str) -> FormRequest:
-    """The request that revokes a token (RFC 7009)."""
+    """Return the request that revokes a token (RFC 7009)."""
     empty = {} if client.secret else {"client_secret": ""}  # the same as none; the SDK's server wants the field
     return _by(client, {"token": token, "token_type_hint": hint, **empty})
 

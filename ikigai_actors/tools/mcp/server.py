@@ -427,7 +427,7 @@ class McpServer(Toolset):
             raise ToolError(f"{self._shown} {error} This call did not run.") from error
 
     async def _serving(self) -> "Run":
-        """The run of a server that has started. Raises ``NotServing``."""
+        """Return the run of a server that has started. Raises ``NotServing``."""
         from ikigai_actors.tools.mcp.connection import NotServing
 
         while (run := self._run) is not None and run.over and not run.task.done():

@@ -211,7 +211,7 @@ class Workspace(Toolset):
         return replace(tool, traits=replace(tool.traits, confined=forks))
 
     def _protected(self, enclosure: Enclosure | None) -> list[str]:
-        """The names beneath the directory that the file tools do not write."""
+        """Return the names beneath the directory that the file tools do not write."""
         if enclosure is None:
             return [] if self._fence.mode == "none" else list(self._fence.protect)
         return [name for above, name in enclosure.reach.protect if above == enclosure.reach.directory]

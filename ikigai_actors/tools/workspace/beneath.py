@@ -371,7 +371,7 @@ def _step(name: str, held: int, flags: int) -> int | str:
 
 
 def _link(name: str, held: int) -> str | None:
-    """The text of a link; None for anything else, or when it is missing."""
+    """Return the text of a link; None if the name is no link, or does not exist."""
     try:
         return os.readlink(name or ".", dir_fd=held)
     except OSError as error:
@@ -388,7 +388,7 @@ def _path_of(held: int) -> str:
 
 
 def _parts(path: str) -> list[str]:
-    """The names in a path, the last one first."""
+    """Return the names in a path, the last one first."""
     return [part for part in reversed(path.split("/")) if part not in ("", ".")]
 
 

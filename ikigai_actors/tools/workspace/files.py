@@ -212,7 +212,7 @@ def _regular(directory: int, name: str) -> Iterator[int]:
 
 
 def _there(directory: int, name: str) -> os.stat_result | None:
-    """The status of a regular file; None when there is none. Raises `OSError` when it is something else."""
+    """Return the status of a regular file; None if nothing has the name. Raises `OSError` if it is no regular file."""
     try:
         status = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
@@ -223,7 +223,7 @@ def _there(directory: int, name: str) -> os.stat_result | None:
 
 
 def _line_ends(data: bytes) -> str:
-    """The line ends of a text; empty when no line ends."""
+    """Return the line ends of a text in words: LF, CRLF or both; empty if no line ends."""
     crlf = data.count(b"\r\n")
     lf = data.count(b"\n") - crlf
     return "LF and CRLF" if lf and crlf else "LF" if lf else _CRLF if crlf else ""
