@@ -204,7 +204,7 @@ class AnthropicProvider:
             return [BatchResult(entry.custom_id, _outcome_of(entry.result)) async for entry in decoder]
 
     async def cancel_batch(self, remote: str) -> None:
-        """Ask for no more results of a batch. Raises `ProviderError`."""
+        """Cancel the rest of a batch; results that exist are kept. Raises `ProviderError`."""
         async with self._batches_of_service() as batches:
             await batches.cancel(remote)
 

@@ -117,7 +117,7 @@ def parse_configuration(text: str, source: str, environ: Mapping[str, str]) -> C
         environ: the environment variables with the keys.
 
     Raises:
-        BadInput: it is no such file.
+        BadInput: the text is no valid ``ikigai.toml``.
     """
     try:
         tables = tomllib.loads(text)

@@ -219,7 +219,7 @@ class OpenAIProvider:
             return [batch_result_of(json.loads(line)) for line in lines if line.strip()]
 
     async def cancel_batch(self, remote: str) -> None:
-        """Ask for no more results of a batch. Raises `ProviderError`."""
+        """Cancel the rest of a batch; results that exist are kept. Raises `ProviderError`."""
         async with self._asking() as client:
             await client.batches.cancel(remote)
 

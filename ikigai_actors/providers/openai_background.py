@@ -23,7 +23,7 @@ _READS_IN_VAIN = 3
 _BROKE = "The connection broke while the service went on with the reply: it is read again."
 
 Opened = Callable[[], "AbstractAsyncContextManager[AsyncAPIResponse[Any]]"]
-"""Opens a stream of events."""
+"""A function that sends a request and returns a context with the stream of its events."""
 
 
 class BackgroundReply(ResponsesReply):

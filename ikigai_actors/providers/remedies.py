@@ -49,7 +49,7 @@ _OF_ATTACHED = (
 _LONGEST = 10_000
 """The highest number that a text about a wait contains, in whichever unit."""
 _PAGE = 400
-"""Characters of a page that are quoted."""
+"""The number of characters of an error page that an error text quotes."""
 _SHOWN = 40
 """The number of first characters of a prompt that an error text quotes to identify it."""
 

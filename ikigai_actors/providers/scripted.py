@@ -43,7 +43,7 @@ ScriptedReply = str | Reply | Exception | Stream
 """The answer to one request; an exception is raised by the provider."""
 
 ReplyFunction = Callable[[Request], ScriptedReply | Awaitable[ScriptedReply]]
-"""Returns the answer to a request. A plain function must not block, since it runs on the event loop."""
+"""A function that returns the answer to a request. If plain, it runs on the event loop, so it must not block."""
 
 Script = Iterable[ScriptedReply] | ReplyFunction
 """The replies of one agent or of all agents: a sequence, or a function of the request."""

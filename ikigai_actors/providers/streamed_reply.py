@@ -21,9 +21,9 @@ from ikigai_actors.text import unambiguous
 SILENT = "The model fell silent in the middle of its reply and was given up: /resume, or resume(), asks again."
 CUT = "The connection broke in the middle of the reply: /resume, or resume(), asks again."
 _PAGE = 200
-"""Characters of a page that are quoted."""
+"""The number of characters of an error page that an error text quotes."""
 _BEGINNING = 2_000
-"""Bytes of a page that are read."""
+"""The number of first bytes of an error page that are read."""
 LONGEST_PAUSE_IN_REPLY = 1_200
 """The most seconds between two pieces of a reply, if no time-out is set. Models may think for many minutes; heartbeats
 do not count as pieces.

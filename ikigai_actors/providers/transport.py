@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _CERTIFICATES, _DIRECTORY = "SSL_CERT_FILE", "SSL_CERT_DIR"
 """The variables that name a file of certificates, and a directory with some."""
 _LONGEST_PAGE = 2**20
-"""Bytes of an error's page that are read."""
+"""The most bytes of an error page that are read."""
 
 
 def new_transport() -> "AsyncClient":

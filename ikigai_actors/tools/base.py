@@ -16,10 +16,10 @@ from ikigai_actors.tools.function import Tool
 from ikigai_actors.tools.trees.tree import Copied, TreeStore
 
 Tell = Callable[[str], None]
-"""Takes a sentence for a person, for example that a server died. Thread-safe."""
+"""A function that shows a sentence to a person, for example that a server died. Thread-safe."""
 
 ReadBlobs = Callable[[Sequence[str]], Mapping[str, bytes]]
-"""Returns blobs of the database by their digests. Missing blobs are left out. Blocks."""
+"""A function that returns blobs of the database by their digests. Missing blobs are left out. Blocks."""
 
 
 @dataclass(frozen=True, slots=True)

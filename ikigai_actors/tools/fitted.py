@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 _MOST_SHOWN = 10
 _LONGEST = 200
-"""Characters of a reason that are shown: it may quote what a server has sent."""
+"""The most characters of a reason that are shown, since it may quote a server."""
 
 
 def fitted(tool: Tool) -> Tool:

@@ -18,7 +18,7 @@ def arriving_text(number: int) -> str:
 
 
 class ArrivalOracle:
-    """Follows the deliveries of a run.
+    """Checks the deliveries of a run.
 
     The text of each is unique and has a number, which is also the id of the delivery.
     """

@@ -82,47 +82,47 @@ class Stage(RuleBasedStateMachine):
     """Checks each commit of the world."""
 
     timers: TimerOracle
-    """Follows the timers of the world."""
+    """Checks the timers of the world."""
 
     memory: MemoryCheck
     """Checks the contents of summaries and requests in the world."""
 
     groups: GroupOracle
     trees: TreeOracle
-    """Follows the file trees, groups and monitors of the world."""
+    """Checks the file trees, groups and monitors of the world."""
 
     ruled: RuleOracle
-    """Follows the rules of agents about tool calls."""
+    """Checks the rules of agents about tool calls."""
 
     words: WordOracle
-    """Follows steering messages into turns."""
+    """Checks that steering messages enter turns."""
 
     interrupts: InterruptOracle
-    """Follows prompts that an INT interrupts."""
+    """Checks prompts that an INT interrupts."""
 
     keys: KeyOracle
-    """Follows the calls that are made with keys."""
+    """Checks the calls that are made with keys."""
 
     deliveries: DeliveryOracle
-    """Follows events and their deliveries to receivers."""
+    """Checks events and their deliveries to receivers."""
 
     arrivals: ArrivalOracle
-    """Follows deliveries from outside."""
+    """Checks deliveries from outside."""
 
     questions: QuestionOracle
-    """Follows questions to people."""
+    """Checks questions to people."""
 
     upkeep: UpkeepOracle
-    """Follows what was pruned and imported."""
+    """Checks pruned histories and imported branches."""
 
     hashes: HashOracle
-    """Follows the hashes of messages."""
+    """Checks the hashes of messages."""
 
     spans: SpanOracle
-    """Follows the ends of turns, and their spans."""
+    """Checks the ends of turns, and their spans."""
 
     former: FormerOracle
-    """Follows the values that rows had earlier."""
+    """Checks the values that rows had earlier."""
 
     LIMIT = 12
     """The most agents that live at once, so that runs stay short."""

@@ -26,7 +26,7 @@ _OF_MESSAGES = ("turn.done", "turn.failed", "turn.interrupted", "question.asked"
 
 
 class DeliveryOracle:
-    """Follows the events of a run, and the deliveries that its receiver got."""
+    """Checks the events of a run, and the deliveries that its receiver got."""
 
     def __init__(self, world: "Simulation") -> None:
         """Begin for a world without commits."""

@@ -17,7 +17,7 @@ TO_GROUP = "to group "
 
 
 class GroupOracle:
-    """Follows the groups and monitors of a run."""
+    """Checks the groups and monitors of a run."""
 
     def __init__(self, world: "Simulation") -> None:
         """Begin for a world without commits."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class HashOracle:
-    """Follows the hashes of a run."""
+    """Checks the hashes of a run."""
 
     def __init__(self, world: "Simulation") -> None:
         """Begin for a world without commits."""

@@ -8,7 +8,7 @@ from ikigai_actors.testing.simulation.world import Simulation
 
 
 class InterruptOracle:
-    """Follows prompts to an idle agent that are sent with an INT, in this order: prompt, INT, prompt."""
+    """Checks prompts to an idle agent around an INT, sent in this order: prompt, INT, prompt."""
 
     def __init__(self, world: Simulation) -> None:
         self._world = world

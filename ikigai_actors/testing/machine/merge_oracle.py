@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class MergeOracle:
-    """Follows the merges of a run."""
+    """Checks the merges of a run."""
 
     def __init__(self, world: "Simulation", histories: Mapping[str, Copy], commits: "CommitCheck") -> None:
         """Begin for a world without commits.

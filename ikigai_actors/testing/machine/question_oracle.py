@@ -41,7 +41,7 @@ class ExpectedQuestion:
 
 
 class QuestionOracle:
-    """Follows the questions of a run, and the people who answer them."""
+    """Checks the questions of a run, and the people who answer them."""
 
     def __init__(self, world: "Simulation") -> None:
         """Make one for a world without any commit yet."""

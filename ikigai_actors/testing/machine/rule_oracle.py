@@ -32,7 +32,7 @@ class KnownRule(NamedTuple):
 
 
 class RuleOracle:
-    """Follows the rules of a run, and the calls that they decide."""
+    """Checks the rules of a run, and the calls that they decide."""
 
     def __init__(self, world: "Simulation", commits: "CommitCheck") -> None:
         """Begin; ``commits`` has the supervisors after each commit."""

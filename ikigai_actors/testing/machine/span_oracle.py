@@ -48,7 +48,7 @@ class _Places(Instrument):
 
 
 class SpanOracle:
-    """Follows the ends of turns of a run."""
+    """Checks the ends of turns of a run."""
 
     def __init__(self, world: "Simulation") -> None:
         """Make one for a world without any commit yet."""

@@ -25,7 +25,7 @@ SENT = "Sent: mail "
 
 
 class StampOracle:
-    """Follows the time stamps of a run."""
+    """Checks the time stamps of a run."""
 
     def __init__(self, world: Simulation) -> None:
         """Begin before the first commit of a world."""

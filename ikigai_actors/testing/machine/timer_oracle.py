@@ -31,7 +31,7 @@ class ExpectedTimer:
 
 
 class TimerOracle:
-    """Follows the timers of a run. Their texts must be unique."""
+    """Checks the timers of a run. Their texts must be unique."""
 
     def __init__(self, world: "Simulation") -> None:
         """Make one for a world without any commit yet."""

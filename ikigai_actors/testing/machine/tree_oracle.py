@@ -36,7 +36,7 @@ class Files(Toolset):
 
 
 class TreeOracle:
-    """Follows the trees of a run."""
+    """Checks the trees of a run."""
 
     def __init__(self, world: "Simulation") -> None:
         """Make one for a world without any commit yet."""

@@ -36,7 +36,7 @@ Remembered = tuple[int, str, str, str | None]
 
 
 class UpkeepOracle:
-    """Follows descent, deaths, and pruned histories."""
+    """Checks descent, deaths, and pruned histories."""
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ STEPS = (
 
 
 class VersionOracle:
-    """Follows the hosts of a run, and its approvals."""
+    """Checks the hosts of a run, and its approvals."""
 
     def __init__(self, world: Simulation) -> None:
         """Begin before the first commit of a world."""

@@ -46,7 +46,7 @@ class Listener:
 
 
 class WordOracle:
-    """Follows the steering messages of a run, and their senders."""
+    """Checks the steering messages of a run, and their senders."""
 
     def __init__(self, world: "Simulation", agents: Mapping[str, Standing]) -> None:
         """Begin for a world without commits; ``agents`` are the states after each commit."""

@@ -8,7 +8,7 @@ class WallClock(Clock):
     """The clock of one of several processes. Its wall clock may be wrong, but time passes equally for all."""
 
     def __init__(self, clock: "ManualClock") -> None:
-        """Begin with the right time."""
+        """Make a wall clock that shows the time of ``clock``, until it is set."""
         self._clock = clock
         self.wrong = 0.0
         """Seconds by which it was set ahead; negative when it was set back."""

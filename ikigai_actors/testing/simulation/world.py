@@ -460,7 +460,7 @@ class Simulation:
 
 
 class _TestThreads(Threads):
-    """Waits for the thread of the test, by the threads of the running process."""
+    """The `Threads` of the test itself, which wait by those of the running process."""
 
     def __init__(self, world: Simulation) -> None:
         self._world = world

@@ -162,14 +162,14 @@ class HookRun:
         return {"name": self.hook.name}
 
     def call(self, arguments: Mapping[str, Any]) -> Result:
-        """Ask a plain function; never raises."""
+        """Run the hook, a plain function, on the calling thread; never raises."""
         try:
             return _as_result(self.hook.function(self.asked))
         except BaseException as error:
             return self._failure(error)
 
     async def call_async(self, arguments: Mapping[str, Any]) -> Result:
-        """Ask an ``async`` function; raises nothing but `asyncio.CancelledError`."""
+        """Run the hook, an ``async`` function; raises nothing but `asyncio.CancelledError`."""
         try:
             return _as_result(await self.hook.function(self.asked))
         except Exception as error:

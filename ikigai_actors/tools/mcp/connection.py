@@ -47,12 +47,12 @@ from ikigai_actors.tools.policy import Policy, ToolTraits
 logger = logging.getLogger(__name__)
 
 _LAST_WORDS = 3
-"""Lines of its standard error that are reported when a server ends."""
+"""The number of last lines of a server's standard error that are reported when it ends."""
 _LINE = 2_000
-"""Bytes that are kept of a line of its standard error."""
+"""The number of bytes that are kept of a line of a server's standard error."""
 
 _CallTool = Callable[[str, dict[str, Any]], Awaitable[Result]]
-"""Calls a tool by the server's name for it. Raises ``ToolError``."""
+"""A function that calls a tool by the server's name for it. Raises ``ToolError``."""
 
 
 def enclose(fence: Fence, paths: HostPaths | None, env: Mapping[str, str], tell: Tell) -> Enclosure | None:

@@ -107,7 +107,7 @@ class Root:
     def without_links(self, path: str) -> str:
         """Resolve the links of a path in the acting agent's view, relative to the directory.
 
-        The path itself if nothing exists there.
+        Return the path itself if nothing exists there.
 
         Raises as `within` does.
         """

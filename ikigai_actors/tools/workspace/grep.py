@@ -56,16 +56,16 @@ NO_MATCH = 1
 """The exit status of ripgrep when it found no match."""
 
 _OF_A_FILE = re.compile(rb"^/dev/fd/(\d+)(\0|: binary file matches)(.*\n?)", re.MULTILINE)
-"""Matches a line of ripgrep about a file that it got as an open descriptor: the descriptor, the mark, the rest."""
+"""A pattern of ripgrep's lines about a file that it got as a descriptor: the descriptor, the mark, the rest."""
 
 _BY_PATH = re.compile(
     rb"^(?:\.|/dev/fd/\d+)((?:/[^\0\n]*?)?)(\0|: (?:binary file matches|WARNING: stopped searching))(.*\n?)",
     re.MULTILINE,
 )
-"""Matches a line of ripgrep about a file that it has found by its path: the path, the mark, the rest."""
+"""A pattern of ripgrep's lines about a file that it has found by its path: the path, the mark, the rest."""
 
 _NameOf = Callable[[re.Match[bytes]], str]
-"""Returns the path of the file that a line is about, from the match of `_BY_PATH`."""
+"""A function that returns the path of the file that a line is about, from the match of `_BY_PATH`."""
 
 _PRIVATE = "grep"
 """The name of the private directory of searches."""
