@@ -44,7 +44,7 @@ def _number(text: str | None) -> float:
 
 
 def _until(text: str | None, sent: str | None) -> float:
-    """Return the seconds from an answer's time to a date; by the service's clock, if the answer has a date."""
+    """Return the seconds from an answer's time, by the service's clock if it is known, to a date; 0 for no date."""
     then = _date(text)
     if then is None:
         return 0.0

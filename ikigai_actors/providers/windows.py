@@ -24,7 +24,7 @@ _ANTHROPIC: Mapping[str, int] = {
 """Tokens by the beginning of a model's name; the longest one that fits counts."""
 
 _SAFE = 0.9
-"""The part of a refused request that counts as the window, where the service gives no number."""
+"""The fraction of a refused request's size that counts as the window, if the service gives no number."""
 
 
 def anthropic_window(model: str) -> int:

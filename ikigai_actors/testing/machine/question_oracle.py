@@ -156,7 +156,7 @@ def _decisions_left(changes: Sequence[StoredChange]) -> list[tuple[int, Any]]:
 
 
 def _answer_in(changes: Sequence[StoredChange], known: ExpectedQuestion) -> object:
-    """Return the answer that a commit writes as the result of the asking call; None if the question was declined."""
+    """Return the answer that a commit writes as the asking call's result; None if declined, ``nothing`` if missing."""
     for change in changes:
         if isinstance(change, Written) and change.table == "messages":
             agent, _, kind, _, data, *_ = change.row

@@ -207,7 +207,7 @@ class SimulatedStore(SQLiteStore):
     def _call_watches(self, agents: Collection[str] | None, *, for_hosts: bool) -> None:
         """Notify the watches of all reachable processes of changed agents, as a database server does.
 
-        Those of hosts too, when they may have something to do.
+        ``for_hosts``: whether hosts may have something to do, not only followers of the agents.
         """
         for store in self._shared.open if self.leases else ():
             for watch in store._watches if store._link is Link.OPEN else ():

@@ -72,7 +72,7 @@ class WatchedTransport(httpx2.AsyncBaseTransport):
         """The latest request outside of a call, such as the first of a connection."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request; return the response, or a response 503 if the request cannot be sent."""
+        """Send a request; return the response, or a response 503 if the connection failed before one came."""
         noted = sent.get()
         if request.method != "POST":  # beside a call: a stream of the server, or the end of a session
             noted = Sent()
