@@ -5,7 +5,7 @@ import json
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,14 @@ from a2a.types import a2a_pb2 as sdk
 from a2a.utils.proto_utils import validate_proto_required_fields
 from google.protobuf.json_format import ParseDict
 
-from ikigai_actors import ActorSystem, OfflineProvider
+from ikigai_actors import ActorSystem, OfflineProvider, Reply, ScriptedProvider, ToolCall, tool
 from ikigai_actors.api import AttachedSystem
 from ikigai_actors.shell.cli.main import run
 from tests.doors.test_api import delivery
 from tests.kit.blocking_provider import Speaker
 from tests.kit.databases import eventually
 from tests.kit.zygote import PYTHON
+from tests.system.test_subscriptions import SECRET, Receiver
 
 pytestmark = pytest.mark.slow("starts real programs")
 
@@ -92,8 +93,8 @@ def kinds_of(system: AttachedSystem, agent: str) -> list[str]:
 def test_a_delivery_that_comes_again_over_kills_of_api_and_host_is_one_turn(tmp_path: Path) -> None:
     database, secret = tmp_path / "team.db", tmp_path / "secret"
     secret.write_text("tea", encoding="utf-8")
-    with ActorSystem.open(str(database), OfflineProvider()) as system:
-        system.endpoints.add("shop", system.root.fork(name="kid"), "hmac", [f"file:{secret}"], template="Order {id}")
+    with ActorSystem.open(str(database), OfflineProvider()) as host:
+        host.endpoints.add("shop", host.root.fork(name="kid"), "hmac", [f"file:{secret}"], template="Order {id}")
 
     def answered(url: str) -> dict[str, Any]:
         answer = httpx2.post(f"{url}/in/shop", **delivery(b'{"id": 7}', "d1"), timeout=60)
@@ -112,6 +113,51 @@ def test_a_delivery_that_comes_again_over_kills_of_api_and_host_is_one_turn(tmp_
                 eventually(lambda: kinds_of(watching, "kid") == ["fork", "user", "assistant"], "the turn is over")
     assert outcomes == [outcomes[0]] * 3
     assert outcomes[0]["status"] == "taken"
+
+
+def test_a_question_reaches_a_receiver_that_is_killed_and_its_call_runs_once_by_an_answer_of_the_network(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database, secret, paid = str(tmp_path / "team.db"), tmp_path / "secret", list[int]()
+    secret.write_text(SECRET, encoding="utf-8")
+
+    @tool(policy="ask")
+    def pay(amount: int) -> str:
+        """Pay."""
+        paid.append(amount)
+        return f"paid {amount}"
+
+    script = ScriptedProvider([Reply("", (ToolCall("pay", {"amount": 3}),)), Reply("Done")])
+    with ExitStack() as opened:
+        receiver = Receiver()
+        opened.callback(receiver.close)
+        host = opened.enter_context(
+            ActorSystem.open(database, script, tools=[pay], approvals="ask", allow_private=["127.0.0.1"])
+        )
+        host.root.fork(name="kid")
+        made = host.subscriptions.add(receiver.url, [f"file:{secret}"], ["question.asked"], agent="kid")
+        headers = token(Path(database), capsys, "--role", "approve", "--under", "kid")
+        with serving(database) as (url, _):
+            prompted = httpx2.post(f"{url}/v1/agents/~/prompt", json={"text": "go"}, headers=headers, timeout=60)
+            turn = prompted.headers["location"]
+            receiver.dies = True
+            eventually(lambda: receiver.kinds() == ["question.asked"], "the receiver is killed before it answers")
+            eventually(lambda: host.subscriptions.deliveries(made)[0].tries == 1, "the host has noticed that")
+            receiver.dies = False
+            host.subscriptions.redeliver(made)  # at once, not after its five seconds
+            eventually(lambda: host.subscriptions.counts(made) == {"received": 1}, "the next try is received")
+            [(name, first), again] = receiver.got
+            assert again == (name, first)
+            asked = {key: first["data"][key] for key in ("question", "digest")}
+        for number in range(2):  # and each time the API is killed
+            with serving(database) as (url, _):
+                terms, keyed = {**asked, "answer": "allow"}, {**headers, "Idempotency-Key": "k"}
+                answered = httpx2.post(f"{url}/v1/questions/answer", json=terms, headers=keyed, timeout=60)
+                assert (answered.status_code, answered.json()["value"]["how"]) == (200, "approved")
+                assert ("idempotency-replayed" in answered.headers) is (number > 0)
+                done = httpx2.get(f"{url}{turn}?wait=30", headers=headers, timeout=60).json()
+                assert (done["status"], done["text"]) == ("done", "Done")
+    assert paid == [3]
 
 
 def test_an_address_for_other_machines_needs_a_proxy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

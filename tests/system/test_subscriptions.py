@@ -41,6 +41,8 @@ class Receiver:
         """Set while it answers at once; else what it gets waits for its answer."""
         self.holds.set()
         self.headers: dict[str, str] = {}
+        self.dies = False
+        """Whether it ends before it answers, as a process that is killed."""
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -52,6 +54,8 @@ class Receiver:
                 receiver.got.append((headers["webhook-id"], value))
                 receiver.paths.append(self.path)
                 receiver.holds.wait(PATIENCE)
+                if receiver.dies:
+                    return
                 self.send_response(receiver.status)
                 for name, text in receiver.headers.items():
                     self.send_header(name, text)
