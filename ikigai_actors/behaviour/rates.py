@@ -97,7 +97,7 @@ def _needed(rates: Sequence[float], at_least: float) -> int | None:
 
 
 def _needed_pairs(pairs: Sequence[float], margin: float) -> int | None:
-    """Return how many cases with these differences decide whether the change is worse; None for too many."""
+    """Return about how many cases would show whether the change is worse than allowed; None for too many."""
     looks_worse = fmean(pairs) < -margin
     like = pairs if looks_worse else [*pairs, *(-pair for pair in pairs)]  # as often for the better as for the worse
 

@@ -84,15 +84,17 @@ class GuestLogs:
         only: str | None = None,
         most: int | None = None,
     ) -> list[tuple[GuestLog, list[GuestEntry]]]:
-        """Return the subjects of logs, by their entries without key and body; each log's latest first.
+        """Return the subjects of logs, each by its latest entry without a key, which comes without its body.
+
+        The subjects of a log are sorted by name, the last name first.
 
         Args:
-            guest: the library, whose logs without a scope are all read if ``place`` is None.
+            guest: the library; if ``place`` is None, all of its logs whose scope is empty are read.
             place: a single log; None for all.
             part: only in this namespace; None for all.
-            before: only subjects before this one.
-            only: only this subject.
-            most: the most subjects.
+            before: only subjects whose name sorts before this one; None for all.
+            only: only this subject; None for all.
+            most: the most subjects of each log; None for all.
         """
 
         def read(tx: Transaction) -> list[tuple[GuestLog, list[GuestEntry]]]:

@@ -85,7 +85,7 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
         self._required: tuple[str, Callable[[Transaction], Exception], Parameters] | None = None
 
     def hear(self, query: str, rows: list[Row], names: Callable[[], Iterable[str]]) -> list[Row]:
-        """Note the latest stamp in the rows of a statement; return those that its caller gets.
+        """Keep the latest time stamp of the rows in ``heard``; return the rows without a last column of this name.
 
         Args:
             query: the name of the statement.

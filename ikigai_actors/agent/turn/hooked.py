@@ -71,7 +71,10 @@ def begins_with(own: Iterable[Message]) -> str | None:
 
 
 def ending_in(turn: Sequence[Message]) -> Message | None:
-    """`State.ending`, found in the messages of a turn."""
+    """Return the reply about which hooks are still asked before it ends the turn (`State.ending`); None for none.
+
+    ``turn`` has the messages of the open turn, oldest first.
+    """
     reply: Message | None = None
     ending: Message | None = None
     for message in turn:

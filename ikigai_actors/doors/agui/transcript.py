@@ -4,9 +4,10 @@
     transcript.piece(uuid, piece)       # a reply on its way: START and CONTENT
     transcript.message(message)         # what is missing of it: CONTENT and END
 
-A client joins texts by the ids of their messages, so an id is the same for all who hear it, now and later: a reply has
-the one of the message after which its model was asked, which is known while it is on its way. A client that has another
-beginning of it, since that was cut off, gets it under the next id.
+A client joins texts by the id of their message, so a reply has the same id for every client, also while the reply is
+still arriving. The id is made from the position of the message after which the model was asked, which is known before
+the reply is committed. A client that has another beginning under this id, from a reply that was cut off, gets the reply
+under the next id.
 """
 
 import json

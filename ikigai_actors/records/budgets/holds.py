@@ -52,7 +52,7 @@ def bury_holds(tx: Transaction, locked: LockedRows, dead: Collection[str], pausi
 
 
 def _spend(tx: Transaction, ledger: BudgetLedger, rows: Iterable[Locked]) -> None:
-    """Spend the reserved amounts of requests that earlier hosts of these shards have left open."""
+    """Count the reserved amounts of these rows as spent, since nobody will report what their requests have cost."""
     for row in rows:
         if row.held_at:
             charge = whole_hold(row)
@@ -80,7 +80,7 @@ def settle_left_behind(tx: Transaction, host: str, shards: Collection[int]) -> N
 
 
 def holds_of(tx: Transaction, agents: Collection[str]) -> dict[str, Held]:
-    """Return the budgets for which the requests of some agents wait, by uuid."""
+    """Return the reserved amounts for the open requests of some agents, by uuid."""
     rows = tx.run("holds_of", uuids=list(agents)) if agents else ()
     return {
         uuid: Held(at, tokens, usd, most or 0, most, risk_tokens, risk_usd)
@@ -89,6 +89,6 @@ def holds_of(tx: Transaction, agents: Collection[str]) -> dict[str, Held]:
 
 
 def pauses_of(tx: Transaction, agents: Collection[str]) -> dict[str, Paused]:
-    """For what the requests of some agents wait, by uuid."""
+    """Return the budgets for which the requests of some agents wait, by uuid."""
     rows = tx.run("pauses_by_agent", uuids=list(agents)) if agents else ()
     return {uuid: Paused(budget, unit, "", due, at, due) for uuid, budget, unit, due, at in rows}

@@ -204,7 +204,7 @@ class Import(Addressed):
 
 
 class Graft:
-    """The rows of a file, as they are written here."""
+    """Writes the rows of an exported file into this database, with uuids, names and parents changed to fit here."""
 
     def __init__(
         self, tx: Transaction, file: ImportFile, under: AgentRecord, now: int, random_bytes: RandomBytes

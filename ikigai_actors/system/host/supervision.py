@@ -546,7 +546,7 @@ class SupervisionLoop(Worker, Supervision):
             self.after(1, self._watch_time)
 
     def _look_for_grants(self) -> None:
-        """Let agents go on whose budgets another process has raised; inform the others what they wait for."""
+        """Let requests go on whose budget another process has raised; name to the others the budget they wait for."""
         if waiting := self._processes.paused():
             held_for, paused_for = self._reader.read(lambda tx: (holds_of(tx, waiting), pauses_of(tx, waiting)))
             for uuid, held in held_for.items():

@@ -91,7 +91,7 @@ class Ownership:
         return ""
 
     def _judged(self, change: StoredChange, store: Store) -> str:
-        """Check the end of a host by another one; return the violation, empty for none."""
+        """Check that one host ended another host rightly; return the violation, empty for none."""
         assert isinstance(change, RanStatement)
         host, now = change.parameters["host"], self._clock.monotonic()
         [(beat,)] = store.read(lambda tx: tx.schema.execute(f"SELECT beat FROM hosts WHERE id = {host!r}"))
