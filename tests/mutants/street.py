@@ -462,4 +462,11 @@ STREET_MUTANTS = (
         '    schema["properties"] = {name: kind for name, kind in schema["properties"].items() if name != "steer"}\n',
         test=_API,
     ),
+    Mutant(
+        "a public key is a secret as well",
+        "records/arrivals/signatures.py",
+        "own = [secret for secret in secrets if secret not in public]",
+        "own = [*secrets]",
+        test=_SIGNATURES,
+    ),
 )

@@ -7,6 +7,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks import Webhook
@@ -121,6 +122,45 @@ def test_another_secret_none_and_no_header_are_refused(scheme: str) -> None:
     assert verified_delivery(
         scheme, signed(scheme, BODY), BODY, [other, SECRET], NOW
     ).id  # while one is changed for another
+
+
+PRIVATE_KEY = Ed25519PrivateKey.from_private_bytes(b"a private key of the sender's...")
+PUBLIC_KEY = f"whpk_{base64.b64encode(PRIVATE_KEY.public_key().public_bytes_raw()).decode()}"
+
+
+def signed_by_key(content: bytes = b"msg_1.%d.%s" % (NOW, BODY)) -> dict[str, str]:
+    """The headers of a delivery that is signed by a private key."""
+    said = f"v1,AAAA v1a,{base64.b64encode(PRIVATE_KEY.sign(content)).decode()}"
+    return {"webhook-id": "msg_1", "webhook-timestamp": str(int(NOW)), "webhook-signature": said}
+
+
+def test_a_public_key_takes_what_its_private_key_has_signed_and_nothing_else() -> None:
+    assert verified_delivery("standard", signed_by_key(), BODY, [PUBLIC_KEY], NOW).id == "msg_1"
+    for secrets in ([SECRET, PUBLIC_KEY], [PUBLIC_KEY, SECRET]):  # while one replaces the other
+        for headers in (signed_by_key(), signed("standard", BODY)):
+            verified_delivery("standard", headers, BODY, secrets, NOW)
+    other = f"whpk_{base64.b64encode(b'k' * 32).decode()}"
+    for headers, body, secrets, now in (
+        (signed_by_key(), BODY + b" ", [PUBLIC_KEY], NOW),
+        (signed_by_key(b"msg_2.%d.%s" % (NOW, BODY)), BODY, [PUBLIC_KEY], NOW),
+        (signed_by_key(), BODY, [PUBLIC_KEY], NOW + 301),
+        (signed_by_key(), BODY, [other], NOW),
+        (signed_by_key(), BODY, [SECRET], NOW),
+        (signed("standard", BODY), BODY, [PUBLIC_KEY], NOW),
+        (signed_by_key(), BODY, ["whpk_AAAA"], NOW),
+    ):
+        with pytest.raises(Forged):
+            verified_delivery("standard", headers, body, secrets, now)
+
+
+def test_who_knows_a_public_key_cannot_sign_by_it() -> None:
+    time = str(int(NOW)).encode()
+    mac = hmac.digest(PUBLIC_KEY.encode(), b"msg_1." + time + b"." + BODY, "sha256")
+    for version in ("v1", "v1a"):
+        said = f"{version},{base64.b64encode(mac).decode()}"
+        for secrets in ([PUBLIC_KEY], [PUBLIC_KEY, SECRET]):
+            with pytest.raises(Forged):
+                verified_delivery("standard", {**signed_by_key(), "webhook-signature": said}, BODY, secrets, NOW)
 
 
 @pytest.mark.parametrize("secret", ["whsec_", "whsec_no base64!"])

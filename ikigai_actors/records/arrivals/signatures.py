@@ -21,12 +21,19 @@ import hashlib
 import hmac
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ikigai_actors.errors import BadInput, Forged
+from ikigai_actors.extras import NeedsExtra
 
 TOLERANCE = 300.0
 """The most seconds by which the time of a signature may differ from now."""
+
+PUBLIC_KEY = "whpk_"
+"""The beginning of a sender's public key in the scheme ``standard``: it verifies ``v1a``, and needs the extra
+``accounts``.
+"""
 
 LONGEST_ID = 200
 """The most characters of a delivery's id. A longer one is replaced by its hash."""
@@ -132,11 +139,34 @@ def _standard(headers: Headers, raw: bytes, secrets: Sequence[str], now: float) 
     if not name:
         raise Forged("Expected a webhook-id, got none.")
     shown = [text.partition(",") for text in headers.get("webhook-signature", "").split()]
+    public = [secret for secret in secrets if secret.startswith(PUBLIC_KEY)]
+    asymmetric = [_base64(text) for version, _, text in shown if version == "v1a"]
+    if any(_verifies(key, asymmetric, b".".join((name, time, raw))) for key in public):
+        return
     signatures = [_base64(text) for version, _, text in shown if version == "v1"]
-    usable = [secret for secret in secrets if _standard_key(secret)]
-    if not usable:
+    own = [secret for secret in secrets if secret not in public]  # whoever knows a public key could sign by it as v1
+    usable = [secret for secret in own if _standard_key(secret)]
+    if own and not usable:
         raise Forged("The secret of this endpoint begins with whsec_ and is not base64, so nobody can sign by it.")
+    if not usable:
+        raise Forged("The signature is not the sender's: no v1a of it fits the public key.")
     _one_matches(signatures, usable, lambda secret: _signed(_standard_key(secret), name, b".", time, b".", raw))
+
+
+def _verifies(key: str, signatures: Sequence[bytes], content: bytes) -> bool:
+    """Whether a public key verifies one of the signatures. Raises `BadInput` without the extra, and `Forged`."""
+    with NeedsExtra("accounts", "A public key of Standard Webhooks"):
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    try:
+        opened = Ed25519PublicKey.from_public_bytes(_base64(key.removeprefix(PUBLIC_KEY)))
+    except ValueError:
+        raise Forged("The key of this endpoint begins with whpk_ and is not 32 bytes in base64.") from None
+    for signature in signatures:
+        with suppress(InvalidSignature):
+            opened.verify(signature, content)
+            return True
+    return False
 
 
 def _github(headers: Headers, raw: bytes, secrets: Sequence[str], now: float) -> None:
