@@ -217,8 +217,8 @@ class Waits(Service):
             over = turns_over(tx, wait.mailbox, turns)
             return {turn.agent for turn in turns if turn not in over}
 
-        agents = {turn.agent for turn in turns}
-        waiter = Probe(wait._replace(agents=tuple(agents)), self, done, agents, read=read, late=late, left=left)
+        agents = tuple(dict.fromkeys(turn.agent for turn in turns))
+        waiter = Probe(wait._replace(agents=agents), self, done, set(agents), read=read, late=late, left=left)
         self._begin_call(waiter, spare=max(0, len(turns) - need))
         return waiter
 

@@ -11,7 +11,7 @@ a.uuid, a.name, a.parent_uuid, a.supervisor_uuid, a.fork_message_id, a.status, a
        a.intensity, a.period, a.deadline, a.exit_cause, a.exit_sender, a.mailed, a.unread, a.shard, a.born, a.budget,
        a.spent_tokens, a.spent_usd, a.timed, (SELECT w.unit FROM pauses w WHERE w.agent_uuid = a.uuid) AS waits_for, a.imported_at,
        a.pruned_at, a.branch, a.cut_off, a.parked,
-       CASE WHEN a.parked > 0 THEN (SELECT CAST(json_agg(b.uuid || ' ' || COALESCE(b.name, '')) AS TEXT) FROM asked k
+       CASE WHEN a.parked > 0 THEN (SELECT CAST(json_agg(b.uuid || ' ' || b.cut_off || ' ' || COALESCE(b.name, '')) AS TEXT) FROM asked k
           JOIN agents b ON b.uuid = k.agent WHERE k.asker = a.uuid AND k.awaited = 1 AND k.ended IS NULL) END AS awaits,
        CASE WHEN a.turn > 0 THEN (SELECT MIN(q.asks) FROM questions q WHERE q.agent_uuid = a.uuid AND q.answered_at IS NULL)
        END AS asks, a.labels

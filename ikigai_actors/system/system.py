@@ -68,6 +68,7 @@ from ikigai_actors.records.agents import registry
 from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.agents.registry import AgentRecord, Renamed, ensure_root
 from ikigai_actors.records.agents.rules import set_rules_of_root
+from ikigai_actors.records.agents.words import called_awaited
 from ikigai_actors.records.arrivals.arrivals import Received
 from ikigai_actors.records.budgets.amounts import Held, Paused, Settled
 from ikigai_actors.records.budgets.budget import Budget
@@ -754,7 +755,7 @@ class ActorSystem(System):
 
     def _waits_for(self, uuid: str) -> str:
         """Return as text what an agent waits for: other agents, its service or its program; empty for nothing."""
-        if others := waits_for([self._called(each) for each in self._wait_registry.awaited_by(uuid)]):
+        if others := waits_for([self._awaited(each) for each in self._wait_registry.awaited_by(uuid)]):
             return others
         if (actor := self._processes.get(uuid)) is None:
             return ""
@@ -769,6 +770,13 @@ class ActorSystem(System):
         if actor is not None:
             return actor.called
         return self._ungated_store.read(lambda tx: registry.get(tx, uuid)).short
+
+    def _awaited(self, uuid: str) -> str:
+        """The name of an agent for which another one waits."""
+        if (actor := self._processes.get(uuid)) is not None:
+            return called_awaited(uuid, actor.origin.name, interrupted=actor.state.shown is Phase.INTERRUPTED)
+        record = self._ungated_store.read(lambda tx: registry.get(tx, uuid))
+        return called_awaited(uuid, record.name, interrupted=record.cut_off > 0)
 
     def _tell_tools(self, _: ListTools, caller: RemoteCaller) -> None:
         """Answer another process with the tools of an agent; the log is read on another thread if needed."""

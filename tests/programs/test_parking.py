@@ -25,10 +25,12 @@ from ikigai_actors.programs import Program, first, gather, program, step
 from ikigai_actors.reach.metrics import read_metrics
 from ikigai_actors.records.agents import registry
 from ikigai_actors.records.fsck.check import check
+from ikigai_actors.shell.agent_lists import list_lines, read_list
 from ikigai_actors.store import open_store
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.rows import open_hosts
-from ikigai_actors.system.remote.client import shown_state
+from ikigai_actors.system.remote.client import Client, shown_state
+from ikigai_actors.testing import simulated
 from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
 from tests.kit.databases import eventually
 from tests.system.test_cut_off import prompted
@@ -284,6 +286,44 @@ def test_every_process_says_for_whom_a_program_waits(durable: str) -> None:
         assert elsewhere(store, boss) == "waits for mast"
         mast.open()
         boss.reply(timeout=DEADLINE)
+
+
+def test_a_program_says_whose_turn_was_cut_off_for_which_it_waits_and_goes_on_once_that_is_resumed(
+    durable: str,
+) -> None:
+    cut_off = {name: Hanging("") for name in ("mast", "sail")}
+    with gated(durable, park_after=None, providers=cut_off) as (_, boss, _, _):
+        boss.prompt("go")
+        for provider in cut_off.values():
+            provider.wait_until_asked()
+    with gated(durable, resume=False) as (system, boss, mast, sail), closing(open_store(durable)) as store:
+        assert boss.resume()
+        assert system.agent("sail").resume()
+        eventually(lambda: boss.state == "waits for mast (interrupted), sail", "that the wait goes on")
+        sail.open()
+        parks(boss, 1)
+        assert [boss.state, elsewhere(store, boss)] == ["waits for mast (interrupted)"] * 2
+        listed = list_lines(overview := read_list(Client(store)), overview.state, "ikigai agents")
+        assert [line.text for line in listed if "waits for mast (interrupted)" in line.text]
+        assert system.agent("mast").resume()
+        mast.wait_until_asked()
+        assert boss.state == "waits for mast"
+        mast.open()
+        assert boss.reply(timeout=DEADLINE).text == "BEGIN mast sail"
+
+
+def test_a_program_with_an_actor_says_whose_turns_were_cut_off_for_which_it_waits() -> None:
+    with simulated() as world:
+        hanging = {name: Hanging("") for name in ("mast", "sail")}
+        world.open(ScriptedProvider([]), hanging, programs=[lead], park_after=None)
+        world.system.root.fork(name="boss", model=lead).prompt("go")
+        world.settle()
+        assert world.system.agent("boss").state == "waits for mast, sail"
+        world.crash()
+        boss = world.reopen(resume=False).agent("boss")
+        assert boss.resume()
+        world.settle()
+        assert (boss.state, at_work(boss)) == ("waits for mast (interrupted), sail (interrupted)", True)
 
 
 def test_a_program_that_waits_for_a_time_says_so() -> None:

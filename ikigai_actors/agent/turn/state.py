@@ -14,7 +14,7 @@ from ikigai_actors.agent.turn.service_waits import ServiceWait
 from ikigai_actors.errors import ProviderError, TurnInterrupted
 from ikigai_actors.frozen import NO_DATA
 from ikigai_actors.providers.base import Reply, Usage
-from ikigai_actors.records.agents.words import called
+from ikigai_actors.records.agents.words import WAS_CUT_OFF, called
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.log.history import EMPTY, View
 from ikigai_actors.records.log.log_unit import Birth, LogUnit
@@ -87,11 +87,15 @@ HOSTLESS = "interrupted, no host"
 
 
 def waits_for(names: Sequence[str]) -> str:
-    """Return the state of an agent that waits for others; empty if ``names`` is empty."""
+    """Return the state of an agent that waits for others; empty if ``names`` is empty.
+
+    Agents whose turns were cut off come first, because they need a person.
+    """
     if not names:
         return ""
+    first = sorted(names, key=lambda name: not name.endswith(WAS_CUT_OFF))[:MOST_NAMED]
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"{WAITS_FOR}{', '.join(names[:MOST_NAMED])}{more}"
+    return f"{WAITS_FOR}{', '.join(first)}{more}"
 
 
 WAITS_FOR_TIME = f"{WAITS_FOR}its time"

@@ -24,7 +24,7 @@ from ikigai_actors.records.agents.identity import (
     same_name,
 )
 from ikigai_actors.records.agents.labels import labels_of_row
-from ikigai_actors.records.agents.words import LONGEST, beginnings, called, letters_apart, words_of
+from ikigai_actors.records.agents.words import LONGEST, beginnings, called, called_awaited, letters_apart, words_of
 from ikigai_actors.store.base import Row, Store, Transaction
 from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 from ikigai_actors.text import storable, utc_time
@@ -114,7 +114,7 @@ class AgentRecord:
     parked: int = 0
     """For a parked program, the number of turns whose ends it still awaits; -1 while it is being woken, else 0."""
     awaits: tuple[str, ...] = ()
-    """The names of the agents for whose turns a parked program waits."""
+    """The names of the agents for whose turns a parked program waits, with ``(interrupted)`` after those cut off."""
     asks: tuple[str, ...] | None = None
     """The addresses that its turn asks: empty if nobody is named, None while it asks nobody."""
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -166,15 +166,15 @@ _record = maker(AgentRecord)
 
 def _records(rows: list[tuple[object, ...]]) -> list[AgentRecord]:
     return [
-        _record(*columns, _names(awaits), _addresses(asks), labels_of_row(text))
+        _record(*columns, _awaited(awaits), _addresses(asks), labels_of_row(text))
         for *columns, awaits, asks, text in rows
     ]
 
 
-def _names(text: Any) -> tuple[str, ...]:
-    """The names of agents in a row, each after its uuid."""
-    pairs = (entry.partition(" ") for entry in json.loads(text or "[]"))
-    return tuple(called(uuid, name or None) for uuid, _, name in pairs)
+def _awaited(text: Any) -> tuple[str, ...]:
+    """The agents in a row: the uuid of each, its turn that was cut off or 0, and its name."""
+    entries = (entry.split(" ", 2) for entry in json.loads(text or "[]"))
+    return tuple(called_awaited(uuid, name or None, interrupted=cut_off != "0") for uuid, cut_off, name in entries)
 
 
 def _addresses(text: Any) -> tuple[str, ...] | None:

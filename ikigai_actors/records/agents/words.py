@@ -22,6 +22,9 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 _VALUES = {letter: value for value, letter in enumerate(_ALPHABET)}
 
+WAS_CUT_OFF = " (interrupted)"
+"""The mark of an awaited agent whose turn was cut off and whose host does not resume it."""
+
 _BITS = 11
 """The bits of a word."""
 
@@ -103,6 +106,11 @@ def words_having(text: str) -> tuple[list[str], list[str], bool]:
 def called(uuid: str, name: str | None) -> str:
     """Return the short name of an agent: its name, or its two words."""
     return name or words_of(uuid)
+
+
+def called_awaited(uuid: str, name: str | None, *, interrupted: bool) -> str:
+    """Return the short name of an agent for which another one waits, marked if its turn was cut off."""
+    return f"{called(uuid, name)}{WAS_CUT_OFF if interrupted else ''}"
 
 
 def letters_apart(uuid: str, other: str) -> int:

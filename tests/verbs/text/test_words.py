@@ -51,3 +51,8 @@ def test_a_model_that_has_begun_to_answer_is_no_longer_thinking() -> None:
     assert activity(Phase.WAITING_FOR_MODEL).word == "thinking"
     assert activity(Phase.WAITING_FOR_MODEL, answering=True).word == "answering"
     assert activity(Phase.RUNNING_TOOLS, answering=True).word == "running tools"
+
+
+def test_of_many_agents_that_are_awaited_those_that_were_cut_off_are_named_first() -> None:
+    names = ["ann", "bob", "cem", "dan (interrupted)"]
+    assert waits_for(names) == "waits for dan (interrupted), ann, bob and 1 more"
