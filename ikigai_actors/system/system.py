@@ -160,7 +160,7 @@ class ActorSystem(System):
             on_failure=self._fail,
         )
         wait_registry = self._wait_registry = WaitRegistry(self._called, host.id, clock.now_ms)
-        wait_registry.parked_waits = lambda uuids: self._store.read(lambda tx: waits_of_parked(tx, uuids))
+        wait_registry.parked_waits = lambda uuids: store.read(lambda tx: waits_of_parked(tx, uuids))
         follower = None if host.name is None else Follower(store, [])
         super().__init__(store, journal, clock, threads, options.parts.random_bytes, host.id, follower, wait_registry)
         publisher, processes = self._publisher, self._processes

@@ -1,5 +1,6 @@
 """Turns that were cut off with their host: who goes on, who leaves them, and that everybody hears the truth."""
 
+import asyncio
 import json
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +14,7 @@ from ikigai_actors import (
     Request,
     ScriptedProvider,
     Signal,
+    Stream,
     ToolCall,
     TurnInterrupted,
     tool,
@@ -248,3 +250,26 @@ def test_a_turn_that_waits_for_a_person_goes_on_however_often_its_host_ends() ->
         [question] = world.system.questions.pending()
         world.system.questions.answer(question.id, "allow")
         assert kid.reply(timeout=DEADLINE).text == "done"
+
+
+class SlowToClose(ScriptedProvider):
+    async def close(self) -> None:
+        await asyncio.sleep(3)
+
+
+def test_a_wait_that_begins_while_the_system_closes_goes_on_when_it_is_opened_again() -> None:
+    waits = ToolCall("wait", {"timeout": 1}, "first"), ToolCall("wait", {"agents": ["kid"]}, "second")
+    with simulated() as world:
+        world.open(
+            ScriptedProvider([Reply("", waits), "done"]), {"slow": SlowToClose(lambda _: Stream(("late",), delay=1000))}
+        )
+        world.system.root.fork(name="kid", model="slow").prompt("go")
+        boss = world.system.root.fork(name="boss")
+        boss.prompt("go")
+        world.settle()
+        boss = world.reopen(resume=True).agent("boss")
+        world.settle()
+        calls = [message for message in boss.history() if "tool_use_id" in message.data]
+        called = [(message.kind, message.data["tool_use_id"]) for message in calls]
+        assert called == [("tool_call", "first"), ("tool_result", "first"), ("tool_call", "second")]
+        assert boss.state == "waits for kid"
