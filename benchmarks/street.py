@@ -49,9 +49,9 @@ class Api(NamedTuple):
     port: int
 
     def cpu(self) -> float:
-        """The seconds of the processor that it has taken."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """The seconds of the processor that its threads have taken, to the nanosecond: a tick is ten requests."""
+        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
+        return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
     def memory(self) -> float:
         """The megabytes that it holds."""
