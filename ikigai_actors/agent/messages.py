@@ -100,7 +100,7 @@ class NewMail:
 
 @dataclass(frozen=True, slots=True)
 class InterruptPrompt:
-    """Says that an INT of another process came before the turn of a prompt."""
+    """Says that another process sent INT while a prompt still waited: the turn of the prompt ends as it begins."""
 
     mail: int
     """The number of the mail that is the prompt."""

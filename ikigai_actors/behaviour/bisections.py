@@ -193,12 +193,12 @@ def bisect(
 
 
 def places_of(agent: AgentRef, end: int, steps: bool) -> tuple[list[Message], list[Turn], list[int]]:
-    """Return the effective part of a history up to a position, its turns, and the positions that can be probed.
+    """Return the messages up to a position that were not cleared, undone or rewound; the turns; the places to probe.
 
     Args:
         agent: the agent whose history is read.
         end: the position.
-        steps: whether all boundaries can be probed.
+        steps: whether places within turns can be probed, too, not only the start and the ends of turns.
 
     Raises `BadInput` when there is no turn, and `HistoryPruned`.
     """

@@ -13,7 +13,7 @@ MOST_BODY = 4 * 1024 * 1024
 """The largest body of a request, in bytes."""
 
 MOST_HEADERS = 64 * 1024
-"""Bytes of the path, the query and the headers together."""
+"""The most bytes of the path, the query and the headers together."""
 
 BODY_SECONDS = 20.0
 """Seconds within which the whole body must arrive."""

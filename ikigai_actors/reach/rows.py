@@ -123,7 +123,10 @@ class LiveRows:
             return True
 
     def stream(self, uuid: str, characters: int, at: int, clock: float) -> None:
-        """Count a piece of a reply: ``at`` is the time of the heartbeat, ``clock`` the time for rates, in seconds."""
+        """Count the characters of a piece of a reply for the agent's rate, and show the agent as streaming.
+
+        ``at`` is the time of this sign of life, in milliseconds since 1970; ``clock`` is monotonic, in seconds.
+        """
         with self._lock:
             if (row := self._rows.get(uuid)) is None:
                 return

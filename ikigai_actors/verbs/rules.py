@@ -1,4 +1,4 @@
-"""The verb about rules."""
+"""The verb ``rules``: lists an agent's rules about calls of tools, adds one or removes one."""
 
 from typing import TYPE_CHECKING
 

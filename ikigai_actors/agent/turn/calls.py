@@ -399,9 +399,9 @@ def _is_of_another_build(call: Call, tools: Mapping[str, ToolTraits]) -> bool:
 
 
 def asked_again(calls: Calls, again: Calls) -> Calls:
-    """Return the calls, some of which wait again as if nobody had been asked.
+    """Return all calls; those that are also in ``again`` wait as if nobody had been asked about them.
 
-    These keep the earlier definition and build.
+    Their definition and build move to ``former`` and ``former_build``, so that the next question can show the change.
     """
     ids = {call.id for call in again}
     return tuple(_unasked(call) if call.id in ids else call for call in calls)

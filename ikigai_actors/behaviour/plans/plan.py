@@ -16,7 +16,7 @@ class Go(Enum):
 
 
 GO: Final = Go.GO
-"""In place of a prompt: asks again for an answer at the same position."""
+"""In place of a prompt: the trial asks for another answer to the history as it is."""
 
 Continuation = str | Go
 """A prompt with which a trial goes on, or `GO`."""

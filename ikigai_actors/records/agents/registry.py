@@ -360,7 +360,10 @@ def make_root(tx: Transaction, uuid: str, now: int) -> None:
 
 
 def look_at_all(tx: Transaction, uuids: Collection[str]) -> list[Row]:
-    """Return the rows of the query ``look_at_all`` for those of these agents that exist."""
+    """Return who of these agents exists, each with its uuid, status, open turn and unread mail.
+
+    The last two columns say whether prompts wait for the agent, and whether a request of the agent waits for a grant.
+    """
     return tx.run("look_at_all", uuids=list(uuids))
 
 

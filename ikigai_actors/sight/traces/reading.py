@@ -145,7 +145,7 @@ class _Links:
         return fold.open, fold.latest
 
     def _trace(self, agent: str, turn: OpenTurn) -> bytes:
-        """Return the trace id of a turn: its own, or when traces are joined, that of the turn that forked its agent."""
+        """Return the trace id of a turn: its own, or for a fork's first turn, when traces are joined, that of the forking turn."""
         passed: list[str] = []
         while self._join and turn.first and agent not in self._traces:
             passed.append(agent)

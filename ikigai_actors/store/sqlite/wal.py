@@ -186,9 +186,9 @@ class WriteAheadLog:
             reader.execute("ROLLBACK")
 
     def _checkpoint(self) -> int | None:
-        """Let SQLite move the pages that it may.
+        """Checkpoint: have SQLite copy pages from the log into the file, as far as readers of older states let it.
 
-        Return how many pages the log has, None while another connection moves it.
+        Return the number of pages in the log; None while another connection makes a checkpoint.
         """
         [(_, pages, _)] = self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         return int(pages) if pages >= 0 else None

@@ -100,7 +100,7 @@ class BatchWork(NamedTuple):
 
 @dataclass(slots=True)
 class _Waiter:
-    """A request that waits, of an agent of this host."""
+    """A model request of an agent of this host that waits for the answer of its batch."""
 
     question: BatchQuestion
     hand_over: HandOver

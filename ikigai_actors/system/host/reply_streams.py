@@ -96,7 +96,10 @@ class ReplyStreams(Service):
                 self._writer.ask(ClearPieces(self._host))  # not waited for: the system may be closing
 
     def write(self) -> None:
-        """Append rows for new text, and delete void rows. Raises what `Writer.perform` raises."""
+        """Write the text received since the last rows as new rows, and delete rows of replies that are over.
+
+        Raises what `Writer.perform` raises.
+        """
         new, ends = self._new()
         now = self._clock.monotonic()
         clears = bool(self._over) and (bool(new) or now >= self._clear_due)

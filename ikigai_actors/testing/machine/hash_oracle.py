@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class HashOracle:
-    """Checks the hashes of a run."""
+    """Checks the hash of each message that a simulated run commits, and later that the message still has this hash."""
 
     def __init__(self, world: "Simulation") -> None:
         """Begin for a world without commits."""

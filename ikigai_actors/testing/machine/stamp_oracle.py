@@ -52,7 +52,7 @@ class StampOracle:
         self._judge_units(changes)
 
     def _judge_units(self, changes: Sequence[StoredChange]) -> None:
-        """Check that all rows of a unit have the same stamp."""
+        """Check that a message that reports mail or a fork has the same stamp as that mail or that child."""
         rows = [change for change in changes if isinstance(change, Written)]
         logs = [Message.from_row(row.row) for row in rows if row.table == "messages"]
         mail = {(sender, stamp) for _, _, sender, kind, _, stamp, *_ in _mail(rows) if kind == MAIL}

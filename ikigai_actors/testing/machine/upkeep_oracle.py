@@ -1,10 +1,10 @@
 """Pruned histories and imported branches, checked by the commits: the invariants ``prune`` and ``transfer``.
 
-    prune                 the histories are gone of those that died long ago, and of which nothing that is needed is
-                          a copy; all of each is gone, and a reader gets the error
-    transfer              a branch that was exported and imported is what it was: its agents, every history as copying
-                          gives it, merges with the agents of there, mail, read or not, rules that ask or deny; and
-                          keys, unless its agents are copies with other uuids
+    prune                 of agents that died long ago, and from which no living or lately dead agent descends, nothing
+                          of the history is left, and a reader gets `HistoryPruned`; all other histories are kept
+    transfer              after its import an exported branch has the same agents and visible histories, in which merges
+                          name the agents of the new database, the same mail, read and unread, the same rules that ask
+                          or deny; and the same keys, unless its agents are copies with other uuids
 
 The checks share no code with the statements that choose what is pruned, or with the code that writes and reads files.
 """

@@ -46,7 +46,7 @@ _GIT_SECONDS = 10.0
 """The most seconds to wait for git to print the person's configuration."""
 
 _TRIAL = "trial"
-"""The name of the private directory of trials."""
+"""The name, in place of an agent's, of the private directory in which a fence is tried out."""
 
 
 class Enclosure:
@@ -220,7 +220,10 @@ def first_that_starts(
 
 
 def _start(reach: Reach, how: Candidate, code: bytes, private: Path) -> FencedStart:
-    """Return how to start the programs that use a private directory."""
+    """Return how to start programs in a fence, with ``private`` as their private directory.
+
+    ``code`` is the compiled launcher.
+    """
     profile = seatbelt_profile(reach, os.path.realpath(private)) if how.tier == Tier.SEATBELT else ""
     return FencedStart(code, private, profile=profile)
 

@@ -287,9 +287,10 @@ class McpServer(Toolset):
             raise
 
     async def _open_accounts(self, tell: Tell) -> Sequence[Tool]:
-        """Return the tools of a server with accounts: the stored list, or the list that one of the accounts gets.
+        """Return the tools of a server with accounts: the stored list, or else the list of the first account that works.
 
-        One tool more asks for an account. It is the only one while nobody has connected, and stays: its calls may wait.
+        The tool ``connect``, which asks for an account, is added. Without a list it is the only tool. With a list it is added
+        too, because calls of it may still wait.
         """
         from ikigai_actors.tools.mcp import remote as parts  # already imported
         from ikigai_actors.tools.mcp.account_connections import AccountConnections, AccountNeeded
