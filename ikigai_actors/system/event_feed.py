@@ -124,7 +124,7 @@ class Places:
         self.at, self.passed, self.dead = at, passed, dead
 
     def passes(self, event: Event) -> bool:
-        """Return whether an event is new: a message behind the agent's latest, or a death that is not noted yet."""
+        """Return whether an event is new: a message after the agent's latest, or a death that is not noted yet."""
         match event:
             case Message(agent_uuid=uuid, id=number):
                 return number > self.passed.get(uuid, 0)

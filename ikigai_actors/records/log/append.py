@@ -328,7 +328,7 @@ def check_fence(tx: Transaction, row: Locked, fence: FencingToken) -> None:
 
 
 class StoppedBefore(AgentStopped):
-    """A commit was to make children of an agent that was stopped meanwhile. Nothing is written; it is done after CONT."""
+    """A commit was to make children of an agent that was stopped meanwhile. Nothing is written before CONT."""
 
     def __init__(self, message: str, agent: str, changed: int) -> None:
         """``changed`` is the version of the tree of the agent's latest change."""

@@ -145,7 +145,7 @@ class _Links:
         return fold.open, fold.latest
 
     def _trace(self, agent: str, turn: OpenTurn) -> bytes:
-        """Return the trace id of a turn: its own, or for a fork's first turn, when traces are joined, that of the forking turn."""
+        """Return the trace id of a turn: with joined traces, a fork's first turn has that of the forking turn."""
         passed: list[str] = []
         while self._join and turn.first and agent not in self._traces:
             passed.append(agent)

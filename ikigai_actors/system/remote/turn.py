@@ -75,7 +75,7 @@ class RemoteWord:
         self.agent, self._mail = agent, mail
 
     def follow(self, news: News) -> Steered | AgentDead | None:
-        """Return the position of the steering message in the history, or `AgentDead`, if these news say so; else None."""
+        """Return the steering message's position in the history, or `AgentDead`, by these news; None so far."""
         for message in news.messages:
             if message.agent_uuid == self.agent and (steered := steered_in(message)) and steered[0] == self._mail:
                 return steered[1]

@@ -287,10 +287,10 @@ class McpServer(Toolset):
             raise
 
     async def _open_accounts(self, tell: Tell) -> Sequence[Tool]:
-        """Return the tools of a server with accounts: the stored list, or else the list of the first account that works.
+        """Return the tools of a server with accounts: the stored list, or the list of the first account that works.
 
-        The tool ``connect``, which asks for an account, is added. Without a list it is the only tool. With a list it is added
-        too, because calls of it may still wait.
+        The tool ``connect``, which asks for an account, is added. Without a list it is the only tool. With a list it is
+        added too, because calls of it may still wait.
         """
         from ikigai_actors.tools.mcp import remote as parts  # already imported
         from ikigai_actors.tools.mcp.account_connections import AccountConnections, AccountNeeded
