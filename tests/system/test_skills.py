@@ -215,10 +215,13 @@ def test_the_instructions_of_a_project_follow_the_system_prompt_as_they_were_pin
         say(agent, "hi")
         assert model.requests[-1].system == f"You file papers.\n\n{text}"
         system.export(agent, tmp_path / "clerk.jsonl")
+        (tmp_path / "forms").mkdir()
+        (tmp_path / "forms" / "AGENTS.md").write_text("SECRET-STEP", encoding="utf-8")
         agent.use_instructions(tmp_path)
         child = agent.fork("hi")
         child.reply(timeout=DEADLINE)
-        assert model.requests[-1].system == "You file papers.\n\n<instructions>\nBe wordy.\n</instructions>"
+        assert model.requests[-1].system.startswith("You file papers.\n\n<instructions>\nBe wordy.\n\nFurther")
+        assert model.requests[-1].system.endswith(", read it:\nforms/AGENTS.md\n</instructions>")
         [entry] = agent.context().settings["instructions"]
         with pytest.raises(BadInput, match="setting instructions"):
             agent.configure(instructions=[{**entry, "text": "Whatever"}])

@@ -26,7 +26,8 @@ MOST_LEVELS, MOST_DIRECTORIES = 6, 2_000
 MOST_FILES, MOST_BYTES = 200, 20 * 2**20
 """The most files of a skill, and the most bytes of them."""
 LONGEST_DESCRIPTION = 1_024
-_SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv"})
+SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv"})
+"""The directories that are never searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +175,13 @@ def _folders(root: Path, troubles: list[str]) -> Iterator[Path]:
         elif level < MOST_LEVELS:
             with os.scandir(folder) as entries:
                 names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
-            waiting += [(folder / name, level + 1) for name in names if name not in _SKIPPED]
+            waiting += [(folder / name, level + 1) for name in names if name not in SKIPPED]
 
 
 def _files(folder: Path) -> Iterator[Attachment]:
     count = size = 0
     for path, directories, names in os.walk(folder):
-        directories[:] = sorted(name for name in directories if name not in _SKIPPED)
+        directories[:] = sorted(name for name in directories if name not in SKIPPED)
         for name in sorted(names):
             file = Path(path) / name
             if file.is_symlink() or not file.is_file():

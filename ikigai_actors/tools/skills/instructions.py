@@ -1,10 +1,12 @@
 """Instructions of a project for every agent that works in it: the file ``AGENTS.md``, else ``CLAUDE.md``.
 
-A line ``@FILE`` is replaced by the text of another file of the same directory, once and not within that one.
+A line ``@FILE`` is replaced by the text of another file of the same directory, once and not within that one. Files in
+subdirectories are named to the model, which reads one when it works there.
 """
 
 import os
 import re
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -12,11 +14,14 @@ from typing import NamedTuple
 from ikigai_actors.errors import BadInput
 from ikigai_actors.text import storable
 from ikigai_actors.tools.skills.digests import LONGEST_INSTRUCTIONS
+from ikigai_actors.tools.skills.folders import MOST_DIRECTORIES, MOST_LEVELS, SKIPPED
 
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
 USER_PLACES = (".agents", ".claude")
 """The directories of the user's instructions, below the home directory. The first that has such a file counts."""
 _IMPORT = re.compile(r"^@([\w.-]+)[ \t]*$", re.MULTILINE)
+
+_FURTHER = "Further instructions are in these files. Before you work in the directory of one of them, read it:"
 
 
 class FoundInstructions(NamedTuple):
@@ -64,6 +69,32 @@ def read_instructions(directory: Path) -> FoundInstructions:
             f"Expected 1 to {LONGEST_INSTRUCTIONS:,} characters of instructions in {file}, got {len(text):,}."
         )
     return FoundInstructions(str(file), text)
+
+
+def naming_further(instructions: FoundInstructions, room: int) -> FoundInstructions:
+    """Add to a project's instructions the paths of the instruction files in its subdirectories.
+
+    ``room``: the most characters of the text. Names that do not fit are left out.
+    """
+    text = f"{instructions.text}\n\n{_FURTHER}"
+    for name in _further(Path(instructions.path).parent):
+        if len(text) + len(name) + 1 > room:
+            break
+        text += f"\n{name}"
+    return instructions if text.endswith(_FURTHER) else instructions._replace(text=text)
+
+
+def _further(directory: Path) -> Iterator[str]:
+    """Yield the paths of such files below a directory, one for each directory. Hidden directories are not searched."""
+    for count, (path, folders, names) in enumerate(os.walk(directory)):
+        if count > MOST_DIRECTORIES:
+            return
+        below = Path(path).relative_to(directory)
+        shown = sorted(name for name in folders if name not in SKIPPED and name[0] != "." and name.isprintable())
+        folders[:] = shown if len(below.parts) < MOST_LEVELS else []
+        name = next((name for name in INSTRUCTION_FILES if name in names), None)
+        if name is not None and below.parts:
+            yield (below / name).as_posix()
 
 
 def _within(directory: Path, file: Path, match: re.Match[str]) -> str:

@@ -25,8 +25,9 @@ from ikigai_actors.system.kind_files import find_kinds, usual_kind_places
 from ikigai_actors.system.kinds import pin_kinds
 from ikigai_actors.system.skills import PathLike, check_only, check_place, chosen, pin
 from ikigai_actors.text import check_text
+from ikigai_actors.tools.skills.digests import LONGEST_INSTRUCTIONS
 from ikigai_actors.tools.skills.folders import find_skills, usual_places
-from ikigai_actors.tools.skills.instructions import instructions_of_user, read_instructions
+from ikigai_actors.tools.skills.instructions import instructions_of_user, naming_further, read_instructions
 
 
 class HistoryCommands(CommandBase[H]):
@@ -264,7 +265,7 @@ class HistoryCommands(CommandBase[H]):
         """Give the agent instructions, which follow its system prompt: a directory's ``AGENTS.md``, else ``CLAUDE.md``.
 
         The present text of the file is stored, and replaces earlier instructions of the agent. Children that are forked
-        later inherit it.
+        later inherit it. Such files in subdirectories are only named, for the model to read.
 
         Args:
             place: the directory of a project; None for no project.
@@ -288,7 +289,9 @@ class HistoryCommands(CommandBase[H]):
 
         def change() -> Future[int]:
             files = [instructions_of_user()] if users else []
-            files += [] if where is None else [read_instructions(Path(where).absolute())]
+            if where is not None:
+                room = LONGEST_INSTRUCTIONS - sum(len(file.text) for file in files)
+                files.append(naming_further(read_instructions(Path(where).absolute()), room))
             entries = [file.entry | ({"off": True} if refused else {}) for file in files]
             settings = check_settings({"instructions": entries})
             return self._tell(lambda caller: on.Configure(settings, caller), self._future(timeout))
