@@ -1,6 +1,7 @@
 # The names that this module hands on: read by type checkers, and by `lazy.handed_on` when the program runs.
 
 from ikigai_actors.agent.instruments import Instrument as Instrument
+from ikigai_actors.agent.subscriptions import BatchTrouble as BatchTrouble
 from ikigai_actors.agent.subscriptions import Event as Event
 from ikigai_actors.agent.subscriptions import HookFailed as HookFailed
 from ikigai_actors.agent.subscriptions import HostChanged as HostChanged

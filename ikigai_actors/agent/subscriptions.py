@@ -125,6 +125,18 @@ class ToolTrouble:
 
 
 @dataclass(frozen=True, slots=True)
+class BatchTrouble:
+    """A service has not taken a batch, or does not answer about one. Published once until the service answers."""
+
+    kind: ClassVar[str] = "batch_trouble"
+    service: str
+    """The model whose requests wait, as ``provider:model``."""
+    batch: str
+    """The id of the batch in the table ``batches``."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class WindowNearlyFull:
     """A request nearly fills its model's window, or the system prompt and the tools alone take a third of it.
 
@@ -205,7 +217,9 @@ class HostsDiffer:
     """The tools in which the hosts differ; empty when all are the same again."""
 
 
-SystemTrouble = StoreTrouble | ToolTrouble | WindowNearlyFull | HookFailed | HostChanged | HostEnded | HostsDiffer
+SystemTrouble = (
+    StoreTrouble | ToolTrouble | BatchTrouble | WindowNearlyFull | HookFailed | HostChanged | HostEnded | HostsDiffer
+)
 """The events that a person should know of, besides those of agents. Every front end shows them."""
 
 Event = Message | Streamed | StreamCut | Mailed | PromptKept | Died | Renamed | StatusSet | SystemTrouble

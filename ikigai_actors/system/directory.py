@@ -551,9 +551,9 @@ class Directory(OfOneProcess, ABC):
         writing (`Streamed`). Pieces of the replies of another process's agents come a few times a second. The first one
         has all text so far. If that process ends in the middle of a reply, a `StreamCut` comes. A reply that ends very
         soon comes as its message alone. Events of this process are: mail that it has sent (`Mailed`), a prompt that
-        waits for the signal CONT (`PromptKept`), and trouble with the store or with tools (`StoreTrouble`,
-        `ToolTrouble`). Events of other hosts are: a host has ended (`HostEnded`), or the tools of hosts differ
-        (`HostsDiffer`). In an attached system a `HostChanged` says that another process runs the agents now.
+        waits for the signal CONT (`PromptKept`), and trouble with the store, tools or batches (`StoreTrouble`,
+        `ToolTrouble`, `BatchTrouble`). Events of other hosts are: a host has ended (`HostEnded`), or the tools of hosts
+        differ (`HostsDiffer`). In an attached system a `HostChanged` says that another process runs the agents now.
 
         Args:
             callback: takes an event. It may block.

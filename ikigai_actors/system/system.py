@@ -171,6 +171,7 @@ class ActorSystem(System):
             options.providers.batches,
             lambda work, done: self._runtime.executor.attend(work, done),
             lambda: self._random_bytes(16).hex(),
+            publisher.publish,
         )
         self._supervision: SupervisionLoop = SupervisionLoop(
             *(

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from ikigai_actors import ProviderError, Reply, Request, Signal, Usage
+from ikigai_actors.events import BatchTrouble
 from ikigai_actors.reach.metrics import read_metrics
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.testing import Simulation, simulated
 from ikigai_actors.testing.scripted_batches import ScriptedBatches
+from ikigai_actors.verbs.text.wording import explained
 
 
 def said(request: Request) -> Reply:
@@ -157,6 +159,54 @@ def test_an_interrupted_request_is_not_sent_and_one_that_was_sealed_is_charged(
     assert early.history()[-1].data.get("usage") is None
     assert late.history()[-1].data["usage"]["input_tokens"] > 0
     assert check(world.system._store) == []
+
+
+def test_subscribers_are_told_once_of_a_batch_that_was_refused_and_of_one_that_cannot_be_fetched() -> None:
+    provider = UnreachableBatches(said)
+    with simulated() as world:
+        world.open(provider)
+        heard: list[BatchTrouble] = []
+        with world.system.subscribe(heard.append, only=(BatchTrouble,)):
+            provider.refused_orders = 1
+            ask(world, 1)
+            world.sleep(300)
+            world.system.agent("agent-0").prompt("again")
+            world.sleep(600)
+            provider.is_reachable = True
+            world.sleep(300)
+        assert [trouble.text for trouble in heard] == [
+            "The service refused a batch, and its requests are sent directly: 400: no such model",
+            "The results of a batch could not be fetched: the connection broke",
+        ]
+        assert {trouble.service for trouble in heard} == {"scripted:"}
+        assert len({trouble.batch for trouble in heard}) == 2
+        assert answered(world) == ["reply 3"]
+
+
+def test_subscribers_are_told_once_of_a_batch_of_which_nobody_knows_whether_it_was_sent() -> None:
+    provider = ScriptedBatches(said)
+    provider.lost_orders = 1
+    with simulated() as world:
+        world.open(provider)
+        heard: list[BatchTrouble] = []
+        with world.system.subscribe(heard.append, only=(BatchTrouble,)):
+            ask(world, 1)
+            world.sleep(3_000)
+        [trouble] = heard
+        assert explained(trouble) == (
+            "scripted:: The service did not say whether it has taken a batch: the connection broke"
+        )
+
+
+class UnreachableBatches(ScriptedBatches):
+    """Batches whose service takes them, and does not say whether they have ended."""
+
+    is_reachable = False
+
+    async def has_ended(self, remote: str) -> bool:
+        if not self.is_reachable:
+            raise ProviderError("the connection broke", unavailable=True)
+        return await super().has_ended(remote)
 
 
 @pytest.mark.parametrize("polls", [1, 3])

@@ -32,7 +32,7 @@ def test_a_host_looks_again_for_a_seat_that_it_could_not_take(store: Store) -> N
 
     with closing(Journal(faulty, HOST, SystemClock())) as journal:
         journal.start()
-        link = BatchLink(lambda name: provider, lambda work, done: None, lambda: "batch1")
+        link = BatchLink(lambda name: provider, lambda work, done: None, lambda: "batch1", lambda trouble: None)
         reader = RetryingReader(store, SYSTEM_THREADS)
         batches = Batches(reader, journal, HOST, SystemClock(), link, posted.put, after)
         faulty.fails(StoreError("a statement failed"))

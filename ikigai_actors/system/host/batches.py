@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ikigai_actors.actors.clock import Clock
 from ikigai_actors.agent.batched import BatchDesk, BatchQuestion, HandOver, Sealed
+from ikigai_actors.agent.subscriptions import AS_EVENT, BatchTrouble
 from ikigai_actors.errors import IkigaiError, ProviderError
 from ikigai_actors.providers.batches import (
     BatchRequest,
@@ -87,6 +88,8 @@ class BatchLink(NamedTuple):
     attend: Attend
     new_id: Callable[[], str]
     """Makes the names of batches: letters and digits, 32 at most."""
+    publish: Callable[[BatchTrouble], object]
+    """Passes trouble on to subscribers."""
 
 
 class BatchWork(NamedTuple):
@@ -113,6 +116,7 @@ class _Service:
 
     busy: set[str] = field(default_factory=set)  # batches about which it is being asked
     asked_at: dict[str, int] = field(default_factory=dict)  # when, by batch
+    troubled: set[str] = field(default_factory=set)  # batches whose trouble is published
     sealing: bool = False
 
 
@@ -282,10 +286,11 @@ class Batches(BatchDesk):
             if isinstance(remote, str):
                 self._name(known, batch, remote)
             elif isinstance(remote, ProviderError) and remote.free and not remote.retry_after:
+                self._report(known, batch, f"The service refused a batch, and its requests are sent directly: {remote}")
                 outcome = MemberOutcome("not taken", str(remote))
                 self._end(known, batch, {key: outcome for key, _ in members})
             else:
-                logger.warning("Batch %s may not have been taken: %s", batch.id, remote)
+                self._report(known, batch, f"The service did not say whether it has taken a batch: {remote}")
                 self._rest(known, batch)
 
         self._ask(known, batch, lambda: service.create_batch(batch.id, requests), answered)
@@ -313,7 +318,7 @@ class Batches(BatchDesk):
                 self._write(unit, again, lambda: self._rest(known, batch))
             else:
                 if isinstance(answer, BaseException):
-                    logger.warning("Batch %s could not be looked for: %s", batch.id, answer)
+                    self._report(known, batch, f"A batch could not be looked for: {answer}")
                 self._rest(known, batch)
 
         self._ask(known, batch, look, looked)
@@ -333,7 +338,7 @@ class Batches(BatchDesk):
                 self._end(known, batch, {key: outcome for key, outcome in named if outcome is not None})
                 return
             if results is not None:
-                logger.warning("Batch %s could not be asked for: %s", batch.id, results)
+                self._report(known, batch, f"The results of a batch could not be fetched: {results}")
             self._rest(known, batch)
 
         self._ask(known, batch, ask, answered)
@@ -345,7 +350,7 @@ class Batches(BatchDesk):
             if error is None:
                 self._end(known, batch, {})
             else:
-                logger.warning("Batch %s could not be cancelled: %s", batch.id, error)
+                self._report(known, batch, f"A batch could not be cancelled: {error}")
                 self._rest(known, batch)
 
         self._ask(known, batch, lambda: service.cancel_batch(remote), cancelled)
@@ -357,8 +362,20 @@ class Batches(BatchDesk):
         work: Callable[[], Coroutine[Any, Any, Any]],
         done: Callable[[Any], object],
     ) -> None:
+        def answered(answer: Any) -> None:
+            if not isinstance(answer, BaseException):
+                known.troubled.discard(batch.id)
+            done(answer)
+
         known.busy.add(batch.id)
-        self._link.attend(work, lambda answer: self._post(lambda: done(answer)))
+        self._link.attend(work, lambda answer: self._post(lambda: answered(answer)))
+
+    def _report(self, known: _Service, batch: OpenBatch, text: str) -> None:
+        """Publish trouble with a batch, unless it lasts: it is published again after the service has answered."""
+        if batch.id not in known.troubled:
+            known.troubled.add(batch.id)
+            logger.warning("Batch %s of %s: %s", batch.id, batch.service, text, extra=AS_EVENT)
+            self._link.publish(BatchTrouble(batch.service, batch.id, text))
 
     def _name(self, known: _Service, batch: OpenBatch, remote: str) -> None:
         unit = NameBatch(batch.service, self._host, batch.id, remote, self._clock.now_ms())
@@ -370,6 +387,7 @@ class Batches(BatchDesk):
         def ended() -> None:
             known.busy.discard(batch.id)
             known.asked_at.pop(batch.id, None)
+            known.troubled.discard(batch.id)
             self.look_soon()
 
         self._write(unit, ended, lambda: self._rest(known, batch))

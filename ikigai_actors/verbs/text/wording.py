@@ -1,6 +1,7 @@
 """Texts of the shell about agents and errors."""
 
 from ikigai_actors.agent.subscriptions import (
+    BatchTrouble,
     HookFailed,
     HostChanged,
     HostEnded,
@@ -63,6 +64,8 @@ def explained(trouble: SystemTrouble) -> str:
     """Return the text for a person about an error of the system."""
     if isinstance(trouble, ToolTrouble):
         return f"{trouble.toolset}: {one_line(trouble.text)}"
+    if isinstance(trouble, BatchTrouble):
+        return f"{one_line(trouble.service)}: {one_line(trouble.text)}"
     if isinstance(trouble, WindowNearlyFull):
         takes, name = f"of the {trouble.window:,} tokens that its model takes", one_line(trouble.label)
         if 3 * trouble.fixed > trouble.window:
