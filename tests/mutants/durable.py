@@ -169,6 +169,7 @@ DURABLE_MUTANTS = (
         "        return self._act.touches",
         (Edit("records/mail/asked.py", "        if not askers <= locked.keys():", "        if False:"),),
         test=_ASKED,
+        tier="standard",  # two units at once are written on PostgreSQL alone
     ),
     Mutant(
         "a program that begins to ask after the look-up is not found",
