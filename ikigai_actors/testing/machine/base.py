@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine
 
 from ikigai_actors.actors.futures import Future, TimedOut
+from ikigai_actors.agent.turn.state import State
 from ikigai_actors.agent.waits import WaitResult
 from ikigai_actors.errors import AlreadyMerged, IkigaiError, StoreError, StoreUnavailable, SystemClosed
 from ikigai_actors.providers.base import Provider, Reply, Request, ToolCall
@@ -41,7 +42,7 @@ from ikigai_actors.testing.machine.interrupt_oracle import InterruptOracle
 from ikigai_actors.testing.machine.key_oracle import KeyOracle, keyed_text
 from ikigai_actors.testing.machine.memory_check import MemoryCheck
 from ikigai_actors.testing.machine.merge_oracle import MergeOracle
-from ikigai_actors.testing.machine.model import Ledger, check_wait
+from ikigai_actors.testing.machine.model import Ledger, at_work, check_wait
 from ikigai_actors.testing.machine.question_oracle import QuestionOracle
 from ikigai_actors.testing.machine.rule_oracle import RuleOracle
 from ikigai_actors.testing.machine.span_oracle import SpanOracle
@@ -179,6 +180,10 @@ class Stage(RuleBasedStateMachine):
     def excuses(self, trouble: IkigaiError) -> bool:
         """Return whether the database, or the host that a rule has used, may fail with this error."""
         return isinstance(trouble, StoreUnavailable) and self.world.luck.spent("unreadable")
+
+    def at_work(self) -> dict[str, State]:
+        """Return the agents that are in the middle of a turn, and must come to its end at rest."""
+        return at_work(self.system)
 
     def runs(self, process: Process) -> bool:
         """Return whether a process can be used."""

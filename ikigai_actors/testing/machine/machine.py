@@ -58,7 +58,6 @@ from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from ikigai_actors.testing.machine.base import AGENTS, MOST_PERIODS, PERIOD
 from ikigai_actors.testing.machine.former_oracle import CLOCKS_DIFFER
-from ikigai_actors.testing.machine.model import at_work
 from ikigai_actors.testing.machine.question_rules import QuestionRules
 from ikigai_actors.testing.machine.rules import AgentRules
 from ikigai_actors.testing.machine.street_rules import StreetRules
@@ -136,14 +135,14 @@ class AgentTreeMachine(UpkeepRules, StreetRules, QuestionRules, AgentRules):
             for _ in range(MOST_PERIODS):  # one turn may wait for minutes, and another one after it
                 self.world.sleep(PERIOD)
                 self.world.settle()
-                if not at_work(self.system):
+                if not self.at_work():
                     return
 
         process = None
         while process is not self.world.process:  # after a crash time passes again
             process = self.world.process
             self.attempt(rest)
-        self.ledger.check_rest(self.world)
+        self.ledger.check_rest(self.world, self.at_work())
         self.timers.check_rest()
         self.deliveries.check_rest()
         self.questions.check_rest()

@@ -126,7 +126,7 @@ class MemoryCheck:
         written, begun = self._oracle.histories[facts["parent"]].written, facts["at"]
         own = [tuple(change.row[1:5]) for change in changes if isinstance(change, Written) and change.row[0] == agent]
         has, due = settings_in([*written[:begun], *own]), settings_in(written)
-        if has != due:
+        if has != due and all(has != due | settings for settings in _settings_of_forks(written)):
             self._broken(f"settings: agent {agent} is born with {has}, expected {due}")
 
     def _check_recalled(self, agent: str, copy: Copy, content: str, place: int) -> None:
@@ -153,6 +153,14 @@ def settings_in(written: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
         elif kind == Kind.CONFIGURE:
             settings |= json.loads(data or "{}")
     return {name: value for name, value in settings.items() if value is not None}
+
+
+def _settings_of_forks(written: Sequence[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    """Return the settings that the latest reply, if it is a program's, gives to each child that it forks."""
+    replies = (json.loads(data or "{}") for _, kind, _, data in reversed(written) if kind == Kind.ASSISTANT)
+    reply: Mapping[str, Any] = next(replies, {})
+    forks = (call["input"] for call in reply.get("tool_calls", ()) if call["name"] == "fork")
+    return [{name: fork[name] for name in ("model", "system") if name in fork} for fork in forks]
 
 
 def _text(block: Mapping[str, Any]) -> str:

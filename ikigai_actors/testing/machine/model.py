@@ -166,8 +166,8 @@ class Ledger:
             if record.living and above is not None and not records[above].living:
                 raise Broken(f"supervised: the supervisor of agent {record.uuid} is dead")
 
-    def check_rest(self, world: Simulation) -> None:
-        """Check ``quiescence``; called when nothing can happen any more."""
+    def check_rest(self, world: Simulation, busy: Mapping[str, State] | None = None) -> None:
+        """Check ``quiescence`` when nothing can happen any more; ``busy`` are the agents that should be at rest."""
         system = world.system
         living = [record for record in system.agents() if record.living]
         if dead := set(system._processes.uuids()) - {record.uuid for record in living}:
@@ -177,7 +177,7 @@ class Ledger:
             state = system._actor(record.uuid).state
             if record.status == "terminating" and not state.turn:
                 raise Broken(f"signals: agent {record.uuid} terminates, its turn is over, and it lives")
-        for uuid, state in at_work(system).items():
+        for uuid, state in (at_work(system) if busy is None else busy).items():
             raise Broken(f"quiescence: agent {uuid} is {state.shown.value}, and nothing can happen")
         check_left(system._store, living, {record.uuid for record in living if record.turn})
         self.open = [future for future in self.open if not future.done()]

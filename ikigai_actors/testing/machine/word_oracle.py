@@ -147,6 +147,8 @@ class WordOracle:
         listener.calls = {call.id for call in calls_of(message)}
         if message.data.get("stop_reason") == INTERRUPTED or self._agents[message.agent_uuid].status == "dead":
             return
+        if "@" in str(message.data.get("made_by", "")):  # a program, to which nobody tells its history
+            return
         if untold := [
             text for text in listener.due if json.dumps(text, ensure_ascii=False)[1:-1] not in listener.request
         ]:
