@@ -100,7 +100,7 @@ def prepare(runtime: Runtime) -> None:
     if is_prepared(runtime):
         return
     place, packages = environments() / runtime.driver, DRIVERS / f"{runtime.driver}.txt"
-    venv.create(place, with_pip=True)
+    venv.create(place, with_pip=True, clear=True)  # what was left of a broken installation goes
     subprocess.run([place / "bin" / "pip", "install", "-q", "-r", packages], check=True)
     (place / INSTALLED).write_text(packages.read_text())
 
