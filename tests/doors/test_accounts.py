@@ -361,17 +361,24 @@ def test_a_renewal_that_is_not_answered_as_it_should_be_fails_for_this_call_alon
             house.system._writer.perform(KeepAccount(*fields))
 
 
-def test_a_server_that_is_away_or_a_secret_that_is_not_there_leaves_the_renewal_to_the_next_call(
-    durable: str, server: AccountMcp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    secret = f"{CANARY}of-the-client"
+CLIENT_SECRET = f"{CANARY}of-the-client"
+
+
+def register_by_hand(server: AccountMcp, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Register a client at the authorization server, whose secret is in the environment; return its setting."""
     server.issuing.clients["by-hand"] = OAuthClientInformationFull(
-        client_id="by-hand", client_secret=secret, redirect_uris=[AnyUrl(callback_url(URL))], scope="notes",
+        client_id="by-hand", client_secret=CLIENT_SECRET, redirect_uris=[AnyUrl(callback_url(URL))], scope="notes",
         token_endpoint_auth_method="client_secret_basic",
     )  # fmt: skip
     server.issuing.lives = 30
-    monkeypatch.setenv("CLIENT_SECRET", secret)
-    client = {"client_id": "by-hand", "client_secret": "env:CLIENT_SECRET"}
+    monkeypatch.setenv("CLIENT_SECRET", CLIENT_SECRET)
+    return {"client_id": "by-hand", "client_secret": "env:CLIENT_SECRET"}
+
+
+def test_a_server_that_is_away_or_a_secret_that_is_not_there_leaves_the_renewal_to_the_next_call(
+    durable: str, server: AccountMcp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = register_by_hand(server, monkeypatch)
     with host_of(durable, server, client=client) as host, house_of(durable, server) as house:
         reply = host.root.prompt("go")
         house.connect()
@@ -390,7 +397,7 @@ def test_a_server_that_is_away_or_a_secret_that_is_not_there_leaves_the_renewal_
         fails("secret of the client is not there")
         monkeypatch.setenv("CLIENT_SECRET", "wrong")
         fails("401")
-        monkeypatch.setenv("CLIENT_SECRET", secret)
+        monkeypatch.setenv("CLIENT_SECRET", CLIENT_SECRET)
         server.stop()
         fails("cannot be reached")
         server.start()
@@ -520,17 +527,8 @@ def test_a_right_that_is_lacking_is_asked_for_beside_those_that_are_there(durabl
 def test_a_client_that_was_registered_by_hand_is_used_and_its_secret_is_looked_up_alone(
     durable: str, server: AccountMcp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    secret = f"{CANARY}of-the-client"
-    server.issuing.clients["by-hand"] = OAuthClientInformationFull(
-        client_id="by-hand", client_secret=secret, redirect_uris=[AnyUrl(callback_url(URL))], scope="notes",
-        token_endpoint_auth_method="client_secret_basic",
-    )  # fmt: skip
-    server.issuing.lives = 30
-    monkeypatch.setenv("CLIENT_SECRET", secret)
-    with (
-        host_of(durable, server, client={"client_id": "by-hand", "client_secret": "env:CLIENT_SECRET"}) as host,
-        house_of(durable, server) as house,
-    ):
+    client = register_by_hand(server, monkeypatch)
+    with host_of(durable, server, client=client) as host, house_of(durable, server) as house:
         reply = host.root.prompt("go")
         house.connect()
         assert reply.get(timeout=DEADLINE).text == "anna may notes"
