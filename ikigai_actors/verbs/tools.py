@@ -273,9 +273,13 @@ def _as_click_takes(param: click.Parameter, name: str, value: object) -> object:
     """Convert a JSON value to the form that click takes. Raises `BadInput`."""
     if _is_list(param) and not isinstance(value, list):
         raise BadInput(f"Expected a list for {name!r}; got {shown(value)}.")
+    if isinstance(value, list) and None in value:
+        raise BadInput(f"Expected no null in the list for {name!r}; got {shown(value)}.")
     for item in value if _is_list(param) and isinstance(value, list) else [value]:
         _check_scalar(param, name, item)
-    return [value] if param.nargs == -1 and not _is_list(param) else value
+    if param.nargs == -1 and not _is_list(param):
+        return [] if value is None else [value]
+    return value
 
 
 def _check_scalar(param: click.Parameter, name: str, value: object) -> None:

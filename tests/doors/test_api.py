@@ -444,6 +444,13 @@ def test_an_argument_of_another_type_is_refused(stage: Stage, path: str, argumen
     assert stage.host.agent("kid").record.living
 
 
+def test_a_null_for_the_text_of_a_verb_is_no_text(stage: Stage) -> None:
+    async def work(client: httpx2.AsyncClient) -> int:
+        return (await client.post("/v1/agents/kid/system", json={"text": None})).status_code
+
+    assert stage.run(work) == 200
+
+
 def test_a_mounted_application_follows_its_path_and_a_small_answer_leaves_at_once(stage: Stage) -> None:
     mounted = Starlette(routes=[Mount("/agents", app=stage.app)])
 
