@@ -13,7 +13,7 @@ from ikigai_actors.testing.simulation.messages_api import violations
 from tests.agent.turn.test_assembly import wire
 from tests.kit.blocking_provider import DEADLINE
 
-DOCUMENTS, TIMERS = (TOOL_GROUPS[name].tools for name in ("documents", "timers"))
+DOCUMENTS, TIMERS = (tuple(TOOL_GROUPS[name]) for name in ("documents", "timers"))
 SHARE, REMIND = "find share a document", "find remind me tomorrow"
 LONG = "so many words that a summary pays " * 60
 

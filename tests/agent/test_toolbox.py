@@ -59,7 +59,7 @@ def test_a_first_request_has_five_calls_in_3400_bytes_and_what_is_not_deferred()
 
 
 def test_every_call_of_the_runtime_is_always_there_or_in_one_group() -> None:
-    grouped = [name for group in TOOL_GROUPS.values() for name in group.tools]
+    grouped = [name for group in TOOL_GROUPS.values() for name in group]
     assert sorted([*grouped, *ALWAYS_THERE, LOAD_SKILL]) == sorted([*BUILTIN_CALLS, ListAgents.name])
 
 
@@ -132,7 +132,7 @@ def test_queries_in_plain_words_find_the_group_that_is_meant() -> None:
         query
         for group, queries in QUERIES.items()
         for query in queries
-        if not {*TOOL_GROUPS[group].tools} & {*ranked(query, about)[:MOST_HITS]}
+        if not {*TOOL_GROUPS[group]} & {*ranked(query, about)[:MOST_HITS]}
     ]
     assert missed == []
     assert ranked("zebra crossing", about) == []

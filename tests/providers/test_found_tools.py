@@ -27,7 +27,7 @@ from tests.kit.messages_server.server import MessagesServer, Says
 from tests.kit.openai_server.server import OpenAIServer, Streams, message_item, response_events
 from tests.kit.openai_server.strict import chat_violations, responses_violations
 
-DOCUMENTS = TOOL_GROUPS["documents"].tools
+DOCUMENTS = tuple(TOOL_GROUPS["documents"])
 SEARCH = {
     "type": "tool_search_call", "id": "ts_1", "call_id": "call_s", "execution": "client", "status": "completed",
     "arguments": {"query": "share a document"},

@@ -21,9 +21,9 @@ from ikigai_actors.tools.policy import ToolTraits
 
 MOST_HITS = 4
 """The most tools that a query finds, not counting the tools that belong to the same groups."""
-_STEM = 5
+_STEM = 6
 """Letters of a word that are compared: ``remind`` finds ``reminder``."""
-_NAMED = 3
+_NAMED = 2
 """A word of a tool's name counts as much as this many others."""
 _USUAL_WORDS = 60
 """A description that is longer than this counts less for each of its words."""

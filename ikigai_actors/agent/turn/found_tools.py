@@ -29,33 +29,45 @@ FOUND_NAMES = "found"
 """The key, in the data of a result or a summary, of the names of the tools that were found."""
 
 
-class ToolGroup(NamedTuple):
-    """Tools that are found together."""
-
-    tools: tuple[str, ...]
-    words: str
-    """Further words by which a query may find the group."""
-
-
-TOOL_GROUPS: Mapping[str, ToolGroup] = {
-    "documents": ToolGroup(
-        ("document_write", "document_read", "document_list", "document_delete"),
-        "share file files note notes plan text store save wiki",
-    ),
-    "timers": ToolGroup(
-        ("remind", "cancel_reminder", "monitor"),
-        "timer alarm cron schedule daily weekly later tomorrow clock time date watch",
-    ),
-    "tree": ToolGroup(
-        ("agents", "kill", "rename", "exit", "merge", "diff", "grant"),
-        "list child children agent stop end budget tokens money branch history compare take over finish",
-    ),
-    "people": ToolGroup((ASK_PERSON,), "person human user question form confirm decide"),
-    "groups": ToolGroup(("join_group", "leave_group"), "group member members broadcast topic subscribe"),
-    "memory": ToolGroup((RECALL, "compact"), "remember earlier past context shorten summarise summary free"),
-    "mail": ToolGroup(("check_mail",), "mailbox unread inbox message messages"),
+TOOL_GROUPS: Mapping[str, Mapping[str, str]] = {
+    "documents": {
+        "document_write": "save store create edit update publish share note notes file plan report wiki",
+        "document_read": "open show view get shared note notes file text wiki",
+        "document_list": "which show find enumerate all shared notes files",
+        "document_delete": "remove erase shared note file",
+    },
+    "timers": {
+        "remind": (
+            "reminder timer alarm cron schedule recurring repeat periodic daily weekly hourly every later tomorrow "
+            "date time sleep wake clock"
+        ),
+        "cancel_reminder": "timer alarm cron schedule stop remove delete",
+        "monitor": "watch notify notification informed when dies died dead finishes",
+    },
+    "tree": {
+        "agents": "which who list show running subagent status tree self identity name",
+        "kill": "stop terminate abort cancel remove child subagent running",
+        "rename": "change call nickname title",
+        "exit": "finish done complete quit return report stop myself",
+        "merge": "take over include adopt integrate work child results",
+        "diff": "compare difference changes history histories two branches done",
+        "grant": "give more increase allocate add extend budget tokens money limit quota child",
+    },
+    "people": {ASK_PERSON: "human user question form input confirm confirmation clarify clarification decide approval"},
+    "groups": {
+        "join_group": "broadcast multicast topic channel subscribe member send message several many agents",
+        "leave_group": "broadcast topic channel unsubscribe quit member",
+    },
+    "memory": {
+        RECALL: "remember look up search retrieve earlier past original old conversation summarized",
+        "compact": "compress shorten reduce summarize summary free space context window memory conversation",
+    },
+    "mail": {"check_mail": "mailbox inbox new message messages how many count peek"},
 }
-"""The groups of built-in calls that must be found, by name."""
+"""The built-in calls that must be found, by group and name, each with further words by which a query may find it.
+
+Tools of a group are found together.
+"""
 
 
 class FoundTools(NamedTuple):
@@ -117,11 +129,11 @@ def named_in(data: Mapping[str, Any]) -> list[str]:
 
 def mates_of(name: str) -> tuple[str, ...]:
     """Return the tools that are found together with a tool, including itself."""
-    return next((group.tools for group in TOOL_GROUPS.values() if name in group.tools), (name,))
+    return next((tuple(group) for group in TOOL_GROUPS.values() if name in group), (name,))
 
 
 def words_about(described: Mapping[str, Any]) -> str:
-    """Return the words by which a tool is found: its name, the words of its group, and its description."""
+    """Return the words by which a tool is found: its name, its group's name, further words, its description."""
     name = str(described["name"])
-    group = next((f"{title} {group.words}" for title, group in TOOL_GROUPS.items() if name in group.tools), "")
-    return f"{name} {group} {described.get('description') or ''}".lower().replace("_", " ")
+    further = next((f"{title} {group[name]}" for title, group in TOOL_GROUPS.items() if name in group), "")
+    return f"{name} {further} {described.get('description') or ''}".lower().replace("_", " ")
