@@ -54,7 +54,10 @@ def common(texts: list[str]) -> str:
 
 
 def _group(args: list[str]) -> tuple[click.Group | None, bool]:
-    """Return the group of the next word's command, None for an argument; and whether all words before are known."""
+    """Return the group of commands to which the next word belongs, and whether all words are known.
+
+    The group is None for an argument.
+    """
     command: click.Command | None = commands
     for word in args:
         if not isinstance(command, click.Group):

@@ -35,7 +35,7 @@ def first_picture(columns: int, lines: int, coloured: bool = True) -> str:
 
 
 def working(lines: int, what: str) -> str:
-    """Return the sequence that writes a text above the box, and leaves the cursor where it was."""
+    """Return the sequence that writes the name of the present work above the box, and leaves the cursor in place."""
     return f"\x1b7\x1b[{lines - 4};1H\x1b[K {what} …\x1b8"
 
 

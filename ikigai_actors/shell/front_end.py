@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """The way in which the shell is shown."""
+    """The way in which the shell is shown: at a terminal or by a pipe, on the whole screen or in lines."""
 
     is_interactive: bool
     """Whether a person is at a terminal."""
     fills_screen: bool
-    """Whether it takes the whole screen."""
+    """Whether the shell takes the whole screen."""
     follow: bool = True
     """Whether a fork goes to the child."""
     is_named: bool = True
     """Whether a person or a program has named the default model."""
     config: str | None = None
-    """The ``ikigai.toml`` that has prices, too; None for the usual one."""
+    """The path of the ``ikigai.toml`` that has prices; None for the usual one."""
 
 
 def run(system: "System", *, plain: bool = False, follow: bool = True) -> int:
@@ -160,7 +160,7 @@ def _line_mode(system: "System", front: Front, notices: Sequence[str], interrupt
 
 
 def while_it_lasts(system: "System", wait: Callable[[], int]) -> int:
-    """Run a loop that waits for a person; if the system stops by itself, end the loop, and raise the reason."""
+    """Run a loop that waits for a person, and return its result. If the system stops by itself, raise the reason."""
     from ikigai_actors.agent.subscriptions import Event, StoreTrouble
     from ikigai_actors.reach.views import check_open
 
@@ -205,7 +205,7 @@ def write_nowhere(*descriptors: int) -> None:
 
 
 def closed_output() -> TextIO:
-    """Return a standard output for a process that was started without one; every write fails."""
+    """Return a standard output for a process that was started without one. Every write to the returned file fails."""
     unwritable = os.open(os.devnull, os.O_RDONLY)
     if unwritable != 1:
         os.dup2(unwritable, 1)

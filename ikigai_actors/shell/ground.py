@@ -24,7 +24,7 @@ def question(environment: Mapping[str, str]) -> str:
 
 
 class Answers:
-    """Removes the terminal's answer from the typed text; all other text passes in order."""
+    """Separates the terminal's answer about its background from the typed text."""
 
     def __init__(self) -> None:
         self._held = ""

@@ -42,7 +42,7 @@ class Contents:
 def with_every_verb(
     headings: dict[str, str], callers: Callers, looks: str, changes: str, sign: str = ""
 ) -> dict[str, str]:
-    """Return the headings with every verb of these callers.
+    """Return the headings, with every verb that these callers may call added under one of them.
 
     Args:
         headings: the order that readers expect.
@@ -119,7 +119,7 @@ class HeadedGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command. For a name that no command has, the error names the nearest that the help shows."""
+        """Find a command. For an unknown name, the error names the most similar command of the help."""
         name = args[0]
         if self.get_command(ctx, name) is None and not ctx.resilient_parsing and not name.startswith("-"):
             near = difflib.get_close_matches(name, self.contents.names(), n=1)
@@ -152,7 +152,10 @@ class HeadedGroup(click.Group):
         return formatter.getvalue().strip("\n")
 
     def help_of(self, ctx: click.Context, words: list[str]) -> str:
-        """Return the help of a command, or of one in a group. Raises ``click.UsageError`` if there is none."""
+        """Return the help of a command; of several words, that of the subcommand.
+
+        Raises ``click.UsageError`` if none has the name.
+        """
         command: click.Command = self
         for word in words:
             if not isinstance(command, click.Group):

@@ -43,7 +43,7 @@ def typed_command(text: str) -> TypedCommand | None:
 
 
 class Printed(NamedTuple):
-    """The outcome of a command."""
+    """The outcome of a person's command: its output, and its exit code."""
 
     command: str
     directory: Path
@@ -53,13 +53,13 @@ class Printed(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The output for the person, and the exit code or signal."""
+        """Return the text that the person sees: the output, and the exit code or signal."""
         how = f"[ended by {_name(self.code)}]" if self.code < 0 else f"[exit code {self.code}]" if self.code else ""
         return "\n".join(filter(None, (self.output.rstrip("\n"), how))) or "[no output]"
 
     @property
     def for_prompt(self) -> str:
-        """The text about the command that is sent with a prompt."""
+        """Return the text that is sent with a prompt: the command, its output, and the exit code."""
         return f"I ran this in {self.directory}:\n\n$ {self.command}\n{self.shown}"
 
 

@@ -58,7 +58,7 @@ def _group(group: VerbGroup) -> click.Group:
 
 
 def run(shell: ShellPlace, line: str) -> None:
-    """Run a line that begins with a slash. Raises the library's errors; prints errors in the line itself."""
+    """Run a line that begins with a slash. Wrong usage is printed; errors of the library are raised."""
     try:
         words = _words(line)
     except ValueError as error:

@@ -37,7 +37,7 @@ def begin() -> None:
 
 
 class interruptible:  # noqa: N801 - used as a function is; contextlib would be slow to import
-    """A block that takes long, and that undoes its effects when an exception ends it."""
+    """A block of slow work in which Ctrl-C raises `KeyboardInterrupt`, and then ends the program."""
 
     def __enter__(self) -> None:
         signal.signal(signal.SIGINT, self._raise)
@@ -53,7 +53,7 @@ class interruptible:  # noqa: N801 - used as a function is; contextlib would be 
 
 
 def hand_over() -> None:
-    """End the start phase: restore the usual signal handlers and the terminal's settings."""
+    """Restore the usual signal handlers and the terminal's settings, at the end of the start."""
     give_back()
     for name, handler in (
         ("SIGINT", signal.default_int_handler),
@@ -138,7 +138,7 @@ def typed() -> bytes:
 
 
 def forget_typed() -> None:
-    """Forget what `take_typed` has read."""
+    """Drop the bytes that `take_typed` has read."""
     global _typed
     _typed = b""
 
@@ -168,7 +168,7 @@ def _hush() -> None:
 
 
 def _set(attributes: list[Any]) -> bool:
-    """Change the terminal's settings if we own the terminal; return whether that was done. Typed text is not lost."""
+    """Change the terminal's settings if this process owns it; return whether it does. Typed text is not lost."""
     import termios
 
     try:

@@ -31,7 +31,7 @@ RECORDED = "recorded"
 
 @pytest.hookimpl(tryfirst=True)  # before the plugin of Hypothesis looks for the profile that its option names
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, and the profiles for a run that chooses one."""
+    """Register the marker ``recorded``, and the profiles of Hypothesis if this run of pytest chooses one."""
     config.addinivalue_line("markers", f"{RECORDED}(file): a test for each turn of a file of ikigai export")
     chosen = os.environ.get(VARIABLE, "")
     if chosen:
@@ -42,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def simulated_system() -> "Iterator[OpenSimulated]":
-    """A function that opens a simulated system as `ActorSystem.open` does a real one.
+    """Yield a function that opens a simulated system, with the arguments of `ActorSystem.open`.
 
     Its ``world`` is the `Simulation`.
 
@@ -68,13 +68,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def ikigai_parts() -> Mapping[str, Any]:
-    """The arguments of `ActorSystem.open` for recorded turns, such as provider and tools. Override this fixture."""
+    """Return arguments of `ActorSystem.open` for recorded turns: provider, tools and so on. Override this fixture."""
     return {}
 
 
 @pytest.fixture(scope="session")
 def ikigai_turn_files() -> "Iterator[TurnFiles]":
-    """The files of recorded turns that are in use."""
+    """Yield the open files of recorded turns, and close them at the end of the session."""
     from ikigai_actors.testing.recorded_turns import TurnFiles
 
     files = TurnFiles()
@@ -86,7 +86,7 @@ def ikigai_turn_files() -> "Iterator[TurnFiles]":
 def recorded_turn(
     request: pytest.FixtureRequest, ikigai_parts: Mapping[str, Any], ikigai_turn_files: "TurnFiles"
 ) -> "ReplayableTurn":
-    """A recorded turn, whose `replay` runs it again with the present agent. For tests marked ``recorded``."""
+    """Return a recorded turn, whose `replay` runs it again with the present agent; for tests marked ``recorded``."""
     if not hasattr(request, "param"):
         pytest.fail('The fixture turn needs a file: @pytest.mark.recorded("support.jsonl").', pytrace=False)
     file, place = request.param

@@ -24,7 +24,7 @@ from ikigai_actors.providers.offline import OfflineProvider
 
 
 class ReplayableTurn(Turn):
-    """A turn that can replay itself."""
+    """A recorded turn that can replay itself."""
 
     __slots__ = ()
 

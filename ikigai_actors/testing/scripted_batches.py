@@ -35,17 +35,17 @@ class ScriptedBatches(ScriptedProvider):
         """
         super().__init__(replies)
         self.paid: list[str] = []
-        """The bodies that were answered, each as often as it was paid for."""
+        """The bodies that were answered, one for each time that a body was paid for."""
         self.direct = 0
         """How many requests were answered without a batch."""
         self.lost_orders = 0
-        """How many of the next batches are taken without an answer that says so."""
+        """The number of next batches that the service accepts while its answer is lost."""
         self.refused_orders = 0
-        """How many of the next batches are refused."""
+        """The number of next batches that the service refuses."""
         self.outcomes: list[str] = []
         """The kinds of the next results, where they are no ``succeeded``."""
         self.cancelled: list[str] = []
-        """The batches that it was asked to cancel."""
+        """The batches that the runtime has asked to cancel."""
         self._polls = polls
         self._batches: dict[str, tuple[Sequence[BatchRequest], list[BatchResult]]] = {}
         self._asked: dict[str, int] = {}
@@ -55,7 +55,7 @@ class ScriptedBatches(ScriptedProvider):
         return True
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
-        """Answer directly."""
+        """Answer a request outside of any batch, and count it."""
         self.direct += 1
         return await super().respond(request, on_delta)
 
@@ -91,7 +91,7 @@ class ScriptedBatches(ScriptedProvider):
 
     @property
     def orders(self) -> list[ListedBatch]:
-        """The batches that were accepted, oldest first."""
+        """Return the batches that were accepted, oldest first."""
         batches = self._batches.items()
         return [ListedBatch(remote, len(requests), self._has_ended(remote), None) for remote, (requests, _) in batches]
 

@@ -28,7 +28,7 @@ class Tree:
     """For each agent but the first, the number of its parent: 0 is agent 0, 1 the first forked agent."""
 
     def grow(self, root: AgentRef) -> list[AgentRef]:
-        """Fork such a tree under an agent. Return that agent and its descendants, by number."""
+        """Fork a tree of this shape under an agent. Return that agent and its descendants, by number."""
         agents = [root]
         for parent in self.parents:
             agents.append(agents[parent].fork())
@@ -36,7 +36,7 @@ class Tree:
 
 
 def agent_trees(most: int = 8) -> st.SearchStrategy[Tree]:
-    """Return a strategy for trees of at most ``most`` agents below the first."""
+    """Return a Hypothesis strategy for trees of at most ``most`` agents below the first."""
 
     def shape(choices: Sequence[int]) -> Tree:
         return Tree(tuple(choice % (number + 1) for number, choice in enumerate(choices)))
@@ -45,14 +45,14 @@ def agent_trees(most: int = 8) -> st.SearchStrategy[Tree]:
 
 
 def prompts() -> st.SearchStrategy[str]:
-    """Return a strategy for texts of prompts and mails."""
+    """Return a Hypothesis strategy for texts of prompts and mails."""
     storable = st.characters(exclude_categories=["Cs"], exclude_characters="\0")  # what UTF-8 has; codec= is slow
     text = st.text(storable, min_size=1, max_size=20)
     return st.sampled_from(WORDS) | text.filter(lambda said: bool(said.strip()))
 
 
 def tool_calls(tools: Sequence[str | ToolCall] = ()) -> st.SearchStrategy[ToolCall]:
-    """Return a strategy for calls that a model may make.
+    """Return a Hypothesis strategy for calls that a model may make.
 
     It draws from ``tools`` (names stand for calls without arguments), ``fork``, and a tool that does not exist.
     """
@@ -61,7 +61,7 @@ def tool_calls(tools: Sequence[str | ToolCall] = ()) -> st.SearchStrategy[ToolCa
 
 
 def replies(tools: Sequence[str | ToolCall] = ()) -> st.SearchStrategy[ScriptedReply]:
-    """Return a strategy for answers of a model: text, calls, a stream, an error, a stream that breaks off."""
+    """Return a Hypothesis strategy for replies of a model: text, calls, errors, and streams that may break off."""
     text: st.SearchStrategy[Any] = st.sampled_from(("yes", "no", "Ja. 💡"))
     calls = st.lists(tool_calls(tools), min_size=1, max_size=3)
     return (
@@ -74,7 +74,7 @@ def replies(tools: Sequence[str | ToolCall] = ()) -> st.SearchStrategy[ScriptedR
 
 
 def signals() -> st.SearchStrategy[Signal]:
-    """Return a strategy for signals."""
+    """Return a Hypothesis strategy for signals."""
     return st.sampled_from([Signal.CONT, Signal.STOP, Signal.INT, Signal.TERM, Signal.KILL])
 
 
@@ -87,6 +87,6 @@ def schedules(draw: st.DrawFn, most: int = DEVIATIONS) -> Schedule:
 
 
 def faults(most: Faults = ALL) -> st.SearchStrategy[Faults]:
-    """Return a strategy for faults, with at most ``most`` in a run."""
+    """Return a Hypothesis strategy for faults, with at most ``most`` in a run."""
     possible = [name for name in most.__slots__ if getattr(most, name)]
     return st.builds(Faults, **{name: st.integers(0, getattr(most, name)) for name in possible})

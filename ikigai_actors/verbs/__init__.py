@@ -1,1 +1,1 @@
-"""Requests about agents, by people, scripts and programs. A subject has a module."""
+"""Verbs and acts: the requests that people, scripts and programs make about agents. Each subject has a module."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _keyed(work: "Callable[..., Any]") -> "Callable[..., Any]":
-    """Add the option with the operator's keys to a verb."""
+    """Add the option ``--key``, which names the operator's keys, to a verb."""
     says = "The operator's key, as ikigai api has it.  Repeatable.  [default: $IKIGAI_KEYS]"
     return click.option("--key", "keys", cls=LocalOption, metavar="REF", multiple=True, type=TEXT, help=says)(work)
 

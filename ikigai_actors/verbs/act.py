@@ -54,17 +54,17 @@ _NAMES: Mapping[object, str] = {str: "string", int: "integer", float: "number", 
 
 @dataclass(frozen=True)
 class Act:
-    """One act, as `act` declares it."""
+    """A request that a program can make, as `act` declares it: an MCP tool, or a request of another protocol."""
 
     name: str
     title: str
     work: Callable[..., Any]
     verb: str
-    """The verb for people that does the same."""
+    """The verb by which people make the same request."""
     gives: object
-    """The type of its answer."""
+    """The type of the answer."""
     keyed: bool
-    """Whether a call may have a key, for which it is carried out once."""
+    """Whether a call may have a key, so that a repeated call with this key changes nothing more."""
     hints: Mapping[str, bool] = field(default_factory=dict)
     required: Sequence[str] = ()
     """The arguments that a model must pass, in addition to those without a default."""
@@ -181,7 +181,7 @@ def _meant(schema: Schema, value: object) -> object:
 
 
 def _given(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an optional argument without null, because None means that the argument is left out."""
+    """Return the schema of an optional argument without null, because a missing argument means None."""
     kinds = [part for part in schema.pop("anyOf", ()) if part != {"type": "null"}]
     return {**schema, **kinds[0]} if len(kinds) == 1 else {**schema, **({"anyOf": kinds} if kinds else {})}
 
@@ -197,7 +197,7 @@ def answer_schema(kind: object) -> dict[str, Any]:
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
-    """Return the JSON schema of a type of which answers are made."""
+    """Return the JSON schema of a type that answers of acts contain."""
     if get_origin(kind) is Annotated:
         described, words = get_args(kind)
         return {**schema_of(described), "description": words}

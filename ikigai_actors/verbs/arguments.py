@@ -25,18 +25,21 @@ UNQUOTED = "words"
 
 
 class Offering(StringParamType):
-    """A text. The Tab key offers some texts; any other may be passed as well."""
+    """The type of an argument that takes any text; the Tab key offers some texts."""
 
     def __init__(self, offered: Callable[["AgentRef"], Iterable[str]]) -> None:
         """Make a type; ``offered`` returns the texts for a person at an agent, and reads the database."""
         self._offered = offered
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Return the offered texts that begin with this. The context's object is the current agent."""
+        """Return the offered texts that begin with ``incomplete``.
+
+        The object of the click context is the current agent.
+        """
         return [CompletionItem(text) for text in self.offered(ctx) if text.startswith(incomplete)]
 
     def offered(self, ctx: click.Context) -> list[str]:
-        """Return all offered texts."""
+        """Return all texts that the Tab key offers for the current agent; empty without an agent."""
         from ikigai_actors.system.handles.ref import AgentRef
 
         agent = ctx.find_object(AgentRef)
@@ -44,7 +47,7 @@ class Offering(StringParamType):
 
 
 class OfferingAgents(Offering):
-    """An agent. The Tab key offers agents whose label begins with the text."""
+    """The type of an argument that names an agent; the Tab key offers agents whose label begins with the text."""
 
     def __init__(self, others: Iterable[str] = ()) -> None:
         """Make a type; ``others`` are offered in addition."""
@@ -60,7 +63,7 @@ class OfferingAgents(Offering):
 
 
 class OfferingWords(Offering):
-    """A text that is the rest of the line, without quotes, for a parameter that takes any number of words."""
+    """The type of an argument that takes the rest of the line without quotes, as any number of words."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         before = "".join(f"{word} " for word in ctx.params.get(param.name or "") or ())
@@ -69,7 +72,7 @@ class OfferingWords(Offering):
 
 
 class OfferingValues(OfferingWords):
-    """The value of a setting, which the parameter before it names."""
+    """The type of an argument that takes the value of a setting; the argument before it names the setting."""
 
     def offered(self, ctx: click.Context) -> list[str]:
         from ikigai_actors.system.handles.ref import AgentRef
@@ -79,7 +82,7 @@ class OfferingValues(OfferingWords):
 
 
 class CommandName(StringParamType):
-    """The name of a slash command."""
+    """The type of an argument that takes the name of a slash command."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         group = ctx.find_root().command
@@ -96,7 +99,7 @@ SESSIONS = click.Choice(("claude-code", "codex", "pi"))
 
 
 def in_either_case(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the completions of a choice that ignores case: in capitals, unless a small letter was typed."""
+    """Return the completions of a choice that ignores case: in capitals, unless the person has typed a small letter."""
     assert isinstance(param.type, click.Choice)  # nothing else is declared with it
     both = ([str(word).upper(), str(word).lower()] for word in param.type.choices)
     fitting = ([form for form in forms if form.startswith(incomplete)] for forms in both)
@@ -169,23 +172,23 @@ AGENT = OfferingAgents()
 SENDER = OfferingAgents(["person"])
 """The type of the sender of mail: an agent, or ``person``."""
 HOST = Offering(_hosts)
-"""A host that shares the agents: offers the names of the living hosts."""
+"""The type of a host's name: offers the names of the living hosts."""
 MARK_LABEL = OfferingWords(_marks)
-"""A mark of the current agent."""
+"""The type of a mark's label: offers the marks of the current agent."""
 TOOL = Offering(_tools)
-"""A tool that the current agent's model is offered."""
+"""The type of a tool's name: offers the tools of the current agent's model."""
 DOCUMENT = Offering(_documents)
-"""The path of a document."""
+"""The type of a document's path: offers the known paths."""
 SETTING = Offering(_settings)
-"""The name of a setting."""
+"""The type of a setting's name."""
 VALUE = OfferingValues(lambda _: ())
-"""The value of a setting."""
+"""The type of a setting's value."""
 MODEL = Offering(_models)
-"""A model, ``provider:model``."""
+"""The type of a model, ``provider:model``."""
 POSITION = click.IntRange(min=0)
-"""The position of a message."""
+"""The type of a message's position."""
 COMMAND = CommandName()
-"""A slash command."""
+"""The type of the name of a slash command."""
 
 
 def keyed(work: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""The verb about budgets."""
+"""The verb ``budget``, which shows a budget or grants more of it."""
 
 from typing import TYPE_CHECKING
 

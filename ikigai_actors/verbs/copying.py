@@ -1,4 +1,4 @@
-"""The verb that copies an answer to the clipboard."""
+"""The verb ``copy``, which copies an answer to the clipboard."""
 
 import re
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The verb that opens an editor for a prompt."""
+"""The verb ``editor``, which opens an editor for a prompt."""
 
 from typing import TYPE_CHECKING
 

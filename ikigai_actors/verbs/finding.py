@@ -1,4 +1,4 @@
-"""The verb that finds a text in a talk."""
+"""The verb ``find``, which finds a text in the history of an agent."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _AROUND = 40
 
 
 class TextHit(TypedDict):
-    """A message that contains the text."""
+    """A message that contains the searched text, in the answer to `find`."""
 
     id: int
     kind: str
@@ -35,7 +35,7 @@ class TextHit(TypedDict):
 
 
 class FoundText(TypedDict):
-    """The latest messages of an agent that contain a text."""
+    """The answer to `find`: the latest messages of an agent that contain a text."""
 
     agent_uuid: str
     name: str | None

@@ -1,4 +1,4 @@
-"""The verb about hooks."""
+"""The verb ``hooks``, which lists, allows and refuses the hooks of an agent."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The verb about kinds of agents."""
+"""The verb ``kinds``, which lists, allows and refuses the kinds of agents that an agent can fork."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -76,7 +76,7 @@ def send(
 def check_mail(place: "Place", agent: "AgentRef") -> object:
     """Show how much mail the agent has not read.
 
-    And from which agents, and how the oldest begin. Nothing is marked as read.
+    The list also shows which agents have sent the mail, and how the oldest mails begin. Nothing is marked as read.
     """
     box = agent.check_mail()
     names = _names(place, box.senders)

@@ -1,4 +1,4 @@
-"""Verbs about what an agent remembers: marks, what is taken back, summaries."""
+"""Verbs about the memory of an agent: marks, rewinds, summaries, and the history."""
 
 from typing import TYPE_CHECKING
 
@@ -111,5 +111,5 @@ def history(place: "Place", agent: "AgentRef", count: int) -> object:
 
 
 def _changed(agent: "AgentRef", position: int | None) -> object:
-    """Return the changed agent, and the position of the message about the change, as JSON data."""
+    """Return the uuid and name of a changed agent, and the position of the message about the change, as JSON data."""
     return words.agent_row(agent) | {"position": position}

@@ -90,7 +90,10 @@ class Options:
         }
 
     def of_app(self, app: str) -> dict[str, Any]:
-        """Return the arguments that an app gives. Raises `BadInput`, also for a conflicting option."""
+        """Return the arguments of `ActorSystem.open` that an app returns.
+
+        Raises `BadInput`, also for a conflicting option.
+        """
         decided = "provider", "provider_url", "config", "model", "settings", "budget", "workspace", "mcp", "yes"
         for name in (*decided, *OF_A_WORKSPACE):
             if getattr(self, name):
@@ -99,7 +102,10 @@ class Options:
         return app_arguments(app)
 
     def hooks_of_user(self, others: "Iterable[Hook]" = ()) -> dict[str, Any]:
-        """Return the hooks of the user's own file, after others, as arguments. Raises `BadInput`."""
+        """Return the argument ``hooks`` of `ActorSystem.open`: other hooks, then those of the user's own file.
+
+        Raises `BadInput`.
+        """
         from ikigai_actors.store.location import home
 
         if not (file := home() / USER_HOOKS).is_file():
@@ -184,7 +190,7 @@ class Options:
         return made
 
     def approvals(self, interactive: bool) -> str:
-        """Return who decides on calls that need approval: the person at the terminal; nobody if input is a pipe."""
+        """Return the approvals mode: ``allow``, ``ask`` if a person is at the terminal, ``deny`` if input is a pipe."""
         if self.yes:
             return "allow"
         return "ask" if interactive else "deny"

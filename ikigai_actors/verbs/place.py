@@ -53,7 +53,7 @@ class Printer(Protocol):
 
 
 class Place(Protocol):
-    """The place where a verb runs."""
+    """The place where a verb runs: it has the open system, prints results, and waits for agents."""
 
     system: "System"
     """The open system."""
@@ -64,7 +64,7 @@ class Place(Protocol):
 
     @property
     def principal(self) -> "Principal":
-        """The principal that asks: by default the user of this machine."""
+        """Return the principal that makes the request: by default the user of this machine."""
         from ikigai_actors.system.approvals import person
         from ikigai_actors.verbs.principal import local
 
@@ -72,7 +72,7 @@ class Place(Protocol):
 
     @property
     def top(self) -> "AgentRef":
-        """The topmost agent in reach of the principal: agent 0 by default."""
+        """Return the topmost agent that the principal may reach: agent 0 by default."""
         return self.system.root
 
     def reaches(self, uuid: str) -> bool:
@@ -134,16 +134,16 @@ class ShellPlace(Place, Protocol):
     """A place where a person, or a pipe, gives commands, with a current agent."""
 
     current: "AgentRef"
-    """The agent that commands are about."""
+    """The agent to which commands apply."""
     questions: "Questions"
     """The calls that wait for the person."""
     words: "Words"
-    """The texts that were said here to busy agents."""
+    """The texts that the person has sent to busy agents from here."""
     attended: bool
-    """Whether a person is there, who can use an editor."""
+    """Whether a person is at the terminal, and can use an editor."""
 
     def go_to(self, agent: "AgentRef") -> None:
-        """Make an agent the current one."""
+        """Make another agent the current one."""
 
     def decide(self, number: int | None, approved: bool, *, always: str = "", reason: str = "") -> None:
         """Approve or deny a waiting call.
@@ -174,7 +174,7 @@ class ShellPlace(Place, Protocol):
         """Mark a text in the shown transcript; return False if no transcript is shown."""
 
     def put_back(self, text: str) -> None:
-        """Return a withdrawn text to the person."""
+        """Give a withdrawn text back to the person, in the prompt or as output."""
 
     def edit(self, text: str) -> str | None:
         """Let the person change a text in an editor; return None when it is unchanged."""
@@ -211,5 +211,5 @@ def last_active(system: "System") -> "AgentRecord":
 
 
 def note_visit(agent: "AgentRef") -> None:
-    """Record that a person looked at an agent: the next shell begins there."""
+    """Record that a person has looked at an agent, so that the next shell begins with this agent."""
     agent.system._touch(agent)

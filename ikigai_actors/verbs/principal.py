@@ -55,7 +55,7 @@ def local(who: str) -> Principal:
 
 
 def has_right(principal: Principal, needs: Right) -> bool:
-    """Return whether a principal has a right or a higher one."""
+    """Return whether a principal has a right, or a higher right."""
     return principal.right is not None and principal.right >= needs
 
 

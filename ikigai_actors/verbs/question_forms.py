@@ -47,7 +47,7 @@ def questions_for(reach: Access, principal: Principal | None, agents: Collection
 
 
 def may_answer(principal: Principal | None, question: "WaitingQuestion") -> bool:
-    """Whether a question asks a principal."""
+    """Return whether a principal may answer a question; None is the operator, who always may."""
     if principal is None:
         return True
     return has_right(principal, Right.PROMPT) and is_asked(question.asks, principal.id, words_of_roles(principal))

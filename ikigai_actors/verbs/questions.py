@@ -108,7 +108,7 @@ class InboxLine(NamedTuple):
 
     id: str
     who: str
-    """The agent that asks, by name."""
+    """The name of the agent that asks."""
     first: str
     """The beginning of the question, on one line."""
     whole: str
@@ -135,7 +135,7 @@ def inbox_lines(system: "System") -> list[InboxLine]:
 
 
 def answer_line_of(system: "System", line: InboxLine, text: str, *, deny: bool) -> str:
-    """Answer a question as it was shown; return the result in words. Raises `BadInput`."""
+    """Answer a question of the inbox, and return the result as a line. Raises `BadInput`."""
     answer = _answer_typed(system.questions.get(line.id), text, deny=deny)
     first = system.questions.answer(line.id, answer, by="local", digest=line.digest)
     after = system.questions.get(line.id)

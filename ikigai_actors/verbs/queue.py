@@ -1,4 +1,4 @@
-"""The verb about prompts and commands that wait for their agent."""
+"""The verb ``queue``, which lists, adds and withdraws prompts that wait for an agent."""
 
 from typing import TYPE_CHECKING
 

@@ -7,11 +7,11 @@ class Callers(Flag):
     """The kinds of callers that may use a verb."""
 
     PEOPLE = auto()
-    """People, by a slash command."""
+    """People may use the verb by a slash command."""
     SCRIPTS = auto()
-    """By a subcommand of ``ikigai``."""
+    """Scripts may use the verb by a subcommand of ``ikigai``."""
     PROTOCOLS = auto()
-    """By a tool of a protocol."""
+    """Programs may use the verb by a tool of a protocol."""
     ALL = PEOPLE | SCRIPTS | PROTOCOLS
 
 
@@ -20,8 +20,8 @@ class Right(IntEnum):
 
     LOOK = 0
     PROMPT = 1
-    """To prompt agents, and to send them messages."""
+    """Prompt agents, and send them messages."""
     APPROVE = 2
     """Decide on calls of their models."""
     OPERATE = 3
-    """To set what agents may do and spend, and to end them."""
+    """Set what agents may do and spend, and end them."""

@@ -16,7 +16,7 @@ TERM_SECONDS = 30.0
 
 
 class SignalEffect(NamedTuple):
-    """The effect of a signal."""
+    """The effect of a signal: whether it changed anything, and the agents that died."""
 
     effect: bool
     """Whether the signal changed anything."""
@@ -39,5 +39,5 @@ def send_signal(
 
 
 def interrupt_turn(agent: "AgentRef") -> None:
-    """End the turn of an agent soon; never waits."""
+    """Send INT to an agent, so that its turn ends soon; never waits."""
     agent.aio.signal(Signal.INT)

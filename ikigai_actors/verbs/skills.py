@@ -1,4 +1,4 @@
-"""The verb about skills, and about the instructions of projects."""
+"""The verbs ``skills`` and ``skill``, about skills and the instructions of projects."""
 
 from typing import TYPE_CHECKING
 

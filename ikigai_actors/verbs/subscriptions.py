@@ -119,7 +119,7 @@ def show_subscription(place: "Place", subscription: str, most: int) -> object:
 
 
 def _outcome(delivery: "DeliveryRecord") -> str:
-    """Return the state of a delivery; for one that will be tried again, also the time of the next attempt."""
+    """Return the state of a delivery; for a delivery that will be tried again, also the time of the next attempt."""
     again = f" until {_shown_time(delivery.due_at)}" if delivery.due_at is not None and delivery.tries else ""
     return f"{delivery.state}{again}{f': {delivery.said}' if delivery.said else ''}"
 

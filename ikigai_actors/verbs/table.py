@@ -18,17 +18,18 @@ class VerbLine(NamedTuple):
     """The entry of a verb in the table."""
 
     module: str
-    """The module that declares the verb, below ``ikigai_actors``: its subject may be a face."""
+    """The module that declares the verb, below ``ikigai_actors``."""
     usage: str
     """The arguments of its subcommand."""
     line: str
     callers: Callers = Callers.ALL
     needs: Right = Right.OPERATE
-    """The right that is needed to change something with it. With `Right.LOOK` alone it can only read."""
-    for_models: bool = False
-    """Whether `ikigai mcp` offers it to models as it is, because its `gives` is set. Other texts for models need an
-    act.
+    """The right that a caller needs to change something with the verb.
+
+    With `Right.LOOK` alone the verb can only read.
     """
+    for_models: bool = False
+    """Whether ``ikigai mcp`` offers the verb itself as a tool to models, because the verb has a type ``gives``."""
 
 
 TABLE = {
@@ -38,12 +39,12 @@ TABLE = {
 
 
 def names(callers: Callers) -> list[str]:
-    """Return the words that these callers may use, in alphabetical order."""
+    """Return the verbs that these callers may use, in alphabetical order."""
     return sorted(name for name, entry in TABLE.items() if entry.callers & callers)
 
 
 def load(name: str) -> "Verb | VerbGroup":
-    """Import the verb with this word, which must be in the table."""
+    """Import the module of a verb that is in the table, and return the verb."""
     from ikigai_actors.verbs.verb import Verb, VerbGroup
 
     module = import_module(f"ikigai_actors.{TABLE[name].module}")

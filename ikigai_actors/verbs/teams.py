@@ -1,4 +1,4 @@
-"""The verb about teams as files."""
+"""The verb ``up``, about teams as files."""
 
 from typing import TYPE_CHECKING
 

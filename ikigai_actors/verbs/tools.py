@@ -43,7 +43,7 @@ _TYPES: Mapping[type[object], str] = {
 
 
 class ToolAnswer(NamedTuple):
-    """The outcome of a call."""
+    """The outcome of a verb that a program has called as a tool."""
 
     text: str
     """The lines that the verb printed."""
@@ -96,12 +96,12 @@ class VerbTool:
 
     @property
     def name(self) -> str:
-        """The name of the tool."""
+        """Return the name of the tool."""
         return self.word.replace("-", "_")
 
     @property
     def needs(self) -> Right:
-        """The right that a caller needs."""
+        """Return the right that a caller needs."""
         return TABLE[self.word].needs
 
     @property
@@ -196,14 +196,15 @@ def call(
     needs: Right = Right.OPERATE,
     asker: Asker | None = None,
 ) -> ToolAnswer:
-    """Call a verb. If the verb may change something, the principal needs the right ``needs`` (`VerbLine.needs`).
+    """Call a verb as a tool.
 
-    The asker decides what the verb commits.
+    If the verb may change something, the principal needs the right ``needs`` (`VerbLine.needs`).
 
-    Raises `BadInput` for arguments that cannot be used, and what the verb raises.
+    ``asker`` decides about what the verb commits.
 
-    Raises `AgentNotFound` for an agent that is out of reach; `NotAllowed` for a principal without the right, and where
-    the verb is about all agents, and some are out of reach; and `LooksOnly` where it would commit something.
+    Raises `BadInput` for arguments that cannot be used, `AgentNotFound` for an agent out of reach, `NotAllowed` for a
+    principal without the right or for a verb about all agents if some are out of reach, `LooksOnly` if the verb would
+    commit something although it may only read, and the errors of the verb.
     """
     check_right(place.principal, Right.LOOK if place.looks else needs, verb.name)
     known = dict(_parameters(verb))
@@ -265,7 +266,7 @@ def _schema(param: click.Parameter) -> dict[str, Any]:
 
 
 def _is_list(param: click.Parameter) -> bool:
-    """Return whether a parameter takes several values. Text of several words counts as one value."""
+    """Return whether a parameter takes a list of values. A text of several words counts as one value."""
     return param.multiple or (param.nargs == -1 and param.type is not TEXT)
 
 

@@ -26,10 +26,9 @@ _TAKEN_BACK_WITHIN = 5.0
 
 
 class Unattended(ScriptPlace):
-    """The place of one command of a script."""
+    """The place of one command of a script or program, without a person."""
 
     def __init__(self, system: "System", screen: Printer, timeout: float | None = None) -> None:
-        """Make the place; ``timeout`` is the seconds to wait for the process that runs the agents."""
         self.system, self.screen, self._timeout = system, screen, timeout
 
     def spelled(self, verb: str, agent: "AgentRef", rest: str = "") -> str:

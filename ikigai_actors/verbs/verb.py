@@ -45,15 +45,15 @@ ACTS = "The agent that acts; else a person outside of any agent."
 
 
 class ShellOption(click.Option):
-    """An option that only a shell has."""
+    """An option that only a slash command has."""
 
 
 class ShellArgument(click.Argument):
-    """An argument that only a shell has."""
+    """An argument that only a slash command has."""
 
 
 class ScriptOption(click.Option):
-    """An option that only a subcommand has."""
+    """An option that only a subcommand of ``ikigai`` has."""
 
 
 class LocalOption(click.Option):
@@ -75,12 +75,12 @@ class Naming(NamedTuple):
 
     @property
     def is_option(self) -> bool:
-        """Whether an option names the agent."""
+        """Return whether an option names the agent."""
         return self.text.startswith("--")
 
     @property
     def is_required(self) -> bool:
-        """Whether the agent must be named."""
+        """Return whether the agent must be named."""
         return bool(self.text) and not self.is_option and not self.text.startswith("[")
 
     def among(
@@ -113,23 +113,23 @@ class Verb:
     waits: bool
     """Whether the process that runs the agent must answer. A script may limit the wait."""
     timeout: float | None
-    """The seconds that a script waits for it by default; None waits forever."""
+    """The seconds that a script waits for the process by default; None waits forever."""
     opens_turn: bool
-    """Whether a turn follows, for whose end a script may wait."""
+    """Whether the verb opens a turn, for whose end a script may wait."""
     is_free: bool
     """Whether words that look like options are values."""
     everywhere: bool
-    """Whether it reads or changes data that belong to no single agent, so the caller must reach all agents."""
+    """Whether the verb reads or changes data of no single agent, so that the caller must reach all agents."""
     needs: Right
-    """The right that is needed to change something with it, as `VerbLine.needs`."""
+    """The right that a caller needs to change something with the verb, as `VerbLine.needs`."""
     callers: Callers
-    """The callers that may use it."""
+    """The callers that may use the verb."""
     gives: object
-    """The type of its value, if `ikigai mcp` offers it to models; else None."""
+    """The type of the verb's value, if ``ikigai mcp`` offers the verb to models; else None."""
 
     @property
     def help(self) -> str:
-        """The help text: the docstring."""
+        """Return the help text of the verb, which is its docstring."""
         return inspect.cleandoc(self.work.__doc__ or "")
 
     @property
@@ -138,11 +138,11 @@ class Verb:
         return bool(self.script.text)
 
     def params_of_shell(self) -> list[click.Parameter]:
-        """The parameters that the function takes in a shell."""
+        """Return the parameters that the function takes in a shell."""
         return [param for param in self.params if not isinstance(param, ScriptOption)]
 
     def params_of_script(self) -> list[click.Parameter]:
-        """The parameters that the function takes outside a shell."""
+        """Return the parameters that the function takes outside a shell."""
         return [param for param in self.params if not isinstance(param, ShellOption | ShellArgument)]
 
     def params_of_tool(self) -> list[click.Parameter]:
@@ -160,9 +160,9 @@ class VerbGroup:
     usual: Verb
     """The verb that a shell runs without a second word."""
     needs: Right = Right.OPERATE
-    """The right that all of them need; see `VerbLine.needs`."""
+    """The right that a caller needs for each verb of the group; see `VerbLine.needs`."""
     callers: Callers = Callers.ALL
-    """The callers that may use them."""
+    """The callers that may use the verbs of the group."""
 
 
 def verb(

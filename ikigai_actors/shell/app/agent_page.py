@@ -22,7 +22,7 @@ _AT_ONCE = 50
 
 
 class Later(Protocol):
-    """Runs work on another thread, and then a callback on the application's: with the result, or with the error."""
+    """Runs work on another thread, then a callback with the result or the error on the application's thread."""
 
     def __call__(
         self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[], None] | None = None
@@ -53,7 +53,10 @@ class Page:
             self.transcript.tell(text, look)
 
     def read(self) -> None:
-        """Read the end of the history, unless that is done; after a failure, try again."""
+        """Read the end of the agent's history, unless it has been read.
+
+        After a failed read, the next call reads again.
+        """
         if self._reading:
             return
         if self._scrollback is not None:
@@ -117,7 +120,7 @@ class Page:
             self.tell(text, look)
 
     def _go_on(self) -> None:
-        """End a successful reading: take the news that came meanwhile."""
+        """Finish a successful reading: show the news that arrived during it."""
         self._stop()
         held, self._held = self._held, []
         for news in held:

@@ -75,15 +75,16 @@ class Order:
     by: str = "state"
     """The name of the column by which rows are sorted."""
     turned: bool = False
-    """Whether its order is turned round."""
+    """Whether the order is reversed."""
     wanted: str = ""
-    """The text that a name, state or host has."""
+    """The text by which rows are filtered: an agent is shown if name, state or host contain it; empty shows all agents.
+    """
     branches: bool = False
-    """Whether whole branches are summed up."""
+    """Whether tokens and cost of a row include those of all descendants."""
 
 
 class Meters(NamedTuple):
-    """The figures of all agents."""
+    """The sums over all agents: their number, how many work, how many are in each activity, and tokens per second."""
 
     agents: int
     working: int

@@ -225,10 +225,10 @@ class Application(App[int]):
         return TerminalDriver
 
     async def on_event(self, event: events.Event) -> None:
-        """Pass an event on, after the focus was moved to the widget that the key is for.
+        """Pass an event on. A key or a paste first moves the focus to the widget that the key is for.
 
-        The focus moves first, so no later key overtakes this one. At first the event waits for the
-        prompt.
+        The focus moves first, so no later key overtakes this one. Until the prompt has the focus for the first time,
+        keys and pastes are collected.
         """
         event = as_typed(event)
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
@@ -408,7 +408,6 @@ class Application(App[int]):
         }
 
     def _open_observer(self) -> None:
-        """Open the observer page of this system in the browser."""
         from ikigai_actors.sight.served_pages import link_to  # for pages alone
 
         def open_link(link: str | None) -> None:

@@ -26,7 +26,7 @@ class Group(StrEnum):
 
 
 class Thing(NamedTuple):
-    """Something that can be found."""
+    """A thing that the search can find: a screen, an agent, a document, a command or an earlier prompt."""
 
     group: Group
     name: str

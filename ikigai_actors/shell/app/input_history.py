@@ -22,7 +22,7 @@ class Recall:
         """Read the history file, if it exists; None keeps nothing."""
         self._path = path
         self.entries: list[str] = []
-        """All of them."""
+        """All submitted texts, oldest first."""
         if path is not None:
             with contextlib.suppress(OSError, UnicodeDecodeError):
                 lines = path.read_text(encoding="utf-8").split("\n")[-HISTORY_LENGTH - 1 :]
@@ -38,7 +38,10 @@ class Recall:
         self._at = len(self.entries)
 
     def earlier(self, unsent: str) -> str | None:
-        """Return the earlier text, None if there is none; ``unsent``, the present text, is kept for the end."""
+        """Move to the next earlier text and return it; None at the oldest.
+
+        `later` returns ``unsent``, the unsubmitted text, at the end.
+        """
         if not self._at:
             return None
         if self._at == len(self.entries):
@@ -47,7 +50,7 @@ class Recall:
         return self.entries[self._at]
 
     def later(self) -> str | None:
-        """Return the later text, or the unsent one after the last; None at the end."""
+        """Move to the next later text and return it; after the latest, return the unsubmitted text; None at the end."""
         if self._at >= len(self.entries):
             return None
         self._at += 1

@@ -17,18 +17,18 @@ from ikigai_actors.shell.app.agent_rows import AgentRow
 from ikigai_actors.verbs.text.tree import DEEPEST, drawn
 
 LARGE_TREE = 300
-"""In a tree of more agents than this, deep branches are folded by themselves."""
+"""The number of agents above which deep branches of a tree are folded automatically."""
 
 DEEP = 3
-"""The depth from which branches fold by themselves; agent 0 has depth 0."""
+"""The depth from which branches are folded automatically; agent 0 has depth 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeView:
-    """The part of the tree that a person wants to see."""
+    """The view of the tree: its current agent, the folded branches, the filter, and the number of levels."""
 
     current: str = ""
-    """The agent in sight, by uuid."""
+    """The uuid of the agent that the transcript shows."""
     folds: Mapping[str, bool] = field(default_factory=dict)
     """The branches that the person has folded (True) and opened (False), by uuid."""
     wanted: str = ""

@@ -12,7 +12,7 @@ from ikigai_actors.verbs.text.harmless import harmless
 
 
 class TypedKey(events.Key):
-    """A key event whose character counts as text."""
+    """A key event whose character Textual takes as text, although Python does not call the character printable."""
 
     @property
     def is_printable(self) -> bool:

@@ -15,8 +15,6 @@ _MINUTE = 60
 
 
 class _Rate(ProgressColumn):
-    """A column with the number of items per second, or per minute if that is more precise."""
-
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
         return Text("" if speed is None else f"{speed:,.0f}/s" if speed >= 1 else f"{speed * _MINUTE:,.1f}/min")

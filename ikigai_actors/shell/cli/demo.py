@@ -71,7 +71,7 @@ class Tour:
         self._console.width = min(console.width, _WIDEST)
 
     def work_and_die(self, database: str) -> dict[str, list[str]] | None:
-        """Run the team and kill it. Returns the committed histories by agent; None if the team failed."""
+        """Run the team in a process, and kill it; return the committed histories by agent, None if the team failed."""
         self._title("Three agents work, in a process of their own")
         command = [sys.executable, "-m", "ikigai_actors.shell.cli.demo_team", database]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as team:

@@ -33,7 +33,7 @@ _LAST_PROMPT = "You sell to cafés in Lyon and Paris. What should we know?"
 
 
 class Word(NamedTuple):
-    """A line that the team writes."""
+    """A line that the process of the team writes: its kind, the agent, and a text."""
 
     kind: str
     agent: str
@@ -41,7 +41,7 @@ class Word(NamedTuple):
 
 
 def work(database: str) -> None:
-    """Work until the process is killed."""
+    """Prompt three agents until the process is killed, and write their answers as lines of `Word`."""
     pieces = SimpleQueue[str]()
     with open_team(database, _PACE) as system:
         root = system.root
@@ -67,7 +67,7 @@ def open_team(database: str, pace: float) -> ActorSystem:
 
 
 def drawn_tree(system: ActorSystem) -> str:
-    """Return the tree of agents as text."""
+    """Return the tree of the system's agents as text."""
     records, own = all_agents(system)
     return "\n".join(line.text for line in tree_lines(records, own, system.state_of))
 

@@ -136,7 +136,7 @@ def run_host(
 
 
 class IdleWatch:
-    """Measures whether a host was not needed for long enough."""
+    """Measures for how long nothing has needed the host."""
 
     def __init__(self, seconds: float, is_idle: Callable[[], bool], now: Callable[[], float]) -> None:
         """Start to measure.
@@ -155,7 +155,7 @@ class IdleWatch:
         return min(self._seconds / 4, LONGEST_PAUSE)
 
     def is_over(self) -> bool:
-        """Check once; return whether the host was not needed for long enough."""
+        """Check once whether anything needs the host; return whether nothing has for the given seconds."""
         now = self._now()
         with contextlib.suppress(StoreError):  # nobody can ask for anything then
             if not self._is_idle():

@@ -1,4 +1,4 @@
-"""A request to a host of a database: to give its agents away."""
+"""The command ``ikigai drain``, which makes a host of a database give its agents away."""
 
 from time import monotonic
 

@@ -71,7 +71,7 @@ class OneCommand(Unattended):
     has_input = True
 
     def __init__(self, system: "System", screen: Printer, timeout: float | None, awaits_answer: bool) -> None:
-        """Make the place; ``awaits_answer`` says whether the command waits for the answer to a prompt."""
+        """Make the place; ``awaits_answer`` is true if the command waits for the answer to a prompt."""
         super().__init__(system, screen, timeout)
         self._until = None if timeout is None else monotonic() + timeout
         self._awaits_answer = awaits_answer

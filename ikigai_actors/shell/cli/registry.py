@@ -22,7 +22,7 @@ _WRITTEN_AT_ONCE = 100
 
 
 def lines(client: Client, text: str = "", most: int | None = None, dead_too: bool = False) -> list[Line]:
-    """Return the lines of a list of agents, none marked as current. Raises `StoreUnusable` for damaged values."""
+    """Return the lines of a list of agents, without a mark at any. Raises `StoreUnusable` for damaged values."""
     client.check_types()
     listed = read_list(client, text, most, dead_too)
     return list_lines(listed, listed.state, "ikigai agents")

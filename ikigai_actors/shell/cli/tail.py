@@ -36,7 +36,7 @@ _INDENT = " " * 10
 
 
 class LogPrinter:
-    """Prints messages and deaths, as lines or as JSON.
+    """Prints messages and deaths of agents, as lines or as JSON.
 
     Every line of a text but its first is indented, so no text looks like the next message.
     """
@@ -163,6 +163,6 @@ def _print(scrollback: Scrollback, printer: LogPrinter, start: int, end: int) ->
 
 
 def _parts(scrollback: Scrollback, start: int, end: int) -> Iterator[Message]:
-    """Iterate over the messages with ``start < id <= end``, which are read in batches."""
+    """Yield the messages with ``start < id <= end``, which are read in batches."""
     for low in range(start, end, AT_ONCE):
         yield from scrollback.between(low, min(low + AT_ONCE, end))

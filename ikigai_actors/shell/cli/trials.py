@@ -55,11 +55,11 @@ PROGRAM_TIMEOUT = 60.0
 
 
 class Program(NamedTuple):
-    """A program that judges."""
+    """A program that judges answers: the command, and its time limit."""
 
     command: list[str]
     timeout: float
-    """Seconds that it may take."""
+    """The seconds after which the program is ended."""
 
 
 class Display(NamedTuple):
@@ -81,7 +81,9 @@ class Display(NamedTuple):
         change: Mapping[str, Any] = NO_DATA,
         finish: Callable[[R], Mapping[str, Any]] = lambda result: NO_DATA,
     ) -> tuple[str, int]:
-        """Carry out an experiment; return the output and the exit status. Raises its errors, and `BadInput`.
+        """Run an experiment with its forecast before it; return the output and the exit status.
+
+        Raises the errors of the experiment, and `BadInput`.
 
         Args:
             begin: carries it out, or makes its forecast.
@@ -134,7 +136,10 @@ def search_history(
     keep: str | None,
     **how: Any,
 ) -> tuple[str, int]:
-    """Search from a position of an agent's history; ``how`` is as for `search`, which may raise."""
+    """Search for the best continuation of an agent's history; return the output and the exit status.
+
+    ``how`` is as for `search`, which may raise.
+    """
     judge = _judge(program, "--score", timeout, _score)
     if keep is not None:
         check_name(keep)
@@ -151,7 +156,10 @@ def search_history(
 def bisect_history(
     options: Options, display: Display, *, agent: str, program: str, timeout: float, **how: Any
 ) -> tuple[str, int]:
-    """Find the first bad turn of an agent's history; ``how`` is as for `bisect`, which may raise."""
+    """Find the first bad turn of an agent's history; return the output and the exit status.
+
+    ``how`` is as for `bisect`, which may raise.
+    """
     judge = _judge(program, "--judge", timeout, _is_right)
     how |= {"on_trial": trial_lines(display.tell, good_or_bad)}
     with _opened(options) as system:
@@ -159,13 +167,19 @@ def bisect_history(
 
 
 def replay_turns(options: Options, display: Display, *, edit: Sequence[str], **how: Any) -> tuple[str, int]:
-    """Replay the turns of an agent or a file; ``how`` is as for `_replayed`, which may raise."""
+    """Replay the turns of an agent or a file; return the output and the exit status.
+
+    ``how`` is as for `_replayed`, which may raise.
+    """
     how |= {"edit": parse_edits(edit), "on_trial": trial_lines(display.tell, same_or_different)}
     return _replayed(replay, options, display, **how)
 
 
 def regress_turns(options: Options, display: Display, *, check: str, timeout: float, **how: Any) -> tuple[str, int]:
-    """Say whether a change makes turns worse; ``how`` is as for `_replayed`, which may raise."""
+    """Test whether a change makes recorded turns worse; return the output and the exit status.
+
+    ``how`` is as for `_replayed`, which may raise.
+    """
     how |= {"check": parse_check(check, timeout), "on_trial": trial_lines(display.tell, score)}
     return _replayed(regress, options, display, **how)
 
@@ -182,7 +196,10 @@ def evaluate_agent(
     change: Sequence[str],
     **how: Any,
 ) -> tuple[str, int]:
-    """Say how often an agent answers prompts rightly; ``how`` is as for `evaluate`, which may raise."""
+    """Measure how often an agent answers prompts rightly; return the output and the exit status.
+
+    ``how`` is as for `evaluate`, which may raise.
+    """
     judge = _judge(program, "--judge", timeout, _is_right)
     prompts, changed = parse_cases(texts, file), parse_change(change)
     how |= {"change": changed, "on_trial": trial_lines(display.tell, score)}
@@ -237,7 +254,7 @@ def parse_change(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def parse_edits(texts: Sequence[str]) -> dict[int, str]:
-    """Parse edits of the form POSITION=TEXT; return the texts by position. Raises `BadInput`."""
+    """Parse edits of the form POSITION=TEXT; return the text for each position. Raises `BadInput`."""
     edits = {}
     for text in texts:
         position, equals, value = text.partition("=")

@@ -21,7 +21,7 @@ from ikigai_actors.errors import BadInput
 from ikigai_actors.verbs.text.harmless import harmless
 
 HISTORY_LENGTH = 1_000
-"""Lines that the history file keeps."""
+"""The most lines that the history file keeps."""
 
 LONGEST_LINE = 16 * 1024 * 1024
 """The most bytes of a line from a pipe."""
@@ -33,7 +33,7 @@ Complete = Callable[[str], list[str]]
 
 
 class Keyboard(Protocol):
-    """A source of lines."""
+    """A source of input lines: a pipe, or the keyboard of a terminal."""
 
     interactive: bool
     """Whether a person types the lines."""
@@ -44,13 +44,13 @@ class Keyboard(Protocol):
         """Return the next line; None at the end of input. The label is part of the prompt."""
 
     def unfinished(self) -> str:
-        """The unfinished line that was typed when Ctrl-C came."""
+        """Return the unfinished line that was typed when Ctrl-C came."""
 
     def descriptor(self) -> int | None:
-        """The file descriptor that becomes readable when a person types; None if no person types."""
+        """Return the file descriptor that becomes readable when a person types; None if no person types."""
 
     def consume(self) -> bool:
-        """Take the lines that were typed during an answer, for later calls of `read`. False at the end of input."""
+        """Take the lines that were typed during an answer, for later calls of `read`; False at the end of input."""
 
     def hushed(self) -> contextlib.AbstractContextManager[None]:
         """Hide typed text for as long as the block lasts."""
@@ -65,7 +65,7 @@ class Keyboard(Protocol):
 
 
 class Pipe(Keyboard):
-    """Lines of a stream of bytes, in UTF-8."""
+    """A source of input lines that reads a stream of bytes, in UTF-8."""
 
     interactive = False
 
@@ -92,21 +92,20 @@ class Pipe(Keyboard):
         return text.rstrip("\r\n")
 
     def _skip(self) -> None:
-        """Read to the end of the line."""
         assert self._stream is not None  # a line of it was just read
         while (rest := self._stream.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
             pass
 
     def unfinished(self) -> str:
-        """Empty, because a pipe delivers whole lines."""
+        """Return an empty text, because a pipe delivers whole lines."""
         return ""
 
     def descriptor(self) -> int | None:
-        """Always None, because the next line of a pipe is read when the answer is complete."""
+        """Return None, because the next line of a pipe is read when the answer is complete."""
         return None
 
     def consume(self) -> bool:
-        """Do nothing, because nobody types into a pipe."""
+        """Return False, because nobody types into a pipe."""
         return False
 
     def hushed(self) -> contextlib.AbstractContextManager[None]:
@@ -115,7 +114,7 @@ class Pipe(Keyboard):
 
 
 class Terminal(Keyboard):
-    """Lines that a person types, edited with the standard library's readline."""
+    """A source of input lines at a terminal, edited with the standard library's readline."""
 
     interactive = True
 
@@ -243,7 +242,7 @@ class Terminal(Keyboard):
         return f"\001\033[1m\002{label}\001\033[0m\002> "  # the marks show readline which characters take no room
 
     def _edited(self, label: str) -> str:
-        """Return a line that the person edits; it begins with the text that was typed unseen."""
+        """Return a line that the person edits; it begins with the text that was typed while typed text was hidden."""
         self.ahead = False
         if self._readline is None or not self._begun:
             return input(self._prompt(label))
@@ -255,7 +254,7 @@ class Terminal(Keyboard):
             self._readline.set_startup_hook(None)
 
     def _take_typed(self, label: str) -> str | None:
-        """Show a line that was typed unseen, and return it."""
+        """Show a line that was typed while typed text was hidden, and return it; None at the end of input."""
         line = self._typed.pop(0)
         self.ahead, self._ahead = self._ahead > 0, max(0, self._ahead - 1)
         print(f"{label}> {harmless(line or '')}")

@@ -64,7 +64,7 @@ class Interrupts:
 
     @contextlib.contextmanager
     def heard(self) -> Iterator[None]:
-        """Raise signals inside the block, including those that arrived before it."""
+        """Raise signals as exceptions inside the block, including signals that arrived before it."""
         before, self._heard = self._heard, True
         try:
             if self._pending:

@@ -40,7 +40,9 @@ class Screen:
         self._notices_styled = is_coloured(sys.stderr)
         self._open = False
         self.in_words = columns is not None
-        """Whether a tree, two columns and what an agent does are put in words: a person may hear the lines."""
+        """Whether a tree, columns and the activity of an agent are printed as sentences, because a screen reader may
+        read them.
+        """
 
     def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
         """Print one line or several; the first begins with the program's own words."""
@@ -48,7 +50,7 @@ class Screen:
         self._print(_style(self._set_off(text, own=True), bold, dim) + self._set_off("\n"))
 
     def block(self, text: str) -> None:
-        """Print a text, of any number of lines, that a model or another person may have written."""
+        """Print a text of one line or several, which a model or another person may have written."""
         self.fresh()
         self._print(self._set_off(f"{text}\n"))
 
@@ -62,7 +64,7 @@ class Screen:
 
     @property
     def columns(self) -> int:
-        """The width of a line; the usual width if nobody reads the output."""
+        """Return the width of a line in columns; the usual width if nobody reads the output."""
         return USUAL_COLUMNS if self._columns is None else self._columns()
 
     def stream(self, text: str) -> None:

@@ -37,7 +37,7 @@ FAILED = 1
 
 
 class LineMode:
-    """The loop around a session."""
+    """The loop that reads lines and carries them out in a session."""
 
     def __init__(self, shell: Shell) -> None:
         self._shell = shell

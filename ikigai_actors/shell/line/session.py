@@ -68,7 +68,7 @@ class Shell(ShellPlace):
         """Begin a session. With ``follow``, a fork makes the child the current agent, unless its command differs."""
         self.system, self.keyboard, self.screen, self.interrupts = system, keyboard, screen, interrupts
         self.attended = keyboard.interactive
-        """Whether a person is there."""
+        """Whether a person is at the terminal."""
         self.leaving = False
         """Set to end the session."""
         self._turns = TurnFollower(system, keyboard, screen, interrupts, self.interrupt)
@@ -80,9 +80,9 @@ class Shell(ShellPlace):
         self._interrupted_at = float("-inf")
         record = last_active(system)
         self.current = system.handle(record.uuid)
-        """The agent that text prompts."""
+        """The agent that a prompt goes to."""
         self.label = record.short
-        """How the prompt line calls it."""
+        """The name of the current agent in the prompt line."""
 
     @property
     def failed(self) -> bool:
@@ -122,7 +122,7 @@ class Shell(ShellPlace):
         return self.wait_for(lambda: ask().get())
 
     def close(self) -> None:
-        """End the subscription."""
+        """End the subscription to events."""
         self._turns.close()
         self.screen.fresh()
 
@@ -161,7 +161,7 @@ class Shell(ShellPlace):
         return False
 
     def do_command(self, line: str) -> None:
-        """Carry out a line that begins with a slash."""
+        """Run a slash command."""
         self._line = line
         slash.run(self, line)
 
@@ -254,7 +254,7 @@ class Shell(ShellPlace):
         self.questions.show_again(agent.uuid)
 
     def note_state(self, tell: Callable[[str], None]) -> None:
-        """Print the state of the current agent if a person should know it before a prompt."""
+        """Print the state of the current agent unless it is ready for a prompt: dead, stopped, cut off, in a turn."""
         record = self.current.record
         if not record.living:
             tell(f"it is dead ({record.exit_reason or 'no reason is known'}): its history can be read")

@@ -40,12 +40,12 @@ _LONG = 5.0
 
 
 def whole_turn(seconds: float, tokens: int) -> str:
-    """Return the line with a turn's duration and tokens; empty for a short turn."""
+    """Return the line with the duration and the tokens of a turn; empty for a short turn."""
     return f"[{took(seconds, tokens)}]" if seconds >= _LONG and tokens else ""
 
 
 class ShownTurn:
-    """The state of one turn's output: the agent, the turn, and how much of it was printed."""
+    """The output of one turn: the agent, the turn, and how much of the turn was printed."""
 
     _count = 0
 
@@ -55,24 +55,24 @@ class ShownTurn:
         self._number = ShownTurn._count
         self._events = events
         self.prompt = prompt
-        """The prompt that opens it; None for a turn that was open."""
+        """The prompt that opens the turn; None for a turn that was open before."""
         self.begun = prompt is None
-        """Whether the agent has taken its prompt up, as far as it was shown."""
+        """Whether the agent has taken up the prompt, as far as the output shows."""
         self.kept = False
         """Whether the prompt waits in the database because its agent is stopped."""
         self.failed = False
-        """Whether it ended in an error."""
+        """Whether the turn ended in an error."""
         self._step = ""
         self._calls: dict[str, ToolCall] = {}  # of the latest reply, by id
         self._span = TurnSpan()
         self._replied = False  # a reply was shown that may have ended it
         self.agent = agent
         self.outcome: Future[Reply] = Future()
-        """How the turn ends."""
+        """The outcome of the turn."""
         self.over = False
-        """Whether all of it was shown."""
+        """Whether the whole turn was shown."""
         self.asks = False
-        """Whether a call of it waits for the person, who was not asked yet."""
+        """Whether a call of the turn waits for an answer of the person, who was not asked yet."""
         events.follow(agent.uuid)
 
     @property

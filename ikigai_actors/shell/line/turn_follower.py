@@ -47,7 +47,7 @@ class TurnFollower:
         self._wake = WakeupPipe()
         self._events = LiveConversation(system, self._wake.set, streams=True)
         self.questions, self.words = self._events.questions, self._events.words
-        """The calls that wait for approval, and the texts that were said here to busy agents."""
+        """The calls that wait for approval, and the texts that the person has sent to busy agents from here."""
         self._turns: list[ShownTurn] = []
 
     def close(self) -> None:
@@ -61,7 +61,7 @@ class TurnFollower:
         self.follow(agent)
 
     def queue(self, agent: AgentRef, text: str, attachments: Sequence[Attachment]) -> None:
-        """Prompt an agent, and follow that turn in the background."""
+        """Prompt an agent, and follow the new turn in the background."""
         for attachment in attachments:
             self._screen.line(f"[attached: {one_line(name_and_size(attachment.stored()))}]", dim=True)
         turn = ShownTurn(agent, self._events, text)
@@ -151,7 +151,7 @@ class TurnFollower:
                 self._wait(None)
 
     def _attend(self, turn: ShownTurn) -> bool:
-        """Show a turn until it is over; return False if the person stops watching it before."""
+        """Show a turn until it is over; return False if the person stops watching before."""
         with self._keyboard.hushed():
             while True:
                 turn.show(self._screen)
@@ -181,7 +181,7 @@ class TurnFollower:
         return any(call.agent == agent.uuid for call in self.questions.open().values())
 
     def _wait(self, keyboard: int | None) -> bool:
-        """Wait until there is news; return whether it is a line that was typed at this keyboard."""
+        """Wait until there is news; return whether a line was typed at this keyboard."""
         try:
             with self._interrupts.heard():
                 return self._wake.wait(keyboard)
@@ -195,7 +195,7 @@ class TurnFollower:
             self._events.forget(turn.agent.uuid)
 
     def _stands(self, turn: ShownTurn) -> bool:
-        """Return whether a turn waits for CONT: it has not begun, and its agent is stopped."""
+        """Return whether a turn waits for CONT: the turn has not begun, and its agent is stopped."""
         return turn.kept and not turn.begun and turn.agent.record.status == Status.STOPPED
 
     def _tell_kept(self, current: AgentRef) -> None:

@@ -23,7 +23,7 @@ class WakeupPipe:
             return
 
     def wait(self, descriptor: int | None = None) -> bool:
-        """Wait until woken, or until the descriptor can be read; return whether it can."""
+        """Wait until `set` is called, a signal comes, or the descriptor can be read; return whether it can be read."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._here, selectors.EVENT_READ)
             if descriptor is not None:

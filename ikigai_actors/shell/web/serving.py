@@ -86,7 +86,10 @@ async def serving_terminals(
 
 
 def guarding(guard: Guard, admit: Callable[[asyncio.BaseTransport | None], bool]) -> Middleware:
-    """Return the middleware before every handler. ``admit`` gets accepted connections: see `Acceptor.admit`."""
+    """Return the aiohttp middleware that runs the guard before every handler.
+
+    ``admit`` gets accepted connections: see `Acceptor.admit`.
+    """
 
     @web.middleware
     async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -13,7 +13,7 @@ _MARK = "delivery: "
 
 
 def arriving_text(number: int) -> str:
-    """Return the text of a delivery in a run."""
+    """Return the text of a delivery in a run, which contains its number."""
     return f"{_MARK}{number}"
 
 
@@ -27,7 +27,7 @@ class ArrivalOracle:
         self._status: dict[str, str] = {}
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Check one commit."""
+        """Check the deliveries that a commit takes or settles, and that the same commit writes their effects."""
         taken: set[str] = set()
         for change in changes:
             if not isinstance(change, RanStatement) or change.query not in ("add_arrival", "settle_arrival"):

@@ -74,7 +74,7 @@ AGENTS = st.runner().flatmap(lambda machine: st.integers(0, machine.MOST_AGENTS 
 
 
 class Stage(RuleBasedStateMachine):
-    """The base of a machine, without rules."""
+    """The base of a state machine: the world of a run with its checks, without rules."""
 
     world: Simulation
     """The world of the run. Set when the run begins."""
@@ -169,16 +169,16 @@ class Stage(RuleBasedStateMachine):
         return (*(oracle.committed for oracle in oracles), StampOracle(self.world).committed)
 
     def comes_to_rest(self) -> None:
-        """Let everything happen that can happen, and check that nobody is left waiting."""
+        """Let everything happen that can happen, and check that no caller and no agent waits in vain."""
         raise NotImplementedError
 
     def crashed(self) -> None:
-        """Go on after the process that a rule has used has crashed."""
+        """Start the process again after it has crashed within a rule."""
         self.ledger.open.clear()
         self.world.recover()
 
     def excuses(self, trouble: IkigaiError) -> bool:
-        """Return whether the database, or the host that a rule has used, may fail with this error."""
+        """Return whether a fault of the run explains that a call failed with this error."""
         return isinstance(trouble, StoreUnavailable) and self.world.luck.spent("unreadable")
 
     def at_work(self) -> dict[str, State]:
@@ -190,7 +190,7 @@ class Stage(RuleBasedStateMachine):
         return process is self.world.process
 
     def serves(self) -> bool:
-        """Return whether any process can answer."""
+        """Return whether any process can answer a call."""
         return True
 
     # Its begin and its end
@@ -249,7 +249,7 @@ class Stage(RuleBasedStateMachine):
 
     @property
     def system(self) -> ActorSystem:
-        """The system that runs."""
+        """Return the system that runs."""
         return self.world.system
 
     def agent(self, number: int) -> AgentRef:
@@ -286,7 +286,10 @@ class Stage(RuleBasedStateMachine):
         self.world.note("refused", f"{type(error).__name__}: {error}")
 
     def worded(self, what: str, text: str) -> str:
-        """Return the text for a prompt or a mark: ``text`` itself, or a unique one if all must differ."""
+        """Return the text for a prompt or a mark.
+
+        Here it is ``text`` itself; a machine of several hosts makes each unique.
+        """
         return text
 
     def fact(self) -> str:
@@ -304,7 +307,7 @@ class Stage(RuleBasedStateMachine):
         self.ledger.open.append(future)
 
     def hear(self, who: int) -> None:
-        """Send an agent enough prompts that its history can be summarised."""
+        """Send an agent enough prompts that its history is long enough to be summarised."""
         for text in ("one", "two", "three"):
             self.prompted(self.agent(who), f"{text} {self.fact()}")
         self.attempt(self.world.settle)  # the process may end: its handles are of no use then
@@ -416,7 +419,7 @@ class Stage(RuleBasedStateMachine):
         self.interrupts.check(agent.uuid, asked, again)
 
     def signalled(self) -> None:
-        """Note that a signal was acknowledged: a paused agent must not go on."""
+        """Note that a signal was acknowledged, so that a stopped agent that goes on counts as a failure."""
         self.ledger.stopped(self.system, self.commits)
 
     def kill_agent(self, agent: AgentRef, *, spread: bool) -> None:

@@ -121,10 +121,9 @@ class Standing:
 
 
 class CommitCheck:
-    """Checks the commits of a run."""
+    """Checks each commit of a run against the invariants of this module."""
 
     def __init__(self, world: "Simulation") -> None:
-        """Begin for a world without commits."""
         self._world = world
         self.agents: dict[str, Standing] = {}
         self._tree = 0
@@ -137,7 +136,7 @@ class CommitCheck:
         """The last message of each agent that the commit at hand writes."""
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Check one commit."""
+        """Check the changes of one commit."""
         turns = {uuid: agent.turn for uuid, agent in self.agents.items()}
         was_unread = {uuid: dict(agent.unread) for uuid, agent in self.agents.items() if agent.unread}
         waited = {uuid: set(agent.prompts) for uuid, agent in self.agents.items() if agent.prompts}

@@ -26,17 +26,16 @@ _OF_MESSAGES = ("turn.done", "turn.failed", "turn.interrupted", "question.asked"
 
 
 class DeliveryOracle:
-    """Checks the events of a run, and the deliveries that its receiver got."""
+    """Checks the events of a run, and the deliveries that the receiver outside got."""
 
     def __init__(self, world: "Simulation") -> None:
-        """Begin for a world without commits."""
         self._world = world
         self.subscriptions: list[str] = []
         self._tries: dict[DeliveryKey, int] = {}
         self._heard = 0
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Check one commit."""
+        """Check the events that a commit posts, and the results of deliveries that it records."""
         posted = set[EventPlace]()
         for change in changes:
             if not isinstance(change, RanStatement):
@@ -91,8 +90,6 @@ class DeliveryOracle:
             self._world.process.broken(wrong)
 
     def _rows(self) -> dict[str, DeliveryRecord]:
-        """Return the stored deliveries, by id."""
-
         def read(tx: Transaction) -> list[DeliveryRecord]:
             return [row for subscription in self.subscriptions for row in deliveries_since(tx, subscription, 0)]
 

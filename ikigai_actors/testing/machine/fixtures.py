@@ -47,7 +47,7 @@ class Work(Tool):
 
     def __init__(self) -> None:
         self.runs: Counter[str] = Counter()
-        """How often it ran, by the token of the call."""
+        """How often the tool ran, by the token of the call."""
 
     def describe(self) -> Mapping[str, Any]:
         return {
@@ -64,7 +64,7 @@ class Work(Tool):
         return self.call(arguments)
 
     def check(self) -> None:
-        """Check the invariant ``once``: a tool that is not idempotent runs once for each call."""
+        """Check the invariant ``once``: the tool, which is not idempotent, has run once at most for each call."""
         if twice := [token for token, runs in self.runs.items() if runs > 1]:
             raise Broken(f"once: {WORK} ran again for call {', '.join(twice)}")
 

@@ -153,7 +153,7 @@ class FleetMachine(AimedFleetRules, VersionRules, StreetRules, QuestionRules, Ag
 
     @rule(host=HOSTS, begins=st.booleans())
     def look_on(self, host: int, begins: bool) -> None:
-        """Begin or end a subscription at a host to replies in progress."""
+        """Begin or end a subscription at a host to the events of its agents and to replies in progress."""
         self.attempt(lambda: self.facts.look_on(self.host(host), begins))
 
     @rule(host=HOSTS)

@@ -86,7 +86,7 @@ class FleetStage(Stage):
 
     @property
     def system(self) -> ActorSystem:
-        """Return the system of a host that can be used."""
+        """Return the system of the first host that can be used."""
         return self.host(0).system
 
     def host(self, number: int) -> SimulatedHost:
@@ -116,13 +116,13 @@ class FleetStage(Stage):
         return (agent.uuid, owners[0], others[0]) if owners and others else None
 
     def on(self, host: SimulatedHost, agent: str) -> AgentRef:
-        """Return the handle of an agent at a certain host. Raises `ProcessCrashed` when that host has ended."""
+        """Return the handle of an agent at a given host. Raises `ProcessCrashed` when that host has ended."""
         if host.opened is None:
             raise ProcessCrashed(f"Host {host.name} has ended.")
         return host.system.handle(agent)
 
     def when(self, meets: Callable[[StoredChange], bool], do: Callable[[], object]) -> None:
-        """Do something once, within the next commit with a matching change, before any caller gets an answer."""
+        """Call ``do`` once, within the next commit that has a matching change, before any caller gets an answer."""
         self._trap = meets, do
 
     def _watch(self, changes: Sequence[StoredChange]) -> None:
@@ -143,7 +143,7 @@ class FleetStage(Stage):
         return self.world.process.looked_at.read(lambda tx: registry.descendants(tx, top))
 
     def signalled(self) -> None:
-        """Note that a signal was acknowledged; any host may run the agent now."""
+        """Do nothing: any host may run the agent, so the test cannot see whether a paused agent goes on."""
 
     def worded(self, what: str, text: str) -> str:
         return self.facts.new(what)
@@ -194,7 +194,7 @@ class FleetStage(Stage):
     @precondition(lambda self: self.facts.prompts or self.ledger.timers)
     @rule()
     def comes_to_rest(self) -> None:
-        """Start all hosts, let everything happen that can happen, and check that nobody is left waiting."""
+        """Start all hosts, let everything happen that can, and check that no caller and no agent waits in vain."""
         for _ in range(MOST_PERIODS):  # one turn may wait for minutes, and another one after it
             self.revive()
             self.pass_leases(LEASES)

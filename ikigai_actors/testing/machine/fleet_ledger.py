@@ -24,20 +24,20 @@ REGROUPS = frozenset({"set_supervision", "adopt", "move_agents"})
 
 
 class Looker:
-    """A subscriber to the events of a host."""
+    """A subscriber to the events of a host, which remembers the messages that it got."""
 
     def __init__(self) -> None:
         self.expected: list[tuple[str, int]] = []
-        """The messages that were committed since, each as its agent and its number there."""
+        """The messages committed since the subscription began, each as its agent and its position."""
         self.heard: list[tuple[str, int]] = []
 
     def hear(self, event: Event) -> None:
-        """Take an event."""
+        """Remember an event if it is a message."""
         if isinstance(event, Message):
             self.heard.append((event.agent_uuid, event.id))
 
     def check(self, name: str) -> None:
-        """Check that the events are in the order of each log, and that each came once."""
+        """Check that the messages came once each, in the order of each agent's log."""
         latest: dict[str, int] = {}
         for agent, number in self.heard:
             if number <= latest.get(agent, 0):
@@ -46,15 +46,14 @@ class Looker:
 
 
 class FleetLedger:
-    """The acknowledged results of one run."""
+    """The acknowledged results of one run: prompts, remote commands and marks."""
 
     def __init__(self, world: Simulation) -> None:
-        """Begin before the first commit of a world."""
         self._world = world
         self.prompts: dict[str, tuple[Process | None, Future[Reply]]] = {}
         """Every prompt by its text: the process that was asked, and the answer."""
         self.lookers: dict[Process, tuple[Looker, Subscription]] = {}
-        """The watchers, and where they look."""
+        """The subscribers by process, each with its subscription."""
         self._tokens = 0
         self._written: Counter[tuple[str, str]] = Counter()  # how often a prompt or a mark is in a log
         self._orphans: set[str] = set()
@@ -65,7 +64,7 @@ class FleetLedger:
         return f"{what} {self._tokens}"
 
     def look_on(self, host: SimulatedHost, begins: bool) -> None:
-        """Begin or end a subscription to the events of a host."""
+        """Begin or end a subscription to the events of a host, as a `Looker`."""
         process = host.process
         if begins and process not in self.lookers:
             looker = Looker()
@@ -74,7 +73,7 @@ class FleetLedger:
             self.lookers.pop(process)[1].close()
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Follow the changes of a commit."""
+        """Record the messages that a commit writes, and check ``together`` if siblings may have been moved apart."""
         messages = [each.row for each in changes if isinstance(each, Written) and each.table == "messages"]
         for looker, _ in self.lookers.values():
             looker.expected += [(row[0], row[1]) for row in messages]
@@ -86,7 +85,7 @@ class FleetLedger:
             self._check_groups(ran)
 
     def _check_groups(self, ran: Sequence[RanStatement]) -> None:
-        """Check ``together``. Orphans are adopted wherever they live."""
+        """Check ``together``: siblings restarted together are in their supervisor's shard, orphans excepted."""
         if any(statement.query == "bury" for statement in ran):
             self._orphans.update(
                 uuid for statement in ran if statement.query == "adopt" for uuid in statement.parameters["uuids"]
@@ -102,7 +101,7 @@ class FleetLedger:
                 )
 
     def excuses(self) -> bool:
-        """Return whether a fault has happened by which a store may be out of reach or a host may have ended."""
+        """Return whether a fault has happened that can make a store or a host unreachable."""
         return self.misfortunes() > 0
 
     def misfortunes(self) -> int:
@@ -133,7 +132,7 @@ class FleetLedger:
                     raise Broken(f"heard: {text!r} has opened a turn, which is over, and who asked was not told")
 
     def check(self) -> None:
-        """Check ``answered``, ``remote-command`` and ``heard``."""
+        """Check ``answered``, ``remote-command`` and ``heard`` for all prompts, commands and subscribers so far."""
         for process, (looker, _) in self.lookers.items():
             looker.check(process.name)
         for (kind, text), count in self._written.items():
@@ -145,7 +144,7 @@ class FleetLedger:
                 raise Broken(f"answered: {text!r} has a reply, and opened no turn")
 
     def at_work(self, living: Iterable[AgentRecord]) -> list[str]:
-        """Return the agents that are in the middle of a turn, and not stopped."""
+        """Return the uuids of the agents that are in the middle of a turn, and not stopped."""
         hosts = {host.host_id: host for host in self._world.hosts}
         return [
             record.uuid

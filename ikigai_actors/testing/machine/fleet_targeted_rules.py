@@ -75,7 +75,7 @@ class AimedFleetRules(FleetStage):
 
     @rule(who=AGENTS)
     def end_as_it_is_done(self, who: int) -> None:
-        """End a host after the commit by which an agent carries out, or answers, another host's command."""
+        """End a host right after the commit by which an agent carries out, or answers, a command of another host."""
         if (placing := self.apart(who)) is None:
             return
         agent, _, other = placing
@@ -104,7 +104,9 @@ class AimedFleetRules(FleetStage):
 
     @rule(who=AGENTS, stops=st.booleans())
     def steer_and_move(self, who: int, stops: bool) -> None:
-        """Send a steering message to an agent, and move the agent before it has read it.
+        """Send a steering message to an agent, and move the agent before it has read the message.
+
+        The agent must read the message after the move.
 
         It must read it after the move.
         """
@@ -125,6 +127,8 @@ class AimedFleetRules(FleetStage):
     @rule(who=AGENTS, marks=st.integers(4, 12))
     def ask_as_it_moves(self, who: int, marks: int) -> None:
         """Check ``told``: send commands to an agent at every moment of its move.
+
+        No caller may get an error because of the move.
 
         No caller may get an error because of it.
         """

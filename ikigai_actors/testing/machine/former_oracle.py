@@ -84,7 +84,6 @@ class FormerOracle:
     """Records the values of rows at moments when nothing was under way."""
 
     def __init__(self, world: Simulation) -> None:
-        """Begin before the first commit of a world."""
         self._world = world
         self._known: dict[int, Then] = {}
         self._set: tuple[float, ...] = ()

@@ -20,13 +20,12 @@ class GroupOracle:
     """Checks the groups and monitors of a run."""
 
     def __init__(self, world: "Simulation") -> None:
-        """Begin for a world without commits."""
         self._world = world
         self.members: dict[str, set[str]] = {}
         self.watchers: dict[str, set[str]] = {}
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Check one commit."""
+        """Follow the members and monitors that a commit changes, and check its mail to groups and monitors."""
         dead: set[str] = set()
         for change in changes:
             if isinstance(change, RanStatement):

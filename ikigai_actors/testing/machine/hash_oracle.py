@@ -21,14 +21,13 @@ class HashOracle:
     """Checks the hash of each message that a simulated run commits, and later that the message still has this hash."""
 
     def __init__(self, world: "Simulation") -> None:
-        """Begin for a world without commits."""
         self._world = world
         self._hashes: dict[str, list[bytes]] = {}  # of each agent's history; the first is that of no message
         self._stored: dict[tuple[str, int], bytes] = {}
         self._pruned: set[str] = set()
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Check one commit."""
+        """Check the hash of each message that a commit writes."""
         written = [each.row for each in changes if isinstance(each, Written) and each.table == "messages"]
         parents = {
             each.parameters["uuid"]: (each.parameters["parent"], each.parameters["fork"])

@@ -14,7 +14,7 @@ from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange,
 
 
 class Told(NamedTuple):
-    """A summary that is in force."""
+    """A summary that is in force in a copied history."""
 
     text: tuple[int, ...]
     """The position of the shown text, and of the open prompt, if there is one; empty without a text."""
@@ -62,7 +62,7 @@ class Copy:
         return [*text, *(place for place in self.visible[len(covered) :] if place not in self.summaries)]
 
     def copy(self, parent: str = "") -> "Copy":
-        """Return a copy of the history for a child."""
+        """Return a copy of the whole history, for a child."""
         copies = list(self.visible), list(self.stored), dict(self.marks), self.head
         return Copy(
             *copies, self.head, parent, self._given(), list(self.written), list(self.in_force), set(self.summaries)
@@ -99,7 +99,7 @@ class Copy:
         self.in_force.append(Told(text, facts["keep_from"], covered, max(elide, below.elide), position))
 
     def write(self, position: int, kind: str, content: str, data: str) -> None:
-        """Note a committed message."""
+        """Append a committed message, and apply a clear, a rewind, a mark or a summary to the copy."""
         self.head = position
         self.written.append((position, kind, content, data))
         if kind in (Kind.CLEAR, Kind.REWIND, Kind.SUMMARY, Kind.UNCOMPACT):
@@ -142,7 +142,7 @@ class CopyingOracle:
         """Label of every mark that was ever set, by agent and position."""
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Apply the changes of a commit."""
+        """Apply the changes of a commit to the copied histories, mails and labels."""
         for change in changes:
             match change:
                 case Written("messages", row):

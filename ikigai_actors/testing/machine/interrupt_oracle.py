@@ -19,7 +19,7 @@ class InterruptOracle:
         self._before[agent, first] = None
 
     def asked(self, request: Request) -> None:
-        """Check a request that is sent."""
+        """Check that a request is not for a prompt that an INT has interrupted."""
         if asks_for_summary(request):
             return
         last = [block.get("text") for block in request.messages[-1]["content"]]

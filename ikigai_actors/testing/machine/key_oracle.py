@@ -19,23 +19,23 @@ def keyed_text(verb: str, scope: str, key: str) -> str:
 
 
 class KeyOracle:
-    """Checks that each idempotency key of a test run gives one answer, however often it is used."""
+    """Checks that each idempotency key of a run gives one answer, however often the key is used."""
 
     def __init__(self) -> None:
         self._done: dict[tuple[str, str], str] = {}
         self._heard: dict[str, str] = {}
 
     def heard(self, text: str, answer: str) -> None:
-        """Note the answer that a caller with this key got."""
+        """Record the answer that a caller with this key got, and check that it is the same as before."""
         if self._heard.setdefault(text, answer) != answer:
             raise Broken(f"key: {text!r} has given {self._heard[text]}, and then {answer}")
 
     def of(self, agent: str) -> dict[str, str]:
-        """Return the answers for each key of an agent."""
+        """Return the stored answers of an agent by key."""
         return {key: gave for (scope, key), gave in self._done.items() if scope == agent}
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Check one commit."""
+        """Check that a commit that carries out a call with a key also stores its answer, once."""
         answered = set[tuple[str, str]]()
         for change in changes:
             if not isinstance(change, RanStatement):
@@ -61,7 +61,7 @@ class KeyOracle:
 
 
 def _acts(changes: Sequence[StoredChange]) -> list[str]:
-    """Return the texts with keys of the prompts and of the children's first messages that a commit writes."""
+    """Return the texts with keys in the prompts, and in the first messages of children, that a commit writes."""
     births = {
         each.parameters["uuid"] for each in changes if isinstance(each, RanStatement) and each.query == "register"
     }

@@ -119,7 +119,7 @@ class AgentTreeMachine(UpkeepRules, StreetRules, QuestionRules, AgentRules):
 
     @rule()
     def stands_still(self) -> None:
-        """Let a moment pass at which nothing is under way. The values of that moment are checked later."""
+        """Let a moment pass at which nothing is under way, so that its values can be checked later."""
         self.attempt(self.world.settle)
         if self.world.hosts[0].answers and not self.system.statistics().journal.queued:
             self.former.check()
@@ -128,7 +128,7 @@ class AgentTreeMachine(UpkeepRules, StreetRules, QuestionRules, AgentRules):
     @precondition(lambda self: self.ledger.open or self.ledger.timers)
     @rule()
     def comes_to_rest(self) -> None:
-        """Let everything happen that can happen, and check that nobody is left waiting."""
+        """Let everything happen that can happen, and check that no caller and no agent waits in vain."""
 
         def rest() -> None:
             self.world.settle()

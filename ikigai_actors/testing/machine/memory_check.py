@@ -37,7 +37,7 @@ def facts_in(text: str) -> list[str]:
 
 
 class MemoryCheck:
-    """Checks each commit, before the oracle has applied it, and each request."""
+    """Checks that summaries and requests have all facts that they must have, each once."""
 
     def __init__(
         self, oracle: CopyingOracle, turn_of: Callable[[str], int], broken: Callable[[str], None], facts: str
@@ -67,7 +67,7 @@ class MemoryCheck:
                     self._check_recalled(agent, copy, content, facts["recalled"])
 
     def asked(self, request: Request) -> None:
-        """Check a request that is sent. The messages from which it was made are committed."""
+        """Check the facts, the long results and the settings of a request before it is sent."""
         copy = self._oracle.histories.get(request.agent)
         if copy is None or asks_for_summary(request):
             return
@@ -122,7 +122,7 @@ class MemoryCheck:
                 self._broken(f"summary: agent {agent} at {position} replaces {sorted(due)}, and has {sorted(shown)}")
 
     def _check_settings(self, agent: str, facts: Mapping[str, Any], changes: Sequence[StoredChange]) -> None:
-        """Check that who is forked at an earlier position has the settings of its parent now; no rule gives others."""
+        """Check that an agent forked at an earlier position has its parent's settings, unless a reply set others."""
         written, begun = self._oracle.histories[facts["parent"]].written, facts["at"]
         own = [tuple(change.row[1:5]) for change in changes if isinstance(change, Written) and change.row[0] == agent]
         has, due = settings_in([*written[:begun], *own]), settings_in(written)
@@ -137,7 +137,7 @@ class MemoryCheck:
 
 
 def _told_at(copy: Copy, place: int) -> list[str]:
-    """Return the facts in a message that the agent's model is sent as words."""
+    """Return the facts in a message that the agent's model gets as text."""
     _, kind, content, data = copy.written[place - 1]
     words = json.loads(data or "{}").get("words", ()) if kind == Kind.SUMMARY else ()
     text = " ".join((content, *(word["text"] for word in words)))

@@ -36,7 +36,7 @@ class MergeOracle:
         self._wrong: list[str] = []
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Check one commit."""
+        """Check the merges that a commit writes."""
         rows = set[tuple[object, ...]]()
         for change in changes:
             match change:

@@ -33,7 +33,7 @@ class Ledger:
     def __init__(self) -> None:
         self.oracle = CopyingOracle()
         self.known: dict[str, None] = {}
-        """Every agent that became known, in that order."""
+        """Every agent that became known, in the order of becoming known."""
         self.ended: set[str] = set()
         """Every agent whose death was acknowledged."""
         self.sent: dict[tuple[str, int], str] = {}
@@ -56,7 +56,10 @@ class Ledger:
         self._shared: dict[str, list[tuple[tuple[int, ...], list[Any]]]] = {}
 
     def was_sent(self, sender: str, recipient: str, number: int, body: str) -> None:
-        """Note a mail that was sent after all earlier mails of this sender."""
+        """Record a mail whose sending was acknowledged.
+
+        Its number must be higher than those of the sender's earlier mails to this recipient.
+        """
         last = self._latest.get((sender, recipient), 0)
         if number <= last:
             raise Broken(f"mail: mail {number} of {sender} to {recipient} was sent after mail {last}")
@@ -64,7 +67,7 @@ class Ledger:
         self.sent[recipient, number] = body
 
     def reads(self, agent: str, mails: Sequence[Mail]) -> None:
-        """Check mails that were read: each once, in the order in which they were sent."""
+        """Record mails that an agent has read, and check that each came once, in the order in which they were sent."""
         before, numbers = self.read.setdefault(agent, []), [mail.id for mail in mails]
         if any(later <= earlier for earlier, later in zip(before + numbers, (before + numbers)[1:], strict=False)):
             raise Broken(f"mail: agent {agent} read {numbers} after {before}")
@@ -79,7 +82,7 @@ class Ledger:
             raise Broken(f"cascade: {', '.join(sorted(left))} outlived it")
 
     def stopped(self, system: ActorSystem, commits: CommitCheck) -> None:
-        """Note that a signal was acknowledged: a stopped agent without a request in flight must not go on."""
+        """Record that a signal was acknowledged: a stopped agent without a request in flight must not go on."""
         for uuid, agent in commits.agents.items():
             if agent.status == "stopped":
                 actor = system._actor(uuid)
@@ -91,7 +94,7 @@ class Ledger:
                 agent.heard_stop = agent.heard_stop or (actor.state.status is Status.STOPPED and not held)
 
     def check_histories(self, world: Simulation) -> None:
-        """Check ``history``, in memory and in the database."""
+        """Check ``history`` for the logs in memory and in the database."""
         for uuid in self._kept():
             copy = self.oracle.histories.get(uuid) or Copy()
             [log] = world.system._log_cache.load_many([uuid])
@@ -141,7 +144,7 @@ class Ledger:
             known.append((copy.inherited, shared))
 
     def check_acknowledged(self, system: ActorSystem) -> None:
-        """Check ``acknowledged`` and ``supervised``."""
+        """Check ``acknowledged`` and ``supervised`` for the agents, mails, documents and marks so far."""
         records = {record.uuid: record for record in system.agents()}
         for uuid in self.known:
             if uuid not in records:
@@ -200,14 +203,14 @@ def check_left(store: Store, living: Iterable[AgentRecord], interrupted: Collect
 
 
 def at_work(system: ActorSystem) -> dict[str, State]:
-    """Return the agents that are in the middle of a turn, and not stopped."""
+    """Return the state of each agent that is in the middle of a turn and not stopped, by uuid."""
     going = [record.uuid for record in system.agents() if record.living and record.status != "stopped"]
     states = {uuid: system._actor(uuid).state for uuid in going}
     return {uuid: state for uuid, state in states.items() if state.phase in WORKING}
 
 
 def _has_heard(system: ActorSystem, uuid: str) -> bool:
-    """Return whether an agent has been informed of all its commits. After an outage that takes a moment."""
+    """Return whether an agent's actor has got the results of all its commits, which takes a moment after an outage."""
     try:
         return not system._actor(uuid).actor_inbox.held
     except AgentDead:

@@ -27,7 +27,7 @@ _DECISIONS = (QUESTION_ANSWERED, QUESTION_EXPIRED)
 
 @dataclass(slots=True)
 class ExpectedQuestion:
-    """A question that was asked."""
+    """A question that a simulated run has asked, with its state by the commits so far."""
 
     agent: str
     call: str
@@ -44,7 +44,6 @@ class QuestionOracle:
     """Checks the questions of a run, and the people who answer them."""
 
     def __init__(self, world: "Simulation") -> None:
-        """Make one for a world without any commit yet."""
         self._world = world
         self._known: dict[str, ExpectedQuestion] = {}
         self._offers: dict[str, bool | None] = {}
@@ -52,23 +51,23 @@ class QuestionOracle:
 
     @property
     def to_people(self) -> list[str]:
-        """The ids of the questions of models, in order, open or not."""
+        """Return the ids of the questions of models in order, whether open or closed."""
         return [name for name, question in self._known.items() if question.kind == ASK]
 
     def offered(self, answer: bool | None) -> str:
-        """Note that somebody is about to answer; return a name for that person."""
+        """Record that a person is about to answer a question; return a unique name for the person."""
         by = f"person {len(self._offers) + 1}"
         self._offers[by] = answer
         return by
 
     def heard(self, name: str, by: str, *, first: bool) -> None:
-        """Check the confirmation that a person got: whether the answer was the first."""
+        """Check the confirmation that a person got about whether the answer was the first."""
         known = self._known[name]
         if first != (known.by == by) or not known.how:
             raise Broken(f"question: {by} heard to be {'first' if first else 'late'}, and {name} is {known}")
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Check one commit."""
+        """Check the questions that a commit asks, steps or ends."""
         decided: set[tuple[str, str]] = set()
         posted: set[tuple[str, str]] = set()
         for change in changes:

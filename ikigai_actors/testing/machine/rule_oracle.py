@@ -35,7 +35,6 @@ class RuleOracle:
     """Checks the rules of a run, and the calls that they decide."""
 
     def __init__(self, world: "Simulation", commits: "CommitCheck") -> None:
-        """Begin; ``commits`` has the supervisors after each commit."""
         self._world, self._commits = world, commits
         self.rules: dict[str, dict[int, KnownRule]] = {}
         self._calls: dict[tuple[str, str], str] = {}
@@ -44,7 +43,7 @@ class RuleOracle:
         """The calls of latest replies that were begun, or approved."""
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Check one commit."""
+        """Record the rules that a commit changes, and check the calls that it begins or denies."""
         for change in changes:
             if isinstance(change, RanStatement):
                 self._ran(change.query, change.parameters)
@@ -61,7 +60,7 @@ class RuleOracle:
         return rules
 
     def strict(self, uuid: str) -> list[KnownRule]:
-        """Return the agent's own rules that ask or deny, in order."""
+        """Return the agent's own rules that ask or deny, in the order of their numbers."""
         return [rule for rule in self.rules.get(uuid, {}).values() if rule.decision != "allow"]
 
     def _ran(self, query: str, parameters: Mapping[str, Any]) -> None:

@@ -160,7 +160,7 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS)
     def steer_now(self, who: int) -> None:
-        """Send a steering message that cuts off the agent's step."""
+        """Send a steering message that interrupts the agent's present step."""
         self.steer_agent(self.agent(who), now=True)
 
     @rule(

@@ -48,25 +48,24 @@ class _Places(Instrument):
 
 
 class SpanOracle:
-    """Checks the ends of turns of a run."""
+    """Checks the ends of turns of a run, and the spans that are derived from them."""
 
     def __init__(self, world: "Simulation") -> None:
-        """Make one for a world without any commit yet."""
         self._world = world
         self._turns: dict[str, int] = {}
         """The open turn of each agent that was born here; 0 for none."""
         self._ends: Counter[tuple[str, int]] = Counter()
-        """How often each turn has ended: by agent and the position that opened it."""
+        """The number of times that each turn has ended, by agent and the position that opened the turn."""
         self._told: dict[bytes, _Told] = {}
         self.places = _Places()
-        """Hears which tools run."""
+        """Collects the span ids of the tools that run."""
         self._latest: dict[str, int] = {}
-        """When each agent wrote last."""
+        """The time at which each agent wrote last."""
         self._set_back = False
-        """Whether the clock was: then a time is no place in a log."""
+        """Whether a clock was set back, so that times do not give the order of a log."""
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Follow one commit."""
+        """Count the ends of turns in a commit."""
         opened: dict[str, int] = {}  # with the latest message of an agent in this commit
         for change in changes:
             match change:
@@ -118,7 +117,7 @@ class SpanOracle:
         self._told = reported
 
     def _check_since(self, store: Store, turns: list[list[TraceSpan]]) -> None:
-        """Check that the later half of the turns is found by its time."""
+        """Check that a search by time finds the later half of the turns."""
         if turns and not self._set_back:
             since = sorted(turn[0].end for turn in turns)[len(turns) // 2]
             later = [turn for turn in turns if turn[0].end >= since]
@@ -142,7 +141,10 @@ class SpanOracle:
         return spans
 
     def _check_links(self, turns: list[list[TraceSpan]], known: "set[bytes]", *, complete: bool) -> None:
-        """Check that links lead to turns. Where agents came from a file, they may lead to what is not known here."""
+        """Check that links lead to turns.
+
+        If agents were imported, links may lead to turns that are not in the database.
+        """
         is_open = {turn_span(agent, turn, self._ends[agent, turn]) for agent, turn in self._turns.items() if turn}
         links = [(span, link) for turn in turns for span in turn for link in span.links]
         if complete and (wrong := [(span.name, link.why) for span, link in links if link.span not in known | is_open]):

@@ -25,10 +25,9 @@ SENT = "Sent: mail "
 
 
 class StampOracle:
-    """Checks the time stamps of a run."""
+    """Checks that no row of a run has an earlier time stamp than the rows from which it was made."""
 
     def __init__(self, world: Simulation) -> None:
-        """Begin before the first commit of a world."""
         self._world = world
         self._logs: dict[str, list[tuple[int, int]]] = {}  # the position and the stamp of each message
         self._mails: dict[tuple[str, int], tuple[str, int]] = {}  # what is not read: its kind and its stamp
@@ -36,7 +35,7 @@ class StampOracle:
         self._numbers: dict[str, int] = {}
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Check a commit."""
+        """Check the time stamps of the rows that a commit writes."""
         made: dict[str, int] = {}  # what the messages of each agent are made from, by its latest stamp
         for change in changes:
             if isinstance(change, RanStatement):

@@ -27,11 +27,11 @@ REFUSALS = st.sampled_from((None, "prompt is too long: 900 tokens > 500 maximum"
 
 
 class StatementFailed(StoreError):
-    """An error of the database that affects one statement only."""
+    """A store error that concerns one statement only, for a unit that fails."""
 
 
 class Failing(Unit):
-    """A unit with a statement that always fails."""
+    """A unit of writes with a statement that always fails."""
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:
         raise StatementFailed("This statement always fails.")

@@ -34,7 +34,6 @@ class TimerOracle:
     """Checks the timers of a run. Their texts must be unique."""
 
     def __init__(self, world: "Simulation") -> None:
-        """Make one for a world without any commit yet."""
         self._world = world
         self.open: dict[Key, ExpectedTimer] = {}
         self.over: set[Key] = set()
@@ -43,7 +42,7 @@ class TimerOracle:
         self._wrong: list[str] = []
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Check one commit."""
+        """Check the timers that a commit sets, fires or ends."""
         mails = [each.row for each in changes if isinstance(each, Written) and each.table == "mail"]
         expected: dict[Key, ExpectedTimer] = {}
         dead: set[str] = set()

@@ -36,16 +36,15 @@ class Files(Toolset):
 
 
 class TreeOracle:
-    """Checks the trees of a run."""
+    """Checks the file trees of a run."""
 
     def __init__(self, world: "Simulation") -> None:
-        """Make one for a world without any commit yet."""
         self._world = world
         self._upper: dict[str, int] = {}
         self._parents: dict[str, str] = {}
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Check one commit."""
+        """Check the file trees that a commit makes."""
         ran = [change for change in changes if isinstance(change, RanStatement)]
         born = {
             statement.parameters["uuid"]: statement.parameters["parent"]

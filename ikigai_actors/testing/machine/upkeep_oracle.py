@@ -36,7 +36,7 @@ Remembered = tuple[int, str, str, str | None]
 
 
 class UpkeepOracle:
-    """Checks descent, deaths, and pruned histories."""
+    """Checks which histories of a run are pruned, and that imported branches equal the exported ones."""
 
     def __init__(
         self,
@@ -61,12 +61,12 @@ class UpkeepOracle:
         self._died: dict[str, int] = {}
         self._taken_back: set[tuple[str, int]] = set()  # mails
         self.before = 0
-        """Agents that died before this time are to be pruned, in milliseconds since 1970."""
+        """The time, in milliseconds since 1970, before which an agent must have died to be pruned."""
         self.pruned: set[str] = set()
         """The agents that are pruned: they have no history."""
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Apply the changes of a commit."""
+        """Record births, deaths, withdrawn mail and pruned agents; check that exactly the due agents are pruned."""
         for change in changes:
             match change:
                 case RanStatement("register", parameters):
@@ -86,7 +86,9 @@ class UpkeepOracle:
                     self.pruned.update(parameters["uuids"])
 
     def due(self) -> set[str]:
-        """Return the agents that must be pruned.
+        """Return the agents that a prune must delete.
+
+        These agents are long dead, and so is every agent whose history begins as a copy of one of theirs.
 
         They are long dead, like all agents whose histories begin as copies of theirs.
         """

@@ -26,16 +26,15 @@ STEPS = (
 
 
 class VersionOracle:
-    """Checks the hosts of a run, and its approvals."""
+    """Checks the hosts of a run by version and build, and the builds that begin approved calls."""
 
     def __init__(self, world: Simulation) -> None:
-        """Begin before the first commit of a world."""
         self._world = world
         self._approved: dict[tuple[str, str], str] = {}
-        """By which build the approved calls of latest replies were asked about, by agent and call."""
+        """The build that asked about each approved call of a latest reply, by agent and call."""
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Check a commit."""
+        """Check the hosts that a commit registers, and the approved calls that it begins."""
         if any(isinstance(each, RanStatement) and each.query in _OF_HOSTS for each in changes):
             older = self._world.process.looked_at.read(lambda tx: older_hosts(tx, least_program(tx)))
             if older:

@@ -29,7 +29,9 @@ class VersionRules(FleetStage):
 
     @rule(who=AGENTS, commit=st.integers(1, 8), committed=st.booleans())
     def ask_and_crash(self, who: int, commit: int, committed: bool) -> None:
-        """Let somebody approve a call, and crash the host when the call is asked about, approved or begun.
+        """Let a person approve a call, and crash the host when the call is asked about, approved or begun.
+
+        Other hosts go on with the call.
 
         Others go on with it.
         """

@@ -49,26 +49,26 @@ class WordOracle:
     """Checks the steering messages of a run, and their senders."""
 
     def __init__(self, world: "Simulation", agents: Mapping[str, Standing]) -> None:
-        """Begin for a world without commits; ``agents`` are the states after each commit."""
+        """Begin before the first commit; ``agents`` has the state of each agent after each commit."""
         self._world, self._agents = world, agents
         self._listeners: dict[str, Listener] = {}
         self._withdrawn: set[tuple[str, int]] = set()
         self.receipts: list[tuple[Process, str, Receipt]] = []
-        """The waits for words: the process that was asked, the agent, and the receipt."""
+        """The receipts of steering messages, each with the process that sent it and the agent."""
 
     def of(self, agent: str) -> Listener:
-        """Return the steering messages of an agent."""
+        """Return the steering messages of an agent, which are recorded there."""
         return self._listeners.setdefault(agent, Listener())
 
     def asked(self, request: Request) -> None:
-        """Note the contents of a request."""
+        """Record the last message of a request to an agent's model."""
         if not asks_for_summary(request):
             self.of(request.agent).request = json.dumps(
                 request.messages[-1]["content"], default=str, ensure_ascii=False
             )
 
     def committed(self, changes: Sequence[StoredChange]) -> None:
-        """Check one commit."""
+        """Check the steering messages that a commit stores, lets enter a history, or withdraws."""
         read: set[tuple[str, int]] = set()
         before: dict[str, str] = {}  # the kind of the latest message of each agent in this commit
         for change in changes:
@@ -156,13 +156,13 @@ class WordOracle:
         listener.due = []
 
     def withdrew(self, agent: str, receipt: Receipt) -> None:
-        """Check that a steering message was withdrawn, as its sender was informed."""
+        """Check that a steering message whose withdrawal was confirmed is withdrawn in the database."""
         mail = receipt.kept.get(timeout=0)
         if (agent, mail) not in self._withdrawn:
             raise Broken(f"steer: word {mail} of agent {agent} was not withdrawn, and is said to be")
 
     def check(self) -> None:
-        """Check that receipts are right, and that stored steering messages are unread, entered or withdrawn."""
+        """Check that receipts are right, and that each stored steering message is unread, entered or withdrawn."""
         for _, agent, receipt in self.receipts:
             if not receipt.kept.done() or receipt.kept.exception() is not None:
                 continue
@@ -185,7 +185,9 @@ class WordOracle:
             raise Broken(f"steer: agent {agent} lives, and the receipt of word {mail} says otherwise: {error}")
 
     def check_rest(self, running: set[Any]) -> None:
-        """Check that all senders in these processes have the receipts of messages that have entered.
+        """Check that the senders in these processes have a receipt for each message that has entered.
+
+        Call it when nothing can happen any more.
 
         Nothing can happen any more.
         """

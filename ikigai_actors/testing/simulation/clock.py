@@ -25,7 +25,7 @@ class WallClock(Clock):
 
 
 class ManualClock(Clock):
-    """A `Clock` that moves only when a test moves it."""
+    """A `Clock` of which a test sets the time."""
 
     def __init__(self, seconds: float = 1_000.0) -> None:
         """Make a clock that shows this many seconds since 1970."""
@@ -42,7 +42,7 @@ class ManualClock(Clock):
         self.wrong += seconds
 
     def now_ms(self) -> int:
-        """Return the wall clock time in milliseconds since 1970."""
+        """Return the time of the wall clock in milliseconds since 1970."""
         return round((self._seconds + self.wrong) * 1000)
 
     def monotonic(self) -> float:

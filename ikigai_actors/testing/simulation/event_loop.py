@@ -17,7 +17,7 @@ UNWINDING = 100
 
 
 class OneWait(Protocol):
-    """One wait of one thread."""
+    """One wait of one thread, which another thread can end."""
 
     def wake(self) -> None:
         """Let the thread check its condition again when it is chosen."""
@@ -27,7 +27,7 @@ class OneWait(Protocol):
 
 
 class Waiting(Protocol):
-    """The threads of the loop's process."""
+    """The threads of the process to which an event loop belongs."""
 
     agenda: Agenda
     abandoned: bool
@@ -57,11 +57,11 @@ class SimulatedLoop(EndlessLoop):
         self._rounds = 0
 
     def time(self) -> float:
-        """Return the simulation's time in seconds."""
+        """Return the simulated time in seconds."""
         return self._threads.agenda.clock.monotonic()
 
     def select(self, timeout: float | None) -> list[Any]:
-        """Wait for a callback. Replaces the wait of a selector."""
+        """Wait on the agenda for a callback, in place of asyncio's wait for sockets; return an empty list."""
         if self._threads.abandoned:
             self._unwind()
             return []
@@ -83,7 +83,7 @@ class SimulatedLoop(EndlessLoop):
         return []
 
     def _unwind(self) -> None:
-        """Let every task of the crashed process end. Its effects do not count any more."""
+        """Let every task of the crashed process end. The effects of these tasks do not count."""
         if self._rounds > UNWINDING:
             return
         self._rounds += 1
@@ -100,7 +100,7 @@ class SimulatedLoop(EndlessLoop):
         """Do nothing, because no events come from the operating system."""
 
     def _write_to_self(self) -> None:
-        """Wake the loop after a call of another thread."""
+        """Wake the loop after another thread has added a callback."""
         self._called = True
         if self._waiter is not None:
             self._waiter.wake()

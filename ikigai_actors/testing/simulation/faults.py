@@ -118,14 +118,14 @@ class CrashPoint:
 
 
 class Luck:
-    """Counts the faults of one run."""
+    """Counts the faults that have occurred in one run."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
         self._left = {name: getattr(faults, name) for name in faults.__slots__}
 
     def possible(self, *names: str) -> list[str]:
-        """Return those of these kinds of faults that may still occur."""
+        """Return the given kinds of faults that may still occur."""
         return [name for name in names if self._left[name] > 0]
 
     def spend(self, name: str) -> None:

@@ -39,35 +39,33 @@ class HostWorld(Protocol):
 
 
 class SimulatedHost:
-    """One host of a simulation."""
+    """One host of a simulation: a name, and the process that runs under it."""
 
     def __init__(self, world: HostWorld, name: str) -> None:
         self._world, self.name = world, name
         self.running: Process | None = None
-        """The process; None when none runs."""
+        """The process of the host; None when none runs."""
         self.opened: ActorSystem | None = None
-        """The system in it; None when none is open."""
+        """The open system in the process; None when none is open."""
         self.there_since = 0.0
-        """Since when it runs and reaches the database, by the clock that never leaps."""
+        """The monotonic time, in seconds, since which the host runs and reaches the database."""
         self.apart = 0.0
-        """Seconds by which it believes the server's clock to be ahead, as after answers that took long; from its next
-        start on.
-        """
+        """The seconds by which the host, from its next start on, believes the server's clock to be ahead."""
         self.build: str | None = None
-        """The build that it runs, from its next start on; None for the digest of its code."""
+        """The build that the host runs, from its next start on; None for the digest of its code."""
         self.migrations = MIGRATIONS
-        """The changes of the schema that its program knows, from its next start on."""
+        """The changes of the schema that the host's program knows, from its next start on."""
 
     @property
     def process(self) -> Process:
-        """The running process."""
+        """Return the running process. Raises `AssertionError` if none runs."""
         if self.running is None:
             raise AssertionError(f"Host {self.name} does not run: call open(), or start() after a crash.")
         return self.running
 
     @property
     def system(self) -> ActorSystem:
-        """The system in the running process."""
+        """Return the system in the running process. Raises `AssertionError` if none is open."""
         if self.opened is None:
             raise AssertionError(f"No system runs in host {self.name}: call open(), or start() after a crash.")
         return self.opened
@@ -148,22 +146,22 @@ class SimulatedHost:
 
     @property
     def host_id(self) -> str:
-        """The id of the host's row; empty before it has a row."""
+        """Return the id of the host's row; empty before the host has a row."""
         return "" if self.running is None else self.running.host_id
 
     @property
     def frozen(self) -> bool:
-        """Whether the host's process is stopped."""
+        """Return whether the host's process is stopped."""
         return self.running is not None and self.running.agenda.is_held(self.running.threads)
 
     @property
     def reaches(self) -> bool:
-        """Whether the host runs, and reaches the database."""
+        """Return whether the host runs and reaches the database."""
         return self.opened is not None and not self.frozen and self.process.store.link is Link.OPEN
 
     @property
     def answers(self) -> bool:
-        """Whether the host can be used: it runs, reaches the database, and was not closed."""
+        """Return whether the host can be used: it runs, reaches the database, and was not closed."""
         if self.opened is None or not self.reaches:
             return False
         try:

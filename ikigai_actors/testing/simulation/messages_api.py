@@ -37,7 +37,7 @@ def sign(model: str, text: str) -> str:
 
 
 def thinking(model: str, text: str) -> dict[str, Any]:
-    """Return a thinking block of a model."""
+    """Return a thinking block with the signature of a model."""
     return {"type": "thinking", "thinking": text, "signature": sign(model, text)}
 
 

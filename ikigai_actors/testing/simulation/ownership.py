@@ -24,25 +24,25 @@ LEASES = 2
 
 
 class JudgedProcess(Protocol):
-    """A process that commits."""
+    """A process that commits, with the id of its host."""
 
     host_id: str
 
 
 class OneHost(Protocol):
-    """A host, as the checks see it."""
+    """The properties of a host that the checks of ownership read."""
 
     @property
     def reaches(self) -> bool:
-        """Whether the host runs, and reaches the database."""
+        """Return whether the host runs and reaches the database."""
 
     @property
     def host_id(self) -> str:
-        """The id of the host's row; empty when it has none."""
+        """Return the id of the host's row; empty when the host has none."""
 
     @property
     def there_since(self) -> float:
-        """The monotonic time, in seconds, since which the host has reached the database."""
+        """Return the monotonic time, in seconds, since which the host has reached the database."""
 
 
 class _Held(NamedTuple):
@@ -55,13 +55,13 @@ class _Held(NamedTuple):
 
 
 class Ownership:
-    """The known owners of shards."""
+    """Checks after each commit of several hosts which host may write for which agent."""
 
     def __init__(self, hosts: Sequence[OneHost], clock: ManualClock, lease: float) -> None:
         """Begin before the first commit; ``lease`` is in seconds."""
         self._hosts, self._clock = hosts, clock
         self.lease = lease
-        """Seconds for which a host is believed."""
+        """The seconds for which a host counts as living after a renewal of its lease."""
         self.ended: frozenset[str] = frozenset()
         """The ids of the hosts that have ended."""
         self._writers: dict[tuple[int, int], str] = {}

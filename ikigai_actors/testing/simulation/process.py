@@ -90,7 +90,7 @@ class Broken(AssertionError):
 
 
 class World(Protocol):
-    """The part of the simulation that a process needs."""
+    """The part of the simulation that a process uses."""
 
     clock: ManualClock
     agenda: Agenda
@@ -114,15 +114,15 @@ class World(Protocol):
 
     @property
     def former(self) -> Sequence[object]:
-        """The processes that another host has replaced."""
+        """Return the processes that another host has replaced."""
 
     @property
     def process(self) -> "Process":
-        """The process that runs now."""
+        """Return the process that runs now."""
 
     @property
     def runs(self) -> bool:
-        """Whether a system is open."""
+        """Return whether a system is open."""
 
     def random_bytes(self, count: int) -> bytes:
         """Return random bytes."""
@@ -134,10 +134,10 @@ class World(Protocol):
         """Return whether the process crashes at this commit."""
 
     def handed_over(self) -> None:
-        """Let another host take over. This process goes on beside it."""
+        """Let another host take the database over. The process of this host goes on beside the new one."""
 
     def crashed(self, process: "Process") -> bool:
-        """End a process. Return whether the test gets the exception, because it waits for that process."""
+        """End a process. Return whether the test gets the exception, because the test waits for that process."""
 
     def freeze(self, process: "Process", seconds: float) -> None:
         """Stop the process of one of several hosts for a time."""
@@ -162,9 +162,9 @@ class Process:
         self.threads = SimulatedThreads(self.agenda)
         self.name = name
         self.host_id = ""
-        """The id of its host, once that is in the database; of one of several hosts only."""
+        """The id of the process's host, once its row is in the database; only with several hosts."""
         self.joined = not name
-        """Whether it is no host that is about to join others: nothing goes wrong until then."""
+        """Whether faults may occur: not before one of several hosts has joined the others."""
         self.clock = WallClock(world.clock) if name else world.clock
         self.store: SimulatedStore = SimulatedStore(
             world.clock.now_ms,
@@ -175,11 +175,11 @@ class Process:
             leases=bool(name),
         )
         self.looked_at = Undisturbed(self.store)
-        """The database, for checks."""
+        """The store that checks read, without faults."""
         self.unreadable_until = 0.0
-        """When the store can be read again, by the clock that never leaps."""
+        """The monotonic time, in seconds, from which the store can be read again."""
         self.late = 0.0
-        """Seconds after a commit of any host at which this one hears of it."""
+        """The seconds after a commit of any host at which this process gets the hint."""
         self.parts = Platform(
             threads=self.threads,
             clock=self.clock,
@@ -198,7 +198,7 @@ class Process:
 
     @property
     def fenced(self) -> bool:
-        """Whether another host has taken over."""
+        """Return whether another host has taken over, so that writes of this process change no agent."""
         if self.world.ownership is not None:
             return self.host_id in self.world.ownership.ended
         return self in self.world.former
@@ -210,7 +210,7 @@ class Process:
             self.world.note(kind, f"{by}(fenced host) {text}" if self.fenced else f"{by}{text}")
 
     def asked(self, request: Request) -> None:
-        """Check a request that is sent. A crashed process that unwinds sends none."""
+        """Check a request that is sent, and record it. A crashed process that unwinds sends none."""
         if self.threads.abandoned:
             raise Abandoned
         self.world.requests.append(request)
@@ -227,7 +227,7 @@ class Process:
             asked(request)
 
     def arrived(self, request: Request) -> None:
-        """Check a request that reaches its model: its sender runs the agent, or cannot know better."""
+        """Check, when a request reaches its model, that the sending host may still run the agent."""
         judge = self.world.ownership
         if judge is not None and (wrong := judge.asks(self.host_id, request.agent, self.looked_at)):
             self.broken(wrong)
@@ -241,7 +241,10 @@ class Process:
         self.agenda.halt(end)
 
     def misfortune(self, *faults: str) -> str:
-        """Draw one of these faults that may still occur, or none. To be called on the thread of the test."""
+        """Draw one of these faults that may still occur, and return its name; empty for no fault.
+
+        Call it on the thread of the test.
+        """
         if not (possible := self.world.luck.possible(*faults)):
             return ""
         drawn = self.agenda.randrange(1 + RARITY * len(possible)) - 1

@@ -20,10 +20,10 @@ class SendingProcess(Protocol):
 
     @property
     def threads(self) -> object:
-        """The threads of the process. Deliveries in flight end with them."""
+        """Return the threads of the process. Deliveries in flight end with them."""
 
     def misfortune(self, *faults: str) -> str:
-        """Draw one of these faults, or none."""
+        """Draw one of these faults, and return its name; empty for no fault."""
 
 
 class TakenDelivery(NamedTuple):
@@ -36,13 +36,13 @@ class TakenDelivery(NamedTuple):
 
 
 class SimulatedReceiver:
-    """All outside receivers, as one. It has the deliveries that each has accepted, in order."""
+    """All receivers outside as one object, with the deliveries that they have accepted, in order."""
 
     def __init__(self) -> None:
         self.receipts: list[TakenDelivery] = []
 
     def receive(self, outgoing: Outgoing) -> None:
-        """Accept a delivery."""
+        """Accept a delivery, and record it."""
         body = json.loads(outgoing.body)
         name, data = outgoing.headers["webhook-id"], body["data"]
         self.receipts.append(TakenDelivery(name, body["type"], data["agent"], data["position"]))

@@ -26,7 +26,7 @@ VARIETY = 12
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Schedule:
-    """The deviating choices of a run."""
+    """The choices of a run that deviate from plain order."""
 
     choices: Mapping[int, int]
     """The option by the number of the choice, from 0. Option 1 is the second one, and so on."""
@@ -42,7 +42,7 @@ class Schedule:
 
     @classmethod
     def seeded(cls, seed: int) -> "Schedule":
-        """Return the schedule of a number."""
+        """Return the schedule that a number as random seed gives, the same each time."""
         random = Random(seed)
         horizon, count = random.choice(HORIZONS), random.randrange(DEVIATIONS + 1)
         return cls({random.randrange(horizon): random.randint(1, VARIETY) for _ in range(count)})
@@ -66,7 +66,7 @@ PLAIN = Schedule({})
 
 
 class Following:
-    """A source of random choices that follows a schedule."""
+    """A source of random choices that follows a schedule, and is plain where the schedule has no choice."""
 
     def __init__(self, schedule: Schedule) -> None:
         self._choices, self._number = schedule.choices, -1

@@ -50,7 +50,7 @@ class Abandoned(BaseException):
 
 @dataclass(slots=True)
 class Entry:
-    """A step that can happen next."""
+    """A step that can happen next on the agenda."""
 
     name: str
     """The name for the trace."""
@@ -62,7 +62,7 @@ class Entry:
 
 @dataclass(order=True, slots=True)
 class Alarm:
-    """A step that happens at a time."""
+    """A step that happens at a set time of the clock."""
 
     due: float
     number: int
@@ -86,7 +86,7 @@ def _of(owner: object, entries: Iterable[Entry]) -> list[Entry]:
 
 
 class Agenda:
-    """The steps that can happen next. To be used on the thread that made it."""
+    """The steps that can happen next, and the timers. Use it on the thread that made it."""
 
     def __init__(self, chance: Chance, clock: ManualClock, choices: int = CHOICES, most: int = 100_000) -> None:
         """Make an empty agenda. After ``choices`` choices all are 0; a run of more than ``most`` steps is endless."""
@@ -94,7 +94,7 @@ class Agenda:
         self.choices = 0
         """Choices until now."""
         self.drawn: dict[int, int] = {}
-        """The choices among them that were not plain, by number."""
+        """The choices that were not plain, by number."""
         self.steps = 0
         """Steps taken until now."""
         self.stepping = False
@@ -109,7 +109,7 @@ class Agenda:
         self._halt: Callable[[], object] | None = None
 
     def randrange(self, stop: int, /) -> int:
-        """Return a choice; always 0 after the number of choices is used up."""
+        """Return a random choice below ``stop``; always 0 once the choices are used up."""
         if stop <= 1 or self._left == 0:
             return 0
         choice = self._chance.randrange(stop)
@@ -124,7 +124,7 @@ class Agenda:
         self._chance, self._left = chance, self._budget
 
     def add(self, entry: Entry) -> None:
-        """Add a step that can happen from now on, once."""
+        """Add a step that can happen once, from now on."""
         held = self._held.get(entry.owner)
         (self._entries if held is None else held.entries).append(entry)
 
@@ -134,7 +134,9 @@ class Agenda:
         (self._first if held is None else held.first).append(entry)
 
     def halt(self, end: Callable[[], object]) -> None:
-        """Call a function on the thread of the test after the current step.
+        """Call ``end`` on the thread of the test after the current step.
+
+        It raises an exception that ends the run.
 
         It raises an exception that ends the run.
         """
@@ -185,7 +187,7 @@ class Agenda:
 
     @property
     def quiet(self) -> bool:
-        """Return whether no step can happen except that time passes."""
+        """Return whether no step can happen unless time passes."""
         return not (self._entries or self._first or self._aside)
 
     def step(self, until: float | None = None) -> bool:
@@ -248,7 +250,7 @@ class Agenda:
 
 
 class Baton:
-    """A token that exactly one thread has. Other threads wait for it."""
+    """A token that exactly one of two threads has. The other thread waits for it."""
 
     __slots__ = ("_lock",)
 

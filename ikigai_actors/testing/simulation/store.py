@@ -48,7 +48,7 @@ class _Shared:
     def __init__(self) -> None:
         self.open: list[SimulatedStore] = []
         self.locks: dict[str, SimulatedStore] = {}
-        """The holder of the lock of a host."""
+        """The store that holds the lock of each host, by host id."""
 
 
 class SimulatedStore(SQLiteStore):
@@ -87,7 +87,7 @@ class SimulatedStore(SQLiteStore):
         self._abandoned: str | None = None
         self._hear_own: Callable[[int], object] = lambda stamp: None
         self.apart = 0
-        """Milliseconds by which the server's clock seems to be ahead, to this process."""
+        """The milliseconds by which the server's clock seems to this process to be ahead."""
 
     def _open_connections(self, image: bytes) -> None:
         if self._beside is None:
@@ -97,7 +97,7 @@ class SimulatedStore(SQLiteStore):
 
     @property
     def link(self) -> Link:
-        """The state of the connection to the database."""
+        """Return the state of the connection to the database."""
         return self._link
 
     @link.setter
@@ -116,7 +116,7 @@ class SimulatedStore(SQLiteStore):
 
     @property
     def closed(self) -> bool:
-        """Whether this process has closed the database."""
+        """Return whether this process has closed the database."""
         return self._closed
 
     def listen(self, hear: Callable[[int], object]) -> None:
@@ -182,7 +182,7 @@ class SimulatedStore(SQLiteStore):
         self.changed_by_others()
 
     def let_go(self) -> None:
-        """Release every host lock that this process holds."""
+        """Release all locks of hosts that this process holds."""
         held = self._shared.locks
         for host in [host for host, store in held.items() if store is self]:
             del held[host]
@@ -278,7 +278,7 @@ class CalledWatch(Watch):
 
     def __init__(self, threads: Threads, hosts: bool = False) -> None:
         self.hosts = hosts
-        """Whether it hears of every commit of hosts."""
+        """Whether every commit of a host calls the watch."""
         self._changed = threads.condition()
         self._called = self._rung = self._closed = False
         self._heard = NOTHING
@@ -293,7 +293,9 @@ class CalledWatch(Watch):
         return heard
 
     def call(self, agents: Collection[str] | None = None, *, for_hosts: bool = True) -> None:
-        """Note that agents may have changed; None for any.
+        """Record that agents may have changed, and wake the waiting thread; None for any agent.
+
+        ``for_hosts``: hosts are notified too, not only followers of the agents.
 
         ``for_hosts``: also hosts are notified, not only followers.
         """
@@ -323,16 +325,16 @@ class Commits(Protocol):
     """Observes the transactions of a store."""
 
     def reads(self) -> None:
-        """Called before a read; an exception prevents it."""
+        """Called before a read. An exception prevents the read."""
 
     def before(self) -> CommitTrouble | None:
-        """Called before a transaction. An exception prevents the transaction; a result is an error at its end."""
+        """Called before a transaction. An exception prevents the transaction; a returned error is raised at its end."""
 
     def rings(self) -> bool:
-        """Called after a commit; returns whether its hint arrives."""
+        """Called after a commit; returns whether the hint about the commit arrives."""
 
     def hears(self, hint: Callable[[], object]) -> None:
-        """Called with a function that delivers the hint of a commit; calls it now or later."""
+        """Called with a function that delivers the hint of a commit, to be called now or later."""
 
     def after(self, changes: Sequence[StoredChange]) -> None:
         """Called with the changes of a committed transaction.
@@ -347,9 +349,9 @@ class Observed(Transaction):
     def __init__(self, inner: Transaction, store: SimulatedStore) -> None:
         self._inner, self._store = inner, store
         self.notifies = False
-        """Whether the other processes are to be woken."""
+        """Whether the transaction wakes the other processes."""
         self.concerned: Collection[str] | None = None
-        """The agents that they hear of; None for any agent."""
+        """The agents about which the other processes get a hint; None for any agent."""
         self.changes: list[StoredChange] = []
         """The changes, in the order of the calls."""
 

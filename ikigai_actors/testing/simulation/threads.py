@@ -119,7 +119,7 @@ class SimulatedThreads(Threads):
 
     @property
     def calls(self) -> bool:
-        """Whether the calling thread belongs to this process."""
+        """Return whether the calling thread belongs to this process."""
         return self.current() in self._running
 
     def run(self, thread: "SimulatedThread") -> None:
@@ -153,7 +153,7 @@ class SimulatedThread(threading.Thread):
         self._ended: list[SimulatedWaiter] = []
         self.baton = Baton()
         self.over = False
-        """Whether it has ended."""
+        """Whether the thread has ended."""
 
     def start(self) -> None:
         """Start the thread. It takes its first step when the agenda chooses it; in a crashed process, never."""
@@ -190,7 +190,10 @@ class SimulatedThread(threading.Thread):
             self.block()
 
     def block(self) -> None:
-        """Yield to the agenda, and go on when chosen. Raises `Abandoned` when the process has crashed."""
+        """Pass the token to the thread of the test, and go on when chosen.
+
+        Raises `Abandoned` when the process has crashed.
+        """
         if not self._threads.abandoned:
             self._threads.test.give()
             self.baton.acquire()
@@ -210,7 +213,7 @@ class SimulatedWaiter:
 
     @property
     def woken(self) -> bool:
-        """Whether the thread is about to check its condition again, so a further wake-up has no effect."""
+        """Return whether the thread is about to check its condition again, so that a further wake-up has no effect."""
         return self._woken
 
     def wake(self) -> None:
@@ -240,7 +243,7 @@ class SimulatedWaiter:
 
 
 class SimulatedCondition(Condition):
-    """A `Condition` of a simulation."""
+    """A `Condition` whose waits go on the agenda of a simulation."""
 
     def __init__(self, threads: SimulatedThreads) -> None:
         self._threads = threads
@@ -272,7 +275,7 @@ class SimulatedCondition(Condition):
 
 
 class SimulatedLock(AbstractContextManager[bool]):
-    """A lock of a simulation. Its holder may wait for other threads."""
+    """A lock whose waits go on the agenda of a simulation. Its holder may wait for other threads."""
 
     def __init__(self, threads: SimulatedThreads) -> None:
         self._freed = SimulatedCondition(threads)
@@ -289,7 +292,7 @@ class SimulatedLock(AbstractContextManager[bool]):
 
 
 class SimulatedQueue(Queue[Any]):
-    """A `Queue` of a simulation."""
+    """A `Queue` whose waits go on the agenda of a simulation."""
 
     def __init__(self, threads: SimulatedThreads) -> None:
         self._items: deque[Any] = deque()

@@ -41,7 +41,7 @@ class TraceLine(NamedTuple):
 
 
 class Trace:
-    """The events of a run so far."""
+    """The events of a run so far, as lines."""
 
     def __init__(self) -> None:
         self.lines: list[TraceLine] = []

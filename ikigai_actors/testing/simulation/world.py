@@ -82,7 +82,7 @@ class Simulation:
         self.agenda = Agenda(chosen.begin() if isinstance(chosen, Schedule) else chosen, self.clock, choices, steps)
         self.trace = Trace()
         self.requests: list[Request] = []
-        """Every request that was sent to a provider, by any process so far."""
+        """Every request that any process has sent to a provider."""
         self.commits = 0
         """Transactions committed."""
         self.luck = Luck(faults)
@@ -91,13 +91,13 @@ class Simulation:
         self.former: list[Process] = []
         """The processes from which another host has taken over, and that do not know yet."""
         self.receiver = SimulatedReceiver()
-        """Gets the events that leave for receivers outside."""
+        """The receivers outside, which get the events."""
         self.hosts = [SimulatedHost(self, name) for name in ascii_lowercase[:hosts]]
-        """The hosts. What is said of the process and the system concerns the first of them that runs."""
+        """The hosts. `process` and `system` are those of the first host that runs."""
         self.ownership: Ownership | None = None
-        """The judge of several hosts; None for one host."""
+        """The checks of which host may write for which agent; None for one host."""
         self.calling: Process | None = None
-        """Of several hosts the process of the handle that was used last: with it a call of the test waits."""
+        """The process of the handle that was used last, with several hosts; calls of the test wait with its threads."""
         self.watchers: list[Callable[[Sequence[StoredChange]], None]] = []
         self.askers: list[Callable[[Request], None]] = []
         """Called with the changes of each commit, before any caller is answered."""
@@ -122,7 +122,7 @@ class Simulation:
 
     @property
     def several(self) -> bool:
-        """Whether several hosts share the agents."""
+        """Return whether several hosts share the agents."""
         return len(self.hosts) > 1
 
     @property
@@ -133,21 +133,21 @@ class Simulation:
 
     @property
     def system(self) -> ActorSystem:
-        """The running system."""
+        """Return the running system. Raises `AssertionError` if none is open."""
         if self._first.opened is None:
             raise AssertionError("No system runs: call open(), or reopen() after a crash.")
         return self._first.opened
 
     @property
     def process(self) -> Process:
-        """The process of the running system."""
+        """Return the process of the running system. Raises `AssertionError` if none runs."""
         if self._first.running is None:
             raise AssertionError("No process runs: call open(), or reopen() after a crash.")
         return self._first.running
 
     @property
     def threads(self) -> SimulatedThreads:
-        """The threads of the host whose system the test has called last. Raises `ProcessCrashed`."""
+        """Return the threads of the host whose system the test has called last. Raises `ProcessCrashed`."""
         if not self.several or self.calling is None:
             return self.process.threads
         if self.calling.threads.abandoned:
@@ -202,7 +202,6 @@ class Simulation:
         return self._open_all()
 
     def _begin(self, host: SimulatedHost) -> Process:
-        """Begin a process of a host."""
         process = self._newest = Process(self, self._newest, host.name if self.several else "")
         process.store.apart = round(host.apart * 1000)
         host.running = self.calling = process
@@ -258,7 +257,10 @@ class Simulation:
             self._closing = False
 
     def recover(self) -> ActorSystem:
-        """Open the system again after a crash, and resume every turn that was cut off.
+        """Open the system again after a crash, resume all turns that were cut off, and settle.
+
+        After a further crash this is repeated. With several hosts, running hosts go on, and so do stopped and
+        disconnected ones.
 
         This is repeated after further crashes, until all is at rest. With several hosts, the running hosts go on, and
         so do those that were stopped or cut off.
@@ -298,7 +300,10 @@ class Simulation:
         self.ended()
 
     def crash_at(self, point: CrashPoint) -> None:
-        """Crash the process at a commit, counted from now. A blocking call then raises `ProcessCrashed`."""
+        """Crash the process at a later commit, counted from now.
+
+        A call of the test that waits then raises `ProcessCrashed`.
+        """
         self._crash_at = replace(point, commit=self.commits + point.commit)
 
     def crash_here(self) -> None:
@@ -307,7 +312,7 @@ class Simulation:
 
     @contextmanager
     def as_it_was(self, image: bytes, watcher: Callable[[Sequence[StoredChange]], None]) -> Iterator[None]:
-        """Replace the database by an older copy for the time of a block. Its changes in the block are discarded.
+        """Replace the database by an older copy while a block runs, and discard the changes of the block.
 
         No faults occur meanwhile.
 
@@ -363,7 +368,7 @@ class Simulation:
         return RemoteCommandKey(agent, number)
 
     def handed_over(self) -> None:
-        """Let another host take over. This process goes on beside it."""
+        """Let another host take the database over. The process of this host goes on beside the new one."""
         self.former.append(self.process)
         self.hosts[0].running = self.hosts[0].opened = None
 
@@ -383,7 +388,7 @@ class Simulation:
 
     @property
     def schedule(self) -> Schedule:
-        """The schedule of the run so far, which replays it."""
+        """Return the schedule of the run so far, which replays the run."""
         return Schedule(dict(self.agenda.drawn))
 
     def follow(self, schedule: Schedule) -> None:
@@ -407,11 +412,11 @@ class Simulation:
 
     @property
     def runs(self) -> bool:
-        """Whether a system is open, and is not being closed."""
+        """Return whether a system is open, and is not being closed."""
         return not self._closing and any(host.opened is not None for host in self.hosts)
 
     def crashed(self, process: Process) -> bool:
-        """End a process. Return whether the test gets the exception, because it waits for that process."""
+        """End a process. Return whether the test gets the exception, because the test waits for that process."""
         if not self.several:
             self.ended()
             return True
@@ -448,7 +453,7 @@ class Simulation:
         process.stop()
 
     def ended(self) -> None:
-        """Stop every process."""
+        """Stop every process of the world, also those that another host has replaced."""
         running = [*self.former, *(host.running for host in self.hosts if host.running is not None)]
         for host in self.hosts:
             host.running = host.opened = None

@@ -30,7 +30,7 @@ Always = Annotated[
 
 
 class MergeSeen(TypedDict):
-    """The state of a requested merge, with its message once the merge is done."""
+    """The answer to a merge: its request, whether the merge is done, and then its message."""
 
     agent: str
     request: int
@@ -40,7 +40,7 @@ class MergeSeen(TypedDict):
 
 
 class GrantedBudget(TypedDict):
-    """The present state of a budget."""
+    """The answer to a grant: the limits of the budget after the grant, and the amounts spent."""
 
     agent: str
     granted: Mapping[str, float]

@@ -31,9 +31,10 @@ from ikigai_actors.verbs.principal import Principal, acting_as, words_of_roles
 
 
 def open_task(reach: Access, carded: CardedAgent, principal: Principal, message: SentMessage) -> TaskName | None:
-    """Open a turn for a message: in its context, or in one that it opens; None where that is not born yet.
+    """Open a turn for a message of another system, in its context or in a new one.
 
-    Raises `AgentNotFound`, `AgentDead`, and `BadInput` for a message without words.
+    The task is None while the agent of a new context is not born. Raises `AgentNotFound`, `AgentDead`, and `BadInput`
+    for a message without text.
     """
     check_call_key(message.id)
     name = message_name(carded.record.uuid, principal.id, message.id)

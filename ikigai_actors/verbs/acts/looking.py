@@ -16,11 +16,11 @@ from ikigai_actors.verbs.act import ONLY_READS, act
 from ikigai_actors.verbs.acts.turns import MOST_POSITION, Name, NamedAgent
 
 MOST_SHOWN, MOST_AGENTS, SHOWN_LENGTH = 200, 1_000, 4_000
-"""The most messages in a list, the most agents in a list, and the most characters of a message."""
+"""The most messages of a history and agents of a tree in an answer, and the most characters of a message."""
 
 
 class AgentOfTree(TypedDict):
-    """An agent in a list of the tree."""
+    """The entry of an agent in the answer to `agents`."""
 
     agent: str
     name: Name
@@ -31,14 +31,14 @@ class AgentOfTree(TypedDict):
 
 
 class AgentTree(TypedDict):
-    """The nearest agents below an agent."""
+    """The answer to `agents`: agents below an agent, and how many more there are."""
 
     result: list[AgentOfTree]
     more: NotRequired[Annotated[int, "How many more there are."]]
 
 
 class ShownCall(TypedDict):
-    """A call of a reply."""
+    """A tool call of a reply, in the answer to `history`."""
 
     id: str
     tool: str
@@ -46,7 +46,7 @@ class ShownCall(TypedDict):
 
 
 class ShownMessage(TypedDict):
-    """A message of a history."""
+    """A message of a history, in the answer to `history` and `diff`."""
 
     position: int
     kind: str
@@ -67,7 +67,7 @@ class TailPart(TypedDict):
 
 
 class HistoryDifference(TypedDict):
-    """The position where two histories part, and the messages after it."""
+    """The answer to `diff`: the position up to which two histories are equal, and the messages after it."""
 
     common: int
     a: TailPart
@@ -75,7 +75,7 @@ class HistoryDifference(TypedDict):
 
 
 class AskingCalls(TypedDict):
-    """The calls of an agent that wait for a decision."""
+    """The calls of one agent that wait for a decision, in the answer to `approvals`."""
 
     agent: str
     asks: list[AskingCall]

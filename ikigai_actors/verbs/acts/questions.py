@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class QuestionAnswered(TypedDict):
-    """The state of a question after an answer."""
+    """The answer to `answer`: the state of the question, and whether this was its first answer."""
 
     question: str
     agent: str

@@ -15,14 +15,14 @@ from ikigai_actors.verbs.acts.turns import NamedAgent
 
 
 class AgentSettings(TypedDict):
-    """The settings in force for an agent."""
+    """The answer to `settings`: the settings in force for an agent."""
 
     agent: str
     settings: Mapping[str, Any]
 
 
 class SettingsChange(TypedDict):
-    """A requested change of settings."""
+    """The answer to `configure`: the request, and whether the change is done."""
 
     agent: str
     request: int

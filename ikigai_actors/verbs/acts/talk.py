@@ -14,7 +14,7 @@ from ikigai_actors.verbs.acts.turns import MOST_POSITION, Name, NamedAgent
 
 
 class SentMail(TypedDict):
-    """The number of a mail that was sent."""
+    """The answer to `send`: the number of the mail."""
 
     agent: str
     mail: int
@@ -24,7 +24,7 @@ _FromSender = TypedDict("_FromSender", {"from": NotRequired[Name]})
 
 
 class UnreadMail(_FromSender):
-    """A mail that an agent has not read."""
+    """An unread mail of an agent, in the answer to `read_mail`."""
 
     mail: int
     kind: str
@@ -33,7 +33,7 @@ class UnreadMail(_FromSender):
 
 
 class SharedDocument(TypedDict):
-    """A document, or its entry in a list."""
+    """A document, or its entry in a list, in the answer to `documents`."""
 
     path: str
     version: int

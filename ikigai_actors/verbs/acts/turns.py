@@ -37,7 +37,7 @@ Position = Annotated[int, Field(ge=0, le=MOST_POSITION)]
 
 
 class TurnAnswer(TypedDict):
-    """The state of a turn at one moment."""
+    """The state of a turn at one moment, in the answer to `wait`, `prompt` and `fork`."""
 
     handle: str
     agent: str
@@ -51,22 +51,22 @@ class TurnAnswer(TypedDict):
 
 
 class Begun(NamedTuple):
-    """The turns that an act returns, each with its state when it ends or when the wait is over."""
+    """The turns that an act has opened or waits for, and how to make the answer from their states."""
 
     handles: Sequence[TurnHandle]
     give: Callable[[list[dict[str, Any]]], Any]
-    """Makes the answer of the turns, in the order of the handles."""
+    """Makes the answer of the act from the states of the turns, which are in the order of the handles."""
     seconds: float
     any: bool = False
     """Whether the wait is over when the first of the turns has ended; else when all have."""
     is_task: bool = False
-    """Whether it is a single turn, which may be a task."""
+    """Whether the act has opened a single turn, which may be a task of MCP."""
     is_silent: bool = False
-    """Whether it is the birth of a child without a prompt, which opens no turn."""
+    """Whether the act has forked a child without a prompt, so that no turn is opened."""
 
 
 class LeftWord(TypedDict):
-    """A steering message that was sent to an agent."""
+    """The answer to `steer`: the mail of the steering message."""
 
     agent: str
     mail: int
@@ -158,7 +158,10 @@ def asked_fork(
 
 
 def born(reach: Access, asked: RemoteCommandKey, seconds: float) -> str:
-    """Return the uuid of a fork's child, once it is born. Raises why there is none, or `BadInput` after a time."""
+    """Return the uuid of a fork's child, once it is born.
+
+    Raises the error of the fork, or `BadInput` after ``seconds``.
+    """
     answer = reach.answer(asked, seconds)
     if answer is None:
         raise BadInput("The agent is busy: the fork happens after its step. List the agents later.")
@@ -168,7 +171,7 @@ def born(reach: Access, asked: RemoteCommandKey, seconds: float) -> str:
 
 
 class OpenedTurn(TypedDict):
-    """A turn that was opened, for a caller that does not wait for its end."""
+    """A turn that an act has opened, for a caller that does not wait for its end."""
 
     agent: str
     handle: str | None
@@ -222,7 +225,7 @@ def kept_prompt(reach: Access, agent: str, text: str, **further: Any) -> TurnHan
 
 
 def take_back(reach: Access, handle: TurnHandle) -> bool:
-    """Withdraw a prompt whose turn has not begun; return whether that was so."""
+    """Withdraw the prompt of a turn that has not begun; return whether it was withdrawn."""
     return handle.kind == MAIL and bool(reach.commit(WithdrawPrompt(handle.agent, handle.number)))
 
 

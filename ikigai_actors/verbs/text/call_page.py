@@ -30,18 +30,18 @@ _MOST_COMPARED = 2_000
 
 
 class CallPart(StrEnum):
-    """The kinds of lines of a call."""
+    """The kinds of lines in the page of a call."""
 
     TEXT = "text"
     OLD = "old"
-    """A line that an edit takes away."""
+    """A line that an edit removes."""
     NEW = "new"
     SAME = "same"
-    """A line of an edit that stays."""
+    """A line in an edit that stays unchanged."""
 
 
 class CallLine(NamedTuple):
-    """A line of a call."""
+    """A line in the page of a call."""
 
     text: str
     part: CallPart = CallPart.TEXT
@@ -196,5 +196,5 @@ def always_option(call: PendingCall) -> str:
 
 
 def always_words(call: PendingCall) -> str:
-    """Return, in words, the later calls that such an approval allows; empty if there are none."""
+    """Return, in words, the later calls that an approval with `always_option` allows; empty if there are none."""
     return {EXACT: "this command", TOOL: visible(call.tool)}.get(call.always[-1] if call.always else "", "")

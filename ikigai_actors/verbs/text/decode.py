@@ -1,4 +1,4 @@
-"""The text of a document that a person gives in a file."""
+"""Reads the text of a document from a file."""
 
 from typing import BinaryIO
 

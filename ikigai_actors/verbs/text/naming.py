@@ -23,7 +23,7 @@ def named(agent: "AgentRef") -> str:
 
 
 def said_by(error: BaseException, called: Callable[[str], str] = words_of) -> str:
-    """Return the text of an error for a person, with the agent's name in place of its uuid."""
+    """Return the text of an error for a person, with the name of the agent in place of the agent's uuid."""
     agent = error.agent if isinstance(error, AgentError) else ""
     if not is_agent_uuid(agent) or agent not in str(error):
         return str(error)

@@ -13,13 +13,13 @@ A_TOKEN = 4
 
 
 class Pace:
-    """The speed at which an answer arrives."""
+    """The speed at which the answer of a model arrives."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()
 
     def tokens_a_second(self, size: int, now: float) -> float:
-        """Note how many characters have arrived; return the recent number of tokens a second, approximately."""
+        """Record how many characters have arrived; return the recent number of tokens a second, approximately."""
         seen = self._seen
         if seen and size < seen[-1][1]:
             seen.clear()  # another answer
@@ -35,9 +35,11 @@ class TurnSpan:
 
     def __init__(self) -> None:
         self.began = self.ended = 0
-        """Milliseconds since 1970 of its first and its latest message; 0 when none was seen."""
+        """The times of the first and the latest message of the turn, in milliseconds since 1970; 0 before any
+        message.
+        """
         self.tokens = 0
-        """Tokens of its answers."""
+        """The tokens of the answers in the turn."""
 
     @property
     def seconds(self) -> float:
@@ -45,7 +47,7 @@ class TurnSpan:
         return (self.ended - self.began) / 1000
 
     def add(self, message: Message) -> None:
-        """Add the next message."""
+        """Add the next message of the log; a prompt begins a new span."""
         if message.kind == Kind.USER or not self.began:
             self.began, self.tokens = message.created_at, 0
         self.ended = message.created_at

@@ -41,7 +41,7 @@ class MessageView(NamedTuple):
 
     text: str
     spoken: bool
-    """Whether the model sees it; other messages are dim."""
+    """Whether the model is sent the message; other messages are dim."""
 
 
 class MessageWords(NamedTuple):
@@ -50,9 +50,9 @@ class MessageWords(NamedTuple):
     entry: str
     """The text beside its kind in a list of messages: one line or several."""
     line: str | None = None
-    """The text as a single line between answers; None when it is not shown as such."""
+    """The text as a single line between answers; None for a message that is not shown there."""
     rule: bool = False
-    """Whether it separates the messages before and after it, so that a rule is drawn."""
+    """Whether a rule is drawn at the message, because it separates the messages before and after."""
 
 
 class ForkWords(NamedTuple):
@@ -97,7 +97,7 @@ def _entry(message: Message, uuid: str, called: NameOf) -> MessageView:
 
 
 def by_whom(message: Message) -> str:
-    """Return the principal that caused a message, in words; empty if unknown."""
+    """Return, in words, the principal that caused a message; empty if unknown."""
     principal = principal_in(message)
     return "" if principal is None else f"  (by {one_line(principal)})"
 

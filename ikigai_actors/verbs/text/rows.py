@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def as_row(record: Any) -> dict[str, Any]:
-    """Return the fields of a record by name, with times in ISO 8601. Texts of models and people are not changed."""
+    """Return the fields of a record by name, with times in ISO 8601. Texts of models and people are not escaped."""
     return {name: _shown(name, value) for name, value in as_dict(record).items()}
 
 

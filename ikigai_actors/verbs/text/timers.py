@@ -9,7 +9,7 @@ from ikigai_actors.records.mail.timers import Timer
 
 
 def timer_line(timer: Timer, sender: str | None) -> str:
-    """Return a timer on one line; ``sender`` is the agent that has set it, None for a person."""
+    """Return a timer on one line; ``sender`` is the name of the agent that has set it, None for a person."""
     what = {"notice": "reminder", "mail": f"mail from {sender or 'a person'}", "prompt": "prompt"}[timer.fires_as]
     missed = f" (missed {missed_text(timer.missed)})" if timer.missed else ""
     return f"timer {timer.id}  {timer.when}  {what}{missed}: {preview(timer.body)}"

@@ -57,15 +57,15 @@ class Line(NamedTuple):
     current: bool = False
     dead: bool = False
     spans: tuple[Span, ...] = ()
-    """The meanings of its parts."""
+    """The meanings of parts of the line."""
 
 
 class Node(NamedTuple, Generic[P]):
-    """The place of an agent in the drawing of the tree."""
+    """The place of an agent in the drawn tree."""
 
     record: P
     branch: str
-    """The lines of the drawing before the agent."""
+    """The line characters of the drawing before the agent."""
     depth: int
     """The number of agents above it in the drawing."""
 
@@ -202,7 +202,7 @@ def _branch(indent: str, depth: int, deepest: int, last: bool) -> tuple[str, str
 
 
 def _former_name(record: AgentRecord, shown: Mapping[str, str]) -> str:
-    """Return `` (NAME)`` for a dead agent whose name another agent has now; else an empty text."""
+    """Return `` (NAME)`` for a dead agent whose name another agent has now; empty for any other agent."""
     return f" ({record.name})" if record.name not in (None, shown[record.uuid]) else ""
 
 

@@ -29,7 +29,7 @@ def inherited(agent: AgentRef) -> str:
 
 
 def ended(agent: AgentRef, outcome: object) -> str:
-    """Return the line about a turn that ended in the background."""
+    """Return the line about a turn that ended in the background, by its outcome: a reply or an error."""
     match outcome:
         case Reply():
             return f"{named(agent)} has answered: /switch {agent.record.short} and /history show it"
@@ -61,7 +61,7 @@ def waits_for_cont(agent: AgentRef, what: str, current: AgentRef | None = None) 
 
 
 def explained(trouble: SystemTrouble) -> str:
-    """Return the text for a person about an error of the system."""
+    """Return the text for a person about an event of trouble: of the database, a tool server, a receiver and so on."""
     if isinstance(trouble, ToolTrouble):
         return f"{trouble.toolset}: {one_line(trouble.text)}"
     if isinstance(trouble, BatchTrouble):

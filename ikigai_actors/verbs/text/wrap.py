@@ -27,7 +27,7 @@ def width(text: str) -> int:
 
 
 class Margin:
-    """Indents a text, piece by piece."""
+    """Indents a text for a terminal as its pieces arrive."""
 
     def __init__(self, columns: Callable[[], int]) -> None:
         """Begin at the left edge; ``columns`` returns the width of the terminal."""
@@ -35,7 +35,7 @@ class Margin:
         self._column = 0
 
     def put(self, text: str, own: bool = False) -> str:
-        """Indent a piece as it is printed.
+        """Return a piece of text as the terminal is to print it, indented and wrapped.
 
         Args:
             text: the piece, safe for a terminal except for tabs and newlines.

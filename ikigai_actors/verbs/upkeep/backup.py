@@ -14,7 +14,7 @@ from ikigai_actors.verbs.upkeep.progress import no_line
 
 
 class Backup(NamedTuple):
-    """The report of a backup."""
+    """The outcome of a backup: the lines for a person, and whether the backup is sound."""
 
     lines: list[str]
     """The lines for a person."""
@@ -23,11 +23,10 @@ class Backup(NamedTuple):
 
 
 def make(database: str | None, file: str, line: Callable[[str], AbstractContextManager[None]] = no_line) -> Backup:
-    """Back up a database of any version to a new file, and check it if this program knows the version.
+    """Back up a database of any version to a new file, and check the copy if this program knows the version.
 
-    ``line`` shows the present step while its block runs.
-
-    Raises what `open_existing`, `as_target` and `back_up` do.
+    ``line`` shows the present step while its block runs. Raises the errors of `open_existing`, `as_target` and
+    `back_up`.
     """
     target = as_target(file)
     with closing(open_existing(database, require_ours)) as store:

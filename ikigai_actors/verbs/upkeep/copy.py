@@ -14,7 +14,7 @@ _SHOWN = {"agents": "agents", "messages": "messages", "mail": "mails", "document
 
 
 class Transfer(NamedTuple):
-    """The report of a copy."""
+    """The outcome of a copy: the lines for a person, and whether the copy is sound."""
 
     lines: list[str]
     """The report as lines for people."""

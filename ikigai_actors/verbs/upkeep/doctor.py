@@ -1,4 +1,4 @@
-"""``ikigai doctor``: reports the fence of this machine."""
+"""The work of ``ikigai doctor``: which fence for agents' programs this machine supports."""
 
 import os
 from dataclasses import asdict

@@ -54,7 +54,7 @@ class SourceLine(Protocol):
 
 
 class DraftMessage(NamedTuple):
-    """A message of a draft."""
+    """A message that a draft will have in the log of its agent."""
 
     kind: str
     content: str
@@ -71,7 +71,7 @@ class DraftMessage(NamedTuple):
 
 
 class Draft:
-    """An agent, and its log so far."""
+    """An agent that is being made from a recording, with its log so far."""
 
     def __init__(
         self,
@@ -101,9 +101,9 @@ class Draft:
         self.is_open = False
         """Whether a turn is in progress."""
         self.unsaid = set[str]()
-        """The parts of the file that its model may have read, and the log has not; in words for people."""
+        """The parts of the file, in words for people, that the model may have read and that the log lacks."""
         self.prompts: list[int] = [] if parent is None else [prompt for prompt in parent.prompts if prompt <= fork]
-        """The positions of the prompts that count."""
+        """The positions of the prompts that no rewind has undone."""
         self._kept: int = (
             0 if parent is None else min(parent._kept, fork)
         )  # no summary may keep more than the one before
@@ -113,12 +113,12 @@ class Draft:
 
     @property
     def head(self) -> int:
-        """The position of the agent's latest message."""
+        """Return the position of the agent's latest message."""
         return self.fork + len(self.messages)
 
     @property
     def waiting(self) -> Sequence[str]:
-        """The ids of the calls that have no result yet."""
+        """Return the ids of the calls that have no result yet."""
         return list(self._waiting)
 
     def begin(self, of: SourceFile | None, facts: Mapping[str, Any], settings: Mapping[str, Any], at: int) -> None:
@@ -185,7 +185,7 @@ class Draft:
         return True
 
     def cost(self, usage: Usage) -> None:
-        """Record the cost of the latest reply, if it is not known yet."""
+        """Record the tokens and cost of the latest reply, unless the reply has them."""
         for place in range(len(self.messages) - 1, -1, -1):
             message = self.messages[place]
             if message.kind == Kind.ASSISTANT:
@@ -271,7 +271,6 @@ class Draft:
         pictures: Sequence[Attachment],
         data: Mapping[str, Any] | None = None,
     ) -> int:
-        """Write a message, with pictures if there are any; return its position."""
         rest = dict(data or {})
         earlier = list(rest.pop(LINES, ()))
         attached = [*rest.pop("attached", ()), *stored_in(pictures).get("attached", ())]

@@ -12,7 +12,7 @@ from ikigai_actors.system.options import usual_prices
 
 
 def sources() -> list[str]:
-    """Return lines about the known prices."""
+    """Return lines about the known prices: how many, their date, and the files that come first."""
     known = KnownPrices.newest(home())
     return [
         f"{len(known.prices)} names of models, of {known.as_of}, from {known.source}",
@@ -21,7 +21,7 @@ def sources() -> list[str]:
 
 
 def price_lines(model: str, config: str | None) -> list[str]:
-    """Return lines about the price of a model. Raises `BadInput` when it has none."""
+    """Return lines about the price of a model. Raises `BadInput` if no price is known."""
     prices = Prices(configuration(config).prices).over(usual_prices())
     price = prices.of_model(model)
     if price is None:

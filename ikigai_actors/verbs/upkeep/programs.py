@@ -14,7 +14,7 @@ from ikigai_actors.verbs.text.harmless import as_json, one_line
 
 
 class CheckedTurn(NamedTuple):
-    """An open turn of a program."""
+    """An open turn of a program, with the reason if the program does not fit the turn."""
 
     agent: str
     """The uuid of the agent."""
@@ -22,13 +22,13 @@ class CheckedTurn(NamedTuple):
     turn: int
     """The position of the message that opened the turn."""
     program: str
-    """The program that runs it, with its hash if the app has the program."""
+    """The name of the program that runs the turn, with its hash if the app has the program."""
     why: str
     """Why the program does not fit; empty if it does."""
 
 
 def check_programs_of(database: str | None, programs: Iterable[Program]) -> list[CheckedTurn]:
-    """Check each open turn of agents whose models are these programs. Raises as `AttachedSystem.open` does."""
+    """Check each open turn of agents whose models are these programs. Raises the errors of `AttachedSystem.open`."""
     known = {program.name: program for program in programs}
     turns: list[CheckedTurn] = []
     with AttachedSystem.open(database) as system, acting_for(LOOKER):
@@ -49,5 +49,5 @@ def as_lines(checked: list[CheckedTurn]) -> list[str]:
 
 
 def checked_as_json(turns: list[CheckedTurn]) -> str:
-    """Return the same as a JSON list; ``why`` is empty if a turn fits."""
+    """Return the checked turns as a JSON list; ``why`` is empty if a turn fits."""
     return as_json([turn._asdict() for turn in turns], indent=2)

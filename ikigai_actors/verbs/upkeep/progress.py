@@ -12,11 +12,11 @@ Bar = Callable[[str], AbstractContextManager[Advance]]
 
 @contextmanager
 def no_bar(what: str) -> Iterator[Advance]:
-    """Show no bar."""
+    """Yield a function that shows nothing, in place of a progress bar."""
     yield lambda done, total: None
 
 
 @contextmanager
 def no_line(what: str) -> Iterator[None]:
-    """Show no step."""
+    """Show nothing, in place of a line about the present step."""
     yield

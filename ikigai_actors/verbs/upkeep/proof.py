@@ -17,7 +17,7 @@ _SHORT = 6  # characters of a uuid
 
 
 def examine(database: str | None, what: str | None, since: str | None) -> Verified:
-    """Verify an agent of a database, all of them, or a file, which needs no database."""
+    """Verify the histories of one agent or of all agents of a database, or of a file, which needs no database."""
     if what is not None and Path(what).is_file():
         return verify_file(as_path(what), None if since is None else read_checkpoint(as_path(since)).heads)
     with existing(database) as store:
@@ -42,7 +42,7 @@ def report_as_json(report: Verified) -> str:
 
 
 def write(database: str | None, file: str, previous: str | None) -> str:
-    """Write a checkpoint; return a line for a person."""
+    """Write a checkpoint of the histories to a new file; return a line for a person."""
     with existing(database) as store:
         now = clock_of(store, SystemClock()).now_ms()
         done = write_checkpoint(store, as_path(file), now, None if previous is None else as_path(previous))

@@ -55,7 +55,6 @@ def prune_database(database: str | None, dead_before: str, dry_run: bool, vacuum
 
 
 def _would_remove(store: Store, before: int) -> list[str]:
-    """Return lines about the files that a prune would remove on this machine."""
     trees = home() / "trees"
     if not trees.is_dir():
         return []

@@ -260,7 +260,7 @@ class MainScreen(Screen[None]):
 
     @property
     def columns(self) -> int:
-        """Return the width of a transcript line in characters. Thread-safe."""
+        """Return the width of a line of the transcript in characters. Any thread may call."""
         return self.page.transcript.scrollable_content_region.width or self.size.width
 
     def tell(self, uuid: str, text: str, look: Look) -> None:
@@ -409,7 +409,7 @@ class MainScreen(Screen[None]):
             self._press("/queue --take-back")
 
     def on_approval_box_passed(self, event: ApprovalBox.Passed) -> None:
-        """Show the next question."""
+        """Show the question after the one that the person has put off."""
         self._passed = event.question.number
         self._show_bars()
 
@@ -518,7 +518,6 @@ class MainScreen(Screen[None]):
     # Parts
 
     def _go_to_prompt(self) -> None:
-        """Give the keyboard to the prompt, and hide a tree that covers it."""
         if not self._talk.display:
             self.action_tree()
         self.set_focus(self.page.prompt)
@@ -557,7 +556,6 @@ class MainScreen(Screen[None]):
 
     @property
     def _width(self) -> int:
-        """Return the width of the prompt's box in columns."""
         return min(BOX_COLUMNS, self._talk.size.width or self.size.width)
 
     def on_descendant_focus(self) -> None:
@@ -622,7 +620,6 @@ class MainScreen(Screen[None]):
         self._welcome.display = shown
 
     def _show_running(self) -> None:
-        """Show the duration and the output of running calls."""
         if (snapshot := self.snapshot) is not None and snapshot.current.uuid == self._current:
             runs = activity(snapshot.state).kind == "tool"
             now = now_of(self._system) if runs else None

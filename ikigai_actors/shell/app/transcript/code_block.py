@@ -38,7 +38,6 @@ class CodeTheme(SyntaxTheme):
     """The styles of code tokens in one palette."""
 
     def __init__(self, colours: Palette) -> None:
-        """Make the styles for a palette."""
         ink, past, accent, failed = (
             Style(color=colour) for colour in (colours.ink, colours.past, colours.accent, colours.failed)
         )
@@ -59,7 +58,7 @@ class CodeTheme(SyntaxTheme):
         return self._styles[token_type]
 
     def get_background_style(self) -> Style:
-        """Return the background style."""
+        """Return the style of the background of code."""
         return self._ground
 
 
@@ -158,7 +157,6 @@ class ThemedMarkdown(Markdown):
     }
 
     def __init__(self, text: str, colours: Palette) -> None:
-        """Parse a text."""
         super().__init__(text, hyperlinks=False)
         self.colours = colours
 

@@ -118,7 +118,7 @@ class _Looks(NamedTuple):
     said: Style
     """The words of the person, on a ground of their own."""
     mark: Style
-    """The sign before it."""
+    """The style of the sign before a text of the person."""
     accent: Style
     failed: Style
 

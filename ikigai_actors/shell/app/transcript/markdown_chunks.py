@@ -11,7 +11,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 class Chunks:
-    """The chunks of a text that grows."""
+    """The chunks of a markdown text that arrives in pieces."""
 
     def __init__(self, text: str = "") -> None:
         self.closed: list[str] = []

@@ -75,7 +75,7 @@ class Piece(NamedTuple):
 
 
 def tidy(text: str) -> str:
-    """Make a text fit for the layout: harmless, and without tabs."""
+    """Return a text fit for the layout: without control characters that could change the terminal, and without tabs."""
     return harmless(text).expandtabs(4)
 
 
@@ -97,7 +97,7 @@ def pieces_of(messages: Iterable[Message], called: NameOf = no_name) -> list[Pie
 
 
 def running_call(pieces: Sequence[Piece], message: Message) -> int | None:
-    """Return the index of the latest call without a result that the message is about; None if there is none."""
+    """Return the index of the latest call without a result to which a tool message belongs; None if there is none."""
     call = str(message.data.get("tool_use_id", ""))
     places = range(len(pieces) - 1, -1, -1)
     return next((at for at in places if pieces[at].call == call and _is_open(pieces[at])), None)
@@ -124,7 +124,7 @@ _NAMED = 3
 
 
 def few(names: Sequence[str]) -> str:
-    """Return names as a list for people: the first ones, and the number of the rest."""
+    """Return names as one text for people: the first ones, and the number of the others."""
     if len(names) > _NAMED:
         return f"{', '.join(names[: _NAMED - 1])} and {len(names) - _NAMED + 1} more"
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)

@@ -27,7 +27,7 @@ _MARKED = Style(reverse=True)
 
 
 class HitCount(NamedTuple):
-    """The number of hits, and the hit at which the person is."""
+    """The number of hits of a search in the transcript, and the place of the present hit among them."""
 
     at: int
     """The number of the present hit, from 1; 0 for none."""
@@ -39,7 +39,7 @@ class HitCount(NamedTuple):
 
 
 class ReadableTranscript(Transcript):
-    """A transcript that can be read by keys."""
+    """A transcript in which a person moves a mark and searches by keys."""
 
     @dataclass
     class Opened(Notification):
@@ -54,7 +54,7 @@ class ReadableTranscript(Transcript):
         reader: "ReadableTranscript"
 
     at: ShownBlock | None = None
-    """The block at the mark."""
+    """The block at the mark; None without a mark."""
     reads: bool = False
     """Whether the focus was moved here for reading: then letters that are no keys go to the prompt."""
     search: TextSearch | None = None
@@ -66,7 +66,7 @@ class ReadableTranscript(Transcript):
     # Reading
 
     def begin(self) -> None:
-        """Take the focus, and mark the last visible piece."""
+        """Give the keyboard to the transcript, and mark the last visible piece."""
         self.screen.set_focus(self)
         self.reads = True
         stops = self._stops()
@@ -139,13 +139,13 @@ class ReadableTranscript(Transcript):
     # Searching
 
     def look_for(self, text: str) -> None:
-        """Mark a text wherever it is shown; a blank text marks nothing."""
+        """Start a search: mark a text wherever it is shown; a blank text marks nothing."""
         self.end_search()
         self.search = TextSearch(text) if text.strip() else None
         self._draw()
 
     def end_search(self) -> None:
-        """Remove the marks, and fold again what the search unfolded, except the piece at the present hit."""
+        """End the search: remove its marks, and fold the pieces it unfolded, except the piece at the present hit."""
         kept = self._hit[0] if self._hit is not None else None
         for block in self._unfolded:
             if block is not kept and (index := self._place(block)) >= 0:
@@ -161,7 +161,7 @@ class ReadableTranscript(Transcript):
 
     @property
     def hit_count(self) -> HitCount:
-        """Return the number of hits, and which one is the present one."""
+        """Return the number of hits, and the number of the present hit."""
         hits = self._hits()
         at = next((number for number, hit in enumerate(hits, 1) if self._is_at(hit)), 0)
         return HitCount(at, len(hits), self._first > 1, bool(self._looking))
@@ -176,7 +176,7 @@ class ReadableTranscript(Transcript):
             self._looking = 0
 
     def _look_on(self) -> None:
-        """Go to the wanted hit, as soon as all blocks that may contain it are laid out."""
+        """Go to the wanted hit once all blocks that may contain a hit are laid out."""
         if not self._looking or self.search is None or not self.is_complete or self._unfold(self.search):
             return
         hits, by = self._hits(), self._looking

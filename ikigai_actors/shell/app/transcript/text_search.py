@@ -73,7 +73,7 @@ def _parts(
 
 
 def with_marks(line: Strip, parts: Sequence[tuple[HitPart, Style]]) -> Strip:
-    """Return a line with some parts, in order, in other styles."""
+    """Return a line with the given parts, which are in order, in other styles."""
     pieces, at = [], 0
     for part, style in parts:
         pieces += [line.crop(at, part.start), restyled(line.crop(part.start, part.end), style)]

@@ -283,7 +283,6 @@ class Transcript(ScrollView, can_focus=True):
         return self.scrollable_content_region.width - 1
 
     def _toggle(self, index: int) -> None:
-        """Fold or unfold a piece."""
         self._blocks[index].toggle()
         self._lay_out_from(index)
         self._arrange()
@@ -314,7 +313,6 @@ class Transcript(ScrollView, can_focus=True):
             self._first = self._blocks[0].piece.position
 
     def _insert(self, blocks: list[ShownBlock]) -> None:
-        """Append blocks to the body."""
         self._blocks[self._body : self._body] = blocks
         self._lay_out_from(self._body)
         self._body += len(blocks)

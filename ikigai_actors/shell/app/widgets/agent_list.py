@@ -30,7 +30,7 @@ PROMPT_KEYS: Keys = (("Enter", "sends"), ("Esc", "drops it"))
 
 
 class Doings(NamedTuple):
-    """The actions that a person can carry out in a list of agents."""
+    """The functions by which a list of agents acts: they run commands, prompt agents, and ask for a new snapshot."""
 
     press: Callable[[str], None]
     """Runs a slash command, with its answer as a notice."""
@@ -52,7 +52,7 @@ class _Question(NamedTuple):
 
 
 class AgentList(Vertical):
-    """A list of agents as rows."""
+    """A widget with agents as rows, and below them the keys, a question, or an input line."""
 
     DEFAULT_CSS = """
     AgentList .keys { height: auto; max-height: 4; padding: 0 1; }
@@ -64,10 +64,10 @@ class AgentList(Vertical):
     """
 
     KEYS: Keys = ()
-    """The keys that its last line shows, the most useful first."""
+    """The keys that the last line of the list shows, the most useful first."""
 
     MARGIN = 2
-    """Columns of the margins of that line."""
+    """The columns of the margins of the last line."""
 
     @dataclass
     class Left(Message):
@@ -78,7 +78,7 @@ class AgentList(Vertical):
         super().__init__(id=id)
         self.rows = rows
         self.snapshot: Snapshot | None = None
-        """The moment that is shown, with the agents of the list; None before the first."""
+        """The snapshot that is shown, with the agents of the list; None before the first."""
         self.marked: frozenset[str] = frozenset()
         """The agents that are marked, by uuid."""
         self._doings = doings
@@ -113,7 +113,7 @@ class AgentList(Vertical):
 
     @property
     def wish(self) -> Wish:
-        """Return the selection of agents that this list needs if there are too many to show all."""
+        """Return the selection of agents for the next snapshot. A system may have too many agents to show all."""
         raise NotImplementedError("each kind of list shows others")
 
     def tell_rest(self, snapshot: Snapshot) -> None:
@@ -124,7 +124,7 @@ class AgentList(Vertical):
 
     @property
     def keys(self) -> Keys:
-        """Return the keys that the last line shows now."""
+        """Return the keys that the last line of the list shows now, with their effects."""
         return self.KEYS
 
     def paint(self) -> None:

@@ -144,7 +144,7 @@ class _Letter(NamedTuple):
 
 
 class CallText(ScrollView):
-    """The scrolling lines of a call."""
+    """The scrolling lines of a call in the approval box."""
 
     DEFAULT_CSS = """
     CallText { height: auto; scrollbar-size-vertical: 1; overflow-x: hidden; overflow-y: scroll; }
@@ -219,7 +219,7 @@ class ApprovalBox(Vertical, can_focus=True):
         question: Question
 
     class Above(Message):
-        """Up was pressed at the first line: handled as in an empty prompt."""
+        """Up was pressed at the first line of the call; the screen handles the key as in an empty prompt."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """Make the box; ``clock`` returns monotonic seconds."""
@@ -253,12 +253,12 @@ class ApprovalBox(Vertical, can_focus=True):
 
     @property
     def agent(self) -> str:
-        """Return the uuid of the asking agent; empty without a question."""
+        """Return the uuid of the agent whose call is shown; empty without a question."""
         return self._question.call.agent if self._question is not None else ""
 
     @property
     def _listens(self) -> bool:
-        """Return whether keys answer now."""
+        """Return whether a key that is pressed now counts as an answer."""
         return self._since is not None and self._clock() - self._since >= KEYS_WAIT
 
     def take_key(self, event: events.Event) -> bool:
@@ -335,7 +335,6 @@ class ApprovalBox(Vertical, can_focus=True):
             self._letter = _Letter(key, question, self._clock())
 
     def _decide(self, letter: _Letter) -> None:
-        """Answer the question for which a letter was typed, if it is still shown."""
         key, question = letter.key, letter.question
         if self._question is None or question.call != self._question.call:
             return

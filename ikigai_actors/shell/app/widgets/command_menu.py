@@ -63,7 +63,7 @@ class CommandMenu(OptionList, can_focus=False):
         self._moved = False
 
     def meant(self, text: str) -> MenuItem | None:
-        """Return the line that Enter takes for a text: the marked one; None for a prompt or a complete command."""
+        """Return the menu line that Enter takes for a text: the marked one; None for a prompt or a complete command."""
         moved = self._moved and text == self._text
         complete = not is_command(text) or any(
             choice.line.rstrip() == text.rstrip() for choice in self._choices_for(text)

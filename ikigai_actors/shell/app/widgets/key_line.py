@@ -19,7 +19,6 @@ class KeyLine(Static):
     DEFAULT_CSS = "KeyLine { height: 1; padding: 0 1; }"
 
     def __init__(self, keys: Keys) -> None:
-        """Make the line for these keys."""
         super().__init__()
         self._keys = keys
 

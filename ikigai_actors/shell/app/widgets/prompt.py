@@ -38,7 +38,7 @@ class PromptBox(TextArea):
 
     @dataclass
     class Submitted(Message):
-        """Enter was pressed: the text, one line or several, shall be run."""
+        """Enter was pressed in the prompt: the application shall run the text, of one line or several."""
 
         prompt: "PromptBox"
         text: str
@@ -48,7 +48,7 @@ class PromptBox(TextArea):
         """Outputs of earlier commands to send with the text."""
 
     class Edits(Message):
-        """F9 was pressed: the text is to be edited elsewhere."""
+        """F9 was pressed: the application shall open the text in an editor."""
 
     class Copies(Message):
         """Ctrl+Y was pressed in an empty prompt."""
@@ -71,7 +71,7 @@ class PromptBox(TextArea):
         super().__init__(compact=True, highlight_cursor_line=False, tab_behavior="focus")
         self._recall, self._menu = recall, menu
         self.recalled = False
-        """Whether the text was submitted before, and is unchanged: nothing is offered for it."""
+        """Whether the text was submitted before, and is unchanged; the menu offers nothing for it."""
         self.waiting = False
         """Whether texts of the person wait for the agent."""
         self.along: list[str] = []

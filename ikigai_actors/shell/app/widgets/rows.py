@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 
 class Rows(ScrollView, can_focus=True):
-    """A list of rows from which one can be chosen."""
+    """A widget that lists rows, from which a person can choose one."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cursor"}
 

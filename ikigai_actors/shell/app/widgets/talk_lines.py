@@ -28,13 +28,13 @@ _SHOWN_WAY = 2
 
 
 class Underway(NamedTuple):
-    """The present activity of the shown agent."""
+    """The present activity of the shown agent: its state, the seconds of its turn, and the rate of its answer."""
 
     state: str
     seconds: float | None = None
-    """Seconds since its turn began; None if unknown."""
+    """Seconds since the turn of the agent began; None if unknown."""
     answering: bool = False
-    """Whether text of its answer arrives."""
+    """Whether text of the agent's answer arrives."""
     rate: float = 0.0
     """Tokens per second, approximately."""
     answered: bool = False

@@ -60,7 +60,7 @@ class TreePanel(AgentList):
         self._found = ""  # the filter of the rows in sight
         self._asked_for = False  # whether the cursor has still to go to the current agent
         self.covers = False
-        """Whether it covers the talk."""
+        """Whether the tree covers the transcript."""
         self._opened: dict[str, int] = {}  # how many children are listed of whom the person has opened
         self.actions |= {
             "left": partial(self._fold, True), "right": partial(self._fold, False),
@@ -74,7 +74,7 @@ class TreePanel(AgentList):
 
     @property
     def keys(self) -> Keys:
-        """Return the keys for the last line; other ones while the tree is beside the transcript."""
+        """Return the keys for the last line, which differ while the tree is beside the transcript."""
         return self.KEYS if self.covers else self.BESIDE
 
     def takes(self, event: events.Event) -> bool:
