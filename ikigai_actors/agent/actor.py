@@ -226,7 +226,10 @@ class AgentActor(PooledActor):
         return self._log.used if self._may_rest else None
 
     def looks_unused(self) -> int:
-        """Count a look that has found the agent unused; return how many in a row have. To be called by one thread."""
+        """Count a check that has found the agent unused, and return the number of such checks in a row.
+
+        No message was handled between them. Only one thread may call it.
+        """
         slices, before = self._slices, self._unused
         self._unused = (slices, before[1] + 1 if slices == before[0] else 0)
         return self._unused[1]
@@ -246,7 +249,7 @@ class AgentActor(PooledActor):
         self.actor_inbox.put_urgent(ParkIdle())
 
     def rest(self) -> None:
-        """Drop the log soon, if the agent is idle then. Thread-safe; never waits."""
+        """Ask the agent to drop its log from memory if it is idle. Thread-safe; never waits."""
         self.actor_inbox.put_urgent(Rest())
 
     @property
@@ -262,9 +265,9 @@ class AgentActor(PooledActor):
         return not busy and not inbox.scheduled and slices == self._slices  # nobody was at it meanwhile
 
     def heard(self) -> Future[None] | None:
-        """Return a future that is settled once all earlier messages were handled; None when they were already.
+        """Return a future that is settled once the agent has handled all messages that are in its inbox now.
 
-        Thread-safe.
+        None if the inbox is empty and the agent handles no message, or if it is full. Thread-safe.
         """
         inbox, done = self.actor_inbox, Future[None]()
         with suppress(InboxFull):
@@ -281,7 +284,7 @@ class AgentActor(PooledActor):
         return again
 
     def rename(self, name: str | None) -> None:
-        """Take another name. Thread-safe, since no decision depends on the name."""
+        """Set the agent's name. Thread-safe, since no decision depends on the name."""
         self.origin = self.origin._replace(name=name)
         self._effects.rename(name)
 
@@ -447,9 +450,9 @@ class AgentActor(PooledActor):
         self._decide(completion, asked)
 
     def _decide(self, event: on.TurnEvent, asked: bool = False) -> bool:
-        """Ask the machine, and take its step; return whether the step does anything.
+        """Ask the machine about an event, and carry out its step; return whether the step does anything.
 
-        ``asked``: whether the request to the model has left that the event ends.
+        ``asked``: for an event that ends a request to the model, whether the request was sent.
         """
         self._deciding = event
         something = self._decide_now(event, asked)
@@ -488,7 +491,10 @@ class AgentActor(PooledActor):
         return replace(event, hooks=hooks) if hooks else event
 
     def _cut_for_words(self, event: on.TakeWords) -> on.TakeWords:
-        """End the waits, or the request and calls, that a steering message cuts off; return the completed event."""
+        """Cancel the work that a steering message ends: the waits, or (``at_once``) the model request and the calls.
+
+        Return the event; in the second case with the received part of the reply and its cost.
+        """
         if not event.at_once:
             self._effects.end_waits()
             return event
@@ -497,7 +503,10 @@ class AgentActor(PooledActor):
         return replace(event, partial=partial, spent=spent, asked=asked)
 
     def _decide_on(self, event: on.TurnEvent, asked: bool, again: tuple[on.Prompt, ...] = ()) -> bool:
-        """Take the step for a completed event; ``again`` are recorded steering messages that may enter with it."""
+        """Carry out the machine's step for an event that `_with_hooks` and `_cut_for_words` have completed.
+
+        ``again`` are recorded steering messages that may enter with it.
+        """
         if self.state.name != self.origin.name:  # it was renamed
             self.state = replace(self.state, name=self.origin.name)
         if self.state.steps > 1 and self.runtime.toolbox.is_program(self.state.view.settings):
@@ -526,7 +535,7 @@ class AgentActor(PooledActor):
         return something
 
     def _went_ahead(self, event: on.TurnEvent) -> Ahead | None:
-        """Return how far a program's function ran on with a result before its commit; None if it did not."""
+        """Return what a program's function did with a tool's result before that result was committed; else None."""
         log = self._log.current
         if not isinstance(event, on.ToolFinished) or event.request != self.state.request or log is None:
             return None
@@ -571,7 +580,6 @@ class AgentActor(PooledActor):
             self._decide(event, asked)
 
     def _go_on(self) -> None:
-        """Perform the effects that wait, then offer the machine the commands that wait."""
         inbox = self.actor_inbox
         while not inbox.held and not inbox.closed and not inbox.urgent:
             if self._effects.waiting:
@@ -836,9 +844,9 @@ class AgentActor(PooledActor):
             self._read_whole()
 
     def _put_aside(self, prompt: on.Prompt, verdict: CommitResult) -> None:
-        """Note that the prompt is kept as mail and keeps its place. If that failed, drop it.
+        """Note in the backlog that a prompt is stored as mail; drop the prompt if it could not be stored.
 
-        A prompt of another process with a smaller number comes first, also if this process has not heard of it yet.
+        Prompts of other processes with smaller mail numbers enter the backlog before it, even if unknown until now.
         """
         if not isinstance(verdict, Committed):
             self.backlog.discard(prompt.caller)
@@ -871,7 +879,6 @@ class AgentActor(PooledActor):
             self._decide(on.ReplyFailed(self.state.request, ProviderError(str(error))))
 
     def _rest(self) -> None:
-        """Drop the log of an agent that is idle; the next command reads it again."""
         state = self.state
         if self._may_rest:
             self._log.drop()
@@ -879,7 +886,7 @@ class AgentActor(PooledActor):
             self._become(State(state.uuid, state.head, name=state.name, request=request, lifecycle=lifecycle))
 
     def _sleep(self) -> None:
-        """End if nothing of the agent is open; it is woken when something is asked of it."""
+        """End the actor if the agent has no open work. A later command wakes the agent."""
         state = self.state
         rests = state.phase in (Phase.IDLE, Phase.UNLOADED) and state.status in (Status.RUNNING, Status.STOPPED)
         waits = state.turn or state.hold or state.callers or self.wants_news or not self.backlog.is_empty
@@ -930,7 +937,10 @@ class AgentActor(PooledActor):
         return idle and not (len(self.backlog) or self.wants_news) and self._effects.is_empty
 
     def _abandon(self, step: Step | None, error: IkigaiError) -> None:
-        """Forget a state that did not come true; the next command reads the log again."""
+        """Return to the state before a unit that failed, and give the error to all callers.
+
+        The log is dropped; the next command reads it again.
+        """
         callers = [*self._callers(step), *([step.caller] if step is not None and step.caller is not None else [])]
         if self.state.side is not None and self.state.side.caller is not None:
             callers.append(self.state.side.caller)
@@ -966,17 +976,12 @@ class AgentActor(PooledActor):
 
     @property
     def _cut_off(self) -> str:
-        """Return the sentence for people that a turn was cut off and is not resumed by itself."""
         times = self.origin.cut_offs
         often = f" {times} times, and came no further in between" if times >= MOST_CUT_OFFS else ""
         return f"{self.called}'s turn was cut off{often}"
 
     def _lost(self, error: IkigaiError) -> None:
-        """Answer all callers with the reason why the log could not be read: without it nothing can be done.
-
-        An agent whose own rows are wrong is buried; one that inherits from such an agent lives on. A restart is tried
-        again later.
-        """
+        """Give all callers the error because of which the log could not be read."""
         self._log.loading = False
         if self._restarted is not None and isinstance(error, StoreError):
             self.backlog.discard_resumption()
@@ -1028,7 +1033,6 @@ class AgentActor(PooledActor):
         self._hand_over(reason)
 
     def _crash_of(self, reason: BaseException) -> IkigaiError:
-        """The error for the caller of a command that crashed the actor."""
         if isinstance(reason, IkigaiError):
             return reason
         text = f"Agent {self.called} crashed as it was to do this, and has not done it: {described(reason)}"
@@ -1045,9 +1049,9 @@ class AgentActor(PooledActor):
         return ActorGone(self._exit_message or f"Agent {self.called} acts no more on this host.", uuid)
 
     def _hand_over(self, error: BaseException | None = None, end: Cause | None = None) -> None:
-        """Ask for a new actor of the agent, which gets all callers.
+        """Ask the process table for a new actor of the agent, which gets all callers.
 
-        It is unknown here whether a unit in flight comes true.
+        Whether a unit in flight will be committed is unknown here.
         """
         end, why = (Cause.CRASHED, described(error)) if error is not None else (end, "")
         for hook in self.runtime.instruments.restart_begins if end is not None else ():
@@ -1082,15 +1086,15 @@ class AgentActor(PooledActor):
         return Handover(head, state.turn, state.lifecycle, callers, waiting, paused)
 
     def _depart(self) -> None:
-        """Leave all callers to the host that runs the agent from now on."""
+        """End the actor; the host that runs the agent from now on answers the callers."""
         self._successor = self.runtime.processes.depart(self, self._what_waits())
 
     def take_over(self, message: Any) -> None:
-        """Take a message that an earlier actor of the agent has not handled; or pass it on to a later one."""
+        """Put a message that an earlier actor of the agent did not handle before all others in the inbox."""
         self.actor_inbox.put_urgent(message)
 
     def close(self) -> None:
-        """End the actor with the system; called when no worker runs any more."""
+        """End the actor because the system closes. No worker may run any more."""
         self._end(
             SystemClosed("The system was closed before this was answered; an open turn comes back as interrupted.")
         )
@@ -1127,7 +1131,6 @@ def _answer_interrupt(caller: Any, ended: Future[Any]) -> None:
 
 
 def _anew(asked: Compaction | Merging) -> on.Compact | on.Merge:
-    """Return the command that begins a compaction or a merge once more."""
     if isinstance(asked, Compaction):
         return on.Compact(asked.focus, asked.caller)
     return on.Merge(asked.child, asked.how, asked.positions, asked.caller)

@@ -66,16 +66,22 @@ class AgentLog:
 
     @property
     def lacks_what_is_shown(self) -> bool:
-        """Return whether a rewind or an uncompact has made messages visible that are not in memory."""
+        """Return whether some messages that the model sees are not in memory.
+
+        A rewind, or taking off a summary, makes older messages visible again.
+        """
         return self.current is not None and not self.current.shows(self.current.head)
 
     def hold_whole(self, log: Log) -> None:
-        """Replace the log in memory by the complete log."""
+        """Use this log, which is complete, in place of the one in memory."""
         self.current = log
         self._use(log.held)
 
     def look_up(self, command: on.ForkAt) -> None:
-        """Ask for the settings at a fork point. The command comes back with them as `LookedUp`. Never waits."""
+        """Read the settings at the fork point of a command, without waiting.
+
+        The inbox gets `LookedUp` with the command and the settings, or with the error.
+        """
         inbox, uuid = self._inbox, self._uuid
 
         def done(outcome: Mapping[str, Any] | IkigaiError) -> None:
@@ -87,12 +93,12 @@ class AgentLog:
         self._runtime.log_loader.look_up(lambda cache: cache.settings_at(uuid, command.at), done)
 
     def index_words(self, below: bool) -> None:
-        """Have a search by words find its candidates faster the next time. Never waits."""
+        """Index the messages for searches by words, so that the next search is faster. Never waits."""
         uuid = self._uuid
         self._runtime.log_loader.look_up(lambda cache: cache.index_words(uuid, below), lambda _: None)
 
     def look_at_child(self, effect: ReadChild) -> None:
-        """Ask for the data of an agent to be merged. They come back as `on.ChildRead`. Never waits."""
+        """Read the data of an agent that is to be merged; the inbox gets them as `on.ChildRead`. Never waits."""
         inbox, uuid = self._inbox, self._uuid
 
         def look(cache: LogCache) -> tuple[MergeSource, Log | None]:
@@ -113,7 +119,7 @@ class AgentLog:
         self._runtime.log_loader.look_up(look, done)
 
     def hold(self, log: Log, turn: int) -> on.Loaded:
-        """Keep the log that was read; return the facts that the machine needs of it.
+        """Set the log in memory, and return the facts from it that the machine needs.
 
         Args:
             turn: the position of the message that opened the agent's turn; 0 when no turn is open.
@@ -141,7 +147,10 @@ class AgentLog:
         )
 
     def inherited(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the settings with which the agent was born; its own ones, where its history begins later."""
+        """Return the settings with which the agent was born.
+
+        ``settings`` are returned when the log in memory does not go back to the birth.
+        """
         log = self.current
         if log is None or not log.fork:
             return {}
@@ -170,7 +179,6 @@ class AgentLog:
         self._runtime.log_cache.forget(self._uuid)
 
     def _use(self, messages: int) -> None:
-        """Note that the log is in use, and how many of its messages are new in memory."""
         self.used = self._runtime.clock.monotonic()
         self._runtime.log_eviction.grew(messages)
 
@@ -181,9 +189,9 @@ def _shown(log: Log, view: View) -> Iterator[Message]:
 
 
 def _end_of_birth(log: Log) -> int:
-    """The position after which the settings are those with which an agent was born.
+    """Return the position of the last message that belongs to the agent's birth.
 
-    A child that goes on from an earlier position has them by a change of its own, and so has one of a kind.
+    A child that was forked at an earlier position, or has a kind, gets a ``configure`` message at its birth.
     """
     changes, born_at = False, 0
     for message in log.between(log.fork, log.fork + 3):

@@ -105,10 +105,7 @@ def passage_of(messages: Sequence[Message], model: str) -> Passage:
 
 
 def _made(turns: Turns, sent: "_Sent", key: Hashable, new: Sequence[Spoken], further: Sequence[Message]) -> Passage:
-    """Convert messages, the newest first, and cache the passages.
-
-    Then add further messages, and return the conversation.
-    """
+    """Convert new messages (newest first) to passages and cache them; return the conversation, then ``further``."""
     for spoken in reversed(new):
         before, sent.position = turns.last, spoken.message.id
         turns.add(spoken.message)
@@ -131,7 +128,7 @@ def shared_blocks(
     hidden: int = 0,
     gone: frozenset[str] | None = None,
 ) -> int:
-    """Return how many blocks of a conversation every sibling's conversation begins with, too.
+    """Return the number of blocks at the beginning of a conversation that all siblings of the agent have in common.
 
     These are the blocks up to the end of the last reply before the fork. Later blocks, such as the result of the fork's
     call, differ. An agent with its own summary shares no blocks, nor does an agent that has replaced more attachments
@@ -147,7 +144,6 @@ def shared_blocks(
 
 
 def _key(log: Log, head: int, model: str, limits: AttachmentLimits | None, gone: frozenset[str] | None) -> Hashable:
-    """Return the cache key of a chain: everything that it depends on, except the messages themselves."""
     lens = log.view(head).lens
     return (model, limits, gone, lens.agent, lens.id) if lens is not None else (model, limits, gone)
 
@@ -171,7 +167,7 @@ def _keep(spoken: Spoken, key: Hashable, chain: Passage, replied: bool, is_made:
 
 
 class _Sent:
-    """The ids of the calls in a conversation before a position."""
+    """Whether a call was made before the current position of a conversation: ``call_id in sent``."""
 
     def __init__(self, log: Log, head: int, key: Hashable) -> None:
         self.position = 0

@@ -60,12 +60,11 @@ class Backlog:
         """Whether mail has come of which the agent gets a notice when it is idle."""
 
     def __len__(self) -> int:
-        """The number of waiting commands of this process."""
         return len(self._forks) + len(self._commands)
 
     @property
     def resumes(self) -> bool:
-        """Whether a command waits that resumes the turn."""
+        """Whether a `Resume` command waits."""
         return any(isinstance(command, on.Resume) for command in self._commands)
 
     @property
@@ -101,7 +100,7 @@ class Backlog:
 
     @property
     def kept(self) -> list[on.Prompt]:
-        """The prompts of this process that are kept as mail until the agent takes them up."""
+        """The waiting prompts of this process that are stored as mail, so that they outlive the process."""
         return [command for command in tuple(self._commands) if isinstance(command, on.Prompt) and command.mail]
 
     @property
@@ -134,12 +133,14 @@ class Backlog:
             self._know(prompt.mail)
 
     def interrupt(self, mail: int = 0, *, words: bool = True) -> on.Prompt | None:
-        """Mark the oldest prompt, or the prompt that is this mail, so that its turn ends as it begins.
+        """Mark the oldest prompt so that its turn ends as soon as it begins; return this prompt.
 
-        Return that prompt.
+        Args:
+            mail: the number of the mail whose prompt is marked instead of the oldest.
+            words: whether a steering message may be marked.
 
-        None when there is no such prompt, or when it is marked already. Without ``words``, steering messages are passed
-        over.
+        Returns:
+            The prompt as marked; None if no unmarked prompt was found.
         """
         line: list[Any] = self._commands
         place = _first_prompt(line, mail)
@@ -190,7 +191,10 @@ class Backlog:
         return taken or self._next_between_turns(state, more) or self._next_fork(state) or self._next_command(state)
 
     def keep(self, caller: on.Caller, mail: int) -> None:
-        """Note that this caller's prompt is kept as the mail with this number. The prompt keeps its place."""
+        """Note that a prompt is stored as the mail with this number. The prompt keeps its place in the order.
+
+        ``caller`` identifies the prompt.
+        """
         place = self._place(caller)
         prompt = self._commands[place]
         assert isinstance(prompt, on.Prompt)  # no other command is kept
@@ -199,7 +203,7 @@ class Backlog:
         self._know(mail)
 
     def discard(self, caller: on.Caller) -> None:
-        """Drop this caller's prompt, because it could not be kept as mail."""
+        """Drop the prompt of this caller because it could not be stored as mail."""
         self._remove(self._place(caller))
 
     def take_back(self, caller: on.Caller) -> bool:
@@ -254,9 +258,9 @@ class Backlog:
         return None
 
     def _next_between_turns(self, state: State, more: bool) -> on.TurnEvent | None:
-        """Return the event that an idle agent begins by itself.
+        """Return the next event of an idle agent that is no command of this process; None without one.
 
-        A notice of mail, a prompt of another process, or a steering message.
+        The event is a notice of mail, a prompt of another process, or a steering message.
         """
         runs = state.status is Status.RUNNING
         if state.phase is not Phase.IDLE or not (runs or state.status is Status.STOPPED):
@@ -281,7 +285,7 @@ class Backlog:
         return self._forks.pop(0) if self._forks and accepts(state, self._forks[0]) else None
 
     def _next_command(self, state: State) -> on.Deferrable | None:
-        """The first command, if the machine accepts it; else the first one that may pass it."""
+        """Take the first command, or the first that the machine accepts and that may pass the others; else None."""
         stopped = state.status is Status.STOPPED
         no_prompts = stopped or state.phase in (*NOT_ASKED, Phase.WAITING_FOR_PROGRAM)
         elsewhere = len(self._remote) + len(self._words)
@@ -316,7 +320,7 @@ class Backlog:
         return None
 
     def _is_later(self, command: on.Deferrable, mail: int) -> bool:
-        """Return whether a command comes after the prompt with this mail number, as far as is known."""
+        """Return whether a command came after the mail with this number, as far as is known."""
         if (before := mails_before(command)) is not None:
             return before >= mail
         if isinstance(command, on.Prompt) and command.mail:
@@ -342,13 +346,12 @@ class Backlog:
         self._forget((command,))
 
     def _place(self, caller: on.Caller) -> int:
-        """Return the index of this caller's prompt among the commands that are not kept as mail yet."""
         places = range(self._kept, len(self._commands))
         return next(place for place in places if getattr(self._commands[place], "caller", None) is caller)
 
 
 def wants_news(state: State) -> bool:
-    """Return whether the agent's settings ask for notices of new mail."""
+    """Return whether the agent's setting ``notify`` asks for notices of new mail."""
     return bool(state.view.settings.get("notify"))
 
 
@@ -368,7 +371,6 @@ def _is_interrupted(command: on.Deferrable) -> bool:
 
 
 def _first_prompt(line: Sequence[on.Deferrable], mail: int) -> int | None:
-    """Return the index of the first prompt that is not interrupted, or of the prompt with this mail number."""
     prompts = (
         (place, command)
         for place, command in enumerate(line)

@@ -21,7 +21,7 @@ _BYTES = 3
 
 
 class BatchQuestion(NamedTuple):
-    """A request that may wait for a batch."""
+    """A model request that may be answered through a batch of its service."""
 
     service: str
     """The model, ``provider:model``. All requests of a batch are to one model."""
@@ -44,14 +44,20 @@ class BatchDesk(Protocol):
     """The place where requests wait for batches."""
 
     def join(self, question: BatchQuestion, sealed: Sealed, hand_over: HandOver) -> None:
-        """Let a request wait for a batch; the callbacks run on any thread. Never waits."""
+        """Add a request to those that wait for a batch. Never waits.
+
+        Args:
+            question: the request.
+            sealed: called when the request has left in a batch; on any thread.
+            hand_over: called with the answer; on any thread.
+        """
 
     def leave(self, question: BatchQuestion) -> None:
-        """Forget a request. If it is not part of a batch yet, it is not sent. Never waits."""
+        """Remove a request from those that wait. If it is in no batch yet, it is not sent. Never waits."""
 
 
 class BatchedProvider:
-    """A provider that asks another provider through its batches."""
+    """A provider that gets its answers through the batches of another provider's service."""
 
     def __init__(
         self,

@@ -18,7 +18,6 @@ class BlobCache:
     """A cache of the blobs that were used last. Any thread may use it."""
 
     def __init__(self, read: Reader) -> None:
-        """Cache the blobs that the function ``read`` reads."""
         self._read = read
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._lock = threading.Lock()
@@ -49,17 +48,16 @@ class RequestBlobs(Mapping[str, bytes]):
     """
 
     def __init__(self, cache: BlobCache, mentioned: Sequence[Blob]) -> None:
-        """Provide the blobs that a conversation mentions."""
         self._cache, self._hashes = cache, tuple({blob.sha256: None for blob in mentioned})
         self._bytes: dict[str, bytes] | None = None if self._hashes else {}
 
     @property
     def to_be_loaded(self) -> bool:
-        """Return whether some blobs were not read yet."""
+        """Return whether the bytes of some blobs were not read yet."""
         return self._bytes is None
 
     def load(self) -> dict[str, bytes]:
-        """Read the bytes that are missing, and return all. Blocks; raises `ProviderError`."""
+        """Read the bytes that are missing; return the bytes of all blobs, by hash. Blocks; raises `ProviderError`."""
         if self._bytes is None:
             try:
                 self._bytes = self._cache.load(self._hashes)

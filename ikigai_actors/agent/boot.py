@@ -40,7 +40,7 @@ _STATUS = {status.value: status for status in Status}  # thrice as fast as the e
 
 
 class Origin(NamedTuple):
-    """The registry's data of an agent, from which its actor is made at a boot or at its birth."""
+    """The facts about an agent in the registry from which its actor is made."""
 
     uuid: str
     name: str | None
@@ -89,14 +89,14 @@ class Survey(NamedTuple):
 
 
 class RowReader(Protocol):
-    """A store, as far as reading is concerned."""
+    """A store that can be read."""
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """Run work that only reads, and return what it returns."""
 
 
 def clear_left_behind(store: Store, host: str, shards: Collection[int]) -> None:
-    """Settle the rows that earlier hosts of these shards have left, before an agent of the shards acts on this host.
+    """Settle the rows that earlier hosts of these shards have left. Called before an agent of the shards runs here.
 
     Raises `StoreUnusable` when rows of budgets have contents that this program never writes.
     """
@@ -116,7 +116,7 @@ def clear_left_behind(store: Store, host: str, shards: Collection[int]) -> None:
 
 
 def survey(store: Store, host: str, shards: Collection[int]) -> Survey:
-    """Look at the agents of a host's shards that have open work: which ones come back, and which cannot.
+    """Find the agents of a host's shards that have open work, and check that their rows are consistent.
 
     Raises `HistoryError` when the rows of agent 0 are wrong, and `StoreError` when the store fails.
     """
@@ -132,7 +132,7 @@ def survey(store: Store, host: str, shards: Collection[int]) -> Survey:
 
 
 def survey_one(store: RowReader, host: str, shards: Collection[int], uuid: str, *, resting: bool) -> Survey:
-    """Look at the rows of one agent.
+    """Check the rows of one agent, as `survey` does for all agents with open work.
 
     The survey is empty if the agent is dead, or does not live in these shards of the host.
 
@@ -151,7 +151,6 @@ def survey_one(store: RowReader, host: str, shards: Collection[int], uuid: str, 
 
 
 def _judge(tx: Transaction, rows: Sequence[Row]) -> tuple[list[Origin], list[Unrestorable]]:
-    """The agents of these rows: those that come back, and those that cannot."""
     restored: list[Origin] = []
     unrestorable: list[Unrestorable] = []
     heads = {row[0]: row[4] if row[6] is None else row[6] for row in rows}
@@ -181,16 +180,16 @@ def _judge(tx: Transaction, rows: Sequence[Row]) -> tuple[list[Origin], list[Unr
 
 
 def left_cut_off(survey: Survey, resume: bool) -> list[str]:
-    """Return the agents whose cut-off turns are not resumed.
+    """Return the uuids of the agents whose cut-off turns are not resumed at this start.
 
-    Without ``resume``, these are all; else those that were cut off too often.
+    Without ``resume`` no turn is resumed; with it, those that were cut off too often are not.
     """
     cut_off = (origin for origin in survey.restored if origin.is_cut_off)
     return [origin.uuid for origin in cut_off if not (resume and origin.cut_offs < MOST_CUT_OFFS)]
 
 
 def survey_of(imported: Imported) -> Survey:
-    """Return the imported agents that have an open turn. Reads nothing."""
+    """Return a survey of the imported agents that have an open turn. Reads nothing from the store."""
     origins = [
         Origin(
             *(agent.uuid, agent.name, agent.epoch, imported.heads[agent.uuid], agent.turn),

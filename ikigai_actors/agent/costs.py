@@ -64,7 +64,7 @@ logger = logging.getLogger(__name__)
 
 
 class Model(NamedTuple):
-    """The facts about the next model to be asked on which costs depend."""
+    """The facts on which the cost of the next model request depends."""
 
     name: str
     """The name, ``provider:model``."""
@@ -115,7 +115,7 @@ class Costs:
         return step if unit is step.unit else replace(step, unit=unit)
 
     def forget(self) -> None:
-        """Drop the counts of past replies, because the log was dropped. They are read again when needed."""
+        """Drop the counts of past replies together with the log. They are read again when needed."""
         self._outputs = None
 
     def _need(self, state: State, unit: LogUnit) -> Need:
@@ -155,7 +155,7 @@ class Costs:
         )
 
     def _asked(self, state: State) -> State:
-        """The agent whose model is asked: while a merge is prepared, the agent that is merged."""
+        """Return the state of the agent whose model is asked: during a merge, that of the merged agent."""
         if state.merging is None or state.merging.source is None or (child := self._log.child) is None:
             return state
         return asked_agent(state, child.view(state.merging.source.head))
@@ -222,7 +222,7 @@ class Costs:
         )
 
     def _grown(self, log: Log, spoken: Message, state: State, model: Model, known_tools: FoundTools) -> int:
-        """Return the growth of the system prompt and the tools, in bytes, since a reply of the same model."""
+        """Return by how many bytes the system prompt and the tools have grown since a reply of the same model."""
         settings, output = log.view(spoken.id).settings, state.output if spoken.id > state.turn else None
         before = found_in(log, spoken.id)
         if settings == state.view.settings and output == state.output and before == known_tools:
@@ -278,7 +278,6 @@ class Costs:
         return self._outputs
 
     def _charge(self, state: State, event: object, asked: bool) -> Charge:
-        """The cost of a request, by the way in which it ended."""
         held = state.hold
         assert isinstance(held, Held)
         if not asked:
@@ -315,7 +314,10 @@ class Costs:
         return Charge(counted.tokens, counted.usd, max(0, worst[0] - counted.tokens), max(0, worst[1] - counted.usd))
 
     def _row(self, state: State, message: Message, charge: Charge | None) -> SpendingRow:
-        """The row of a request whose message reports what a service has counted; ``charge`` is its cost, if known."""
+        """Return the row of ``spending`` for a message with the usage that a service reported.
+
+        ``charge`` is the cost; None computes it from that usage.
+        """
         if charge is None:
             spent, model = message.spent, str(message.data.get("model", ""))
             assert spent is not None  # as it has a usage
@@ -327,7 +329,7 @@ class Costs:
         return SpendingRow(message.agent_uuid, message.id, labels, message.created_at, charge.tokens, charge.usd)
 
     def _told(self, usage: Usage, made_by: str, model: str, batched: bool = False) -> Charge:
-        """Return the charge for tokens that a service has counted."""
+        """Return the charge for tokens that a service has reported."""
         price = self._runtime.prices.of_model(model, made_by)
         return Charge(usage.all_tokens, 0 if price is None else price.of(usage, batched))
 

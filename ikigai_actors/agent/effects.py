@@ -130,7 +130,6 @@ class _Chosen(NamedTuple):
 
     @property
     def service(self) -> str:
-        """The name of the provider."""
         return self.name.partition(":")[0]
 
 
@@ -187,12 +186,12 @@ class Effects:
 
     @property
     def is_asking(self) -> bool:
-        """Whether a model request is in flight."""
+        """Whether a request to a model is in flight."""
         return self._request is not None
 
     @property
     def only_wait(self) -> bool:
-        """Whether nothing is in flight or to be performed, except a ``wait``, and nothing is postponed."""
+        """Whether the agent only waits in a call of ``wait``: no other effect is in flight, due or postponed."""
         if self.waiting or self._postponed or self._request or self._questions or self._finished is not None:
             return False
         return all(isinstance(run, Waiter) for run in (self._runs or {}).values())
@@ -329,7 +328,7 @@ class Effects:
         return request.text, self._spent
 
     def end_waits(self) -> None:
-        """Cancel the ``wait`` in progress. Calls that run beside it go on."""
+        """Cancel the ``wait`` call in progress. Other calls of the reply go on."""
         for call, run in tuple((self._runs or {}).items()):
             if isinstance(run, Waiter) and self._runs is not None:
                 del self._runs[call]
@@ -337,21 +336,24 @@ class Effects:
                 self._ended(call, run, None)
 
     def replied(self, answer: Reply | Exception | None, spent: Spent | None) -> None:
-        """Note that the model request is over, with its outcome and its cost."""
+        """Take the end of the model request from the effects in flight, and count its cost.
+
+        ``answer`` is the reply or the error; None for a request that was cancelled.
+        """
         self._request = None
         for hook in self._runtime.instruments.request_ends:
             hook(self._tally, answer, spent)
         self._note_end()
 
     def tool_finished(self, finished: on.ToolFinished) -> None:
-        """Note that the tool or the wait of a call has ended."""
+        """Remove a call whose tool or wait has ended from the effects in flight."""
         if self._runs is not None:
             if (run := self._runs.pop(finished.call, None)) is not None:
                 self._ended(finished.call, run, finished.content)
             self._note_end()
 
     def hooks_answered(self) -> None:
-        """Forget the questions to hooks, because they were answered."""
+        """Remove the questions to hooks, which were answered, from the effects in flight."""
         self._questions = [question for question in self._questions if not question.over]
 
     def _ended(self, call: str, run: ToolRun | FilteredRun | Waiter, result: str | None) -> None:
@@ -574,7 +576,7 @@ class Effects:
         return ""
 
     def _choose(self, state: State, log: Log, end: int, summary: bool = False) -> "_Chosen":
-        """Return the model for a request or a summary of a history up to a position, and the rest of the request.
+        """Return the model, and all of the request except the history, for a reply or a summary.
 
         Raises `ProviderError`.
         """
@@ -665,7 +667,7 @@ class Effects:
         )
 
     def _runs_at(self, turn: int, log: Log) -> Callable[[], object]:
-        """Return the function that calls the instruments' hooks in the context of a request that is sent now."""
+        """Return a function that calls the instruments' ``request_runs`` with the turn and the request's number."""
         hooks = self._runtime.instruments.request_runs
         number = 0
         if hooks and turn:
@@ -834,7 +836,7 @@ class Effects:
         self._ask(hooks, asked, self._current_of(AFTER_REPLY, reply.id), done)
 
     def tell_of_exit(self, settings: Mapping[str, Any], result: str) -> None:
-        """Pass the committed end of the agent to hooks. Nobody waits for them."""
+        """Call the hooks for the exit of the agent, which is committed. The agent does not wait for them."""
         if hooks := self._runtime.hooks.of_exits(settings):
             handle, executor = self._runtime.processes.handle(self._uuid), self._runtime.executor
             asked, current = HookedExit(self._uuid, result), self._current_of(ON_EXIT, 0)

@@ -255,12 +255,15 @@ class Executor:
         return next((toolset.directory for toolset in list(self._toolsets) if toolset.directory is not None), None)
 
     def text_of(self, agent: str, path: str) -> str | None:
-        """The text of a file as an agent sees it; None where no toolset knows the file. Thread-safe; may wait."""
+        """Return the text of a file as an agent sees it; None where no toolset knows the file.
+
+        Thread-safe; may wait.
+        """
         texts = (toolset.text_of(agent, path) for toolset in list(self._toolsets))
         return next((text for text in texts if text is not None), None)
 
     def printed(self, agent: str) -> dict[str, str]:
-        """The latest output of an agent's running calls, by the id of the call. Thread-safe."""
+        """The output so far of an agent's running calls, by the id of the call. Thread-safe."""
         return {call: text for toolset in list(self._toolsets) for call, text in toolset.printed(agent).items()}
 
     def leave(self, agent: str) -> None:
@@ -311,14 +314,16 @@ class Executor:
                 self._loop.call_soon_threadsafe(lambda: self._note(self._loop.create_task(merge())))
 
     async def run_hook(self, command: str, text: str) -> tuple[int, str, str]:
-        """Run a command of a workspace that is asked as a hook. Raises `BadInput` when there is no workspace."""
+        """Run the command of a hook in the workspace, with ``text`` as its input.
+
+        Returns the exit status, the output and the error output. Raises `BadInput` when there is no workspace.
+        """
         for toolset in self._toolsets:
             if type(toolset).run_hook is not Toolset.run_hook:
                 return await toolset.run_hook(command, text)
         raise BadInput("There is no workspace here, in whose fence its commands run. Open the system with one.")
 
     def _copying(self) -> Toolset:
-        """The toolset that can merge files. Raises `BadInput` when there is none."""
         for toolset in self._toolsets:
             if type(toolset).merge_files is not Toolset.merge_files:
                 return toolset
@@ -336,8 +341,8 @@ class Executor:
     ) -> ToolRun:
         """Run a tool: a plain function on a tool thread, an ``async`` one on the loop.
 
-        A plain one whose timeout is infinite, as that of a step of a program, takes no slot: its program has a thread
-        already.
+        A plain function without a timeout, such as a step of a program, does not wait for a free tool thread: it runs
+        on the thread of its program.
 
         Args:
             arguments: the arguments that the model has passed.
@@ -388,7 +393,7 @@ class Executor:
                 asyncio.run_coroutine_threadsafe(ask(), self._loop)
 
     def consult(self, decide: Callable[[], bool | str], agent: object, done: Callable[[bool | str], None]) -> None:
-        """Ask the approver function, on a new thread, whether a call may run.
+        """Call the approver function ``decide`` on a new thread; ``done`` gets its decision.
 
         If the function fails, the call is denied.
         """
@@ -406,7 +411,7 @@ class Executor:
                 asyncio.run_coroutine_threadsafe(ask(), self._loop)
 
     def attend(self, work: Callable[[], Coroutine[Any, Any, A]], done: Callable[[A | Exception], object]) -> None:
-        """Run a coroutine of a provider; ``done`` gets its result or its error.
+        """Run a coroutine of a provider on the event loop; ``done`` gets its result or its error.
 
         `close` cancels it without calling ``done``.
         """
@@ -454,7 +459,7 @@ class Executor:
         return checked_result(running.result())
 
     def _abandon(self, slot: Slot) -> None:
-        """Let the thread of a call that is over go on."""
+        """Free the slot of a call that has timed out, whose thread runs on."""
         slot.abandon()
         if self._slots.full:
             self._tell_once(
@@ -475,7 +480,7 @@ class Executor:
         return self._slots.abandoned
 
     def close(self, providers: Iterable[Provider]) -> None:
-        """Cancel all jobs, close the toolsets and the providers, and end the loop.
+        """Cancel all jobs, close the toolsets and the providers, and end the event loop.
 
         If a part fails to close, the others are closed, and then its error is raised. The event loop stays, so that a
         second call can close that part.
@@ -620,7 +625,6 @@ def _name(part: Toolset | Provider | Tool) -> str:
 
 
 def _checked_decision(decision: object) -> bool | str:
-    """The decision of an approver. Raises `TypeError` when it is none."""
     if isinstance(decision, bool | str):
         return decision
     if inspect.iscoroutine(decision):

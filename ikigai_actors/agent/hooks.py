@@ -37,21 +37,20 @@ from ikigai_actors.tools.hooks.verdict import (
 
 
 class HookFailure(NamedTuple):
-    """A hook that has failed."""
+    """A failure of a hook: the hook, and the reason in words."""
 
     hook: Hook
     reason: str
 
 
 class HookBook:
-    """The hooks of a process, in their order.
+    """The hooks of a process, in the order in which they are asked.
 
-    The setting ``hooks`` names those that must be asked, as ``NAME`` for one before calls, or as ``EVENT:NAME``.
-    Where this process lacks one, what the hook decides on is denied.
+    The setting ``hooks`` names hooks that must be asked: ``NAME`` for a hook before calls, else ``EVENT:NAME``. If this
+    process lacks one of them, the calls, requests or replies on which the hook decides are denied.
     """
 
     def __init__(self, hooks: Iterable[Hook] = ()) -> None:
-        """Keep the hooks, in this order."""
         self._hooks = {hook.name: hook for hook in hooks}
         self._pinned: dict[str, Hook] = {}
         self._run: RunCommand = _nowhere
@@ -66,7 +65,7 @@ class HookBook:
         return tuple(self._hooks.values())
 
     def of(self, settings: Mapping[str, Any]) -> Mapping[str, Hook]:
-        """The hooks of an agent with these settings, by name and in order: those of the process, then its commands."""
+        """Return the hooks of an agent with these settings, by name: first those of the process, then hook commands."""
         if not settings.get("hook_commands"):
             return self._hooks
         return self._hooks | {entry["name"]: self._pinned_hook(entry) for entry in commands_in(settings)}
@@ -82,7 +81,7 @@ class HookBook:
         return self._pinned[name]
 
     def due(self, settings: Mapping[str, Any], calls: Calls) -> DueHooks:
-        """Return the hooks that must be asked about an agent's calls, or about its reply, with these settings."""
+        """Return the hooks that must be asked about an agent's calls, or about the reply that ends its turn."""
         wanted = settings.get("hooks") or ()
         hooks = self.of(settings)
         if not hooks and not wanted:
@@ -101,7 +100,7 @@ class HookBook:
         )
 
     def missing(self, settings: Mapping[str, Any], event: str) -> tuple[str, ...]:
-        """Return the hooks of an event that the setting ``hooks`` requires, and that this process lacks."""
+        """Return the hooks of an event that the setting ``hooks`` requires, and that this process does not have."""
         named = (_named(name) for name in settings.get("hooks") or ())
         return tuple(name for of, name in named if of == event and not self._has(of, name))
 
@@ -117,11 +116,11 @@ class HookBook:
         return () if is_trial(settings) else _for(self.of(settings), AFTER_REPLY)
 
     def filters(self, settings: Mapping[str, Any], tool: str) -> tuple[Hook, ...]:
-        """The hooks that filter the results of a tool."""
+        """Return the hooks that filter the results of a tool."""
         return tuple(self.named(settings, _for(self.of(settings), FILTER_RESULT, tool)))
 
     def of_exits(self, settings: Mapping[str, Any]) -> tuple[Hook, ...]:
-        """Return the hooks that are notified of exits."""
+        """Return the hooks to call when an agent with these settings has exited."""
         return tuple(self.named(settings, _for(self.of(settings), ON_EXIT)))
 
     def named(self, settings: Mapping[str, Any], names: Iterable[str]) -> list[Hook]:
@@ -176,7 +175,7 @@ class HookQuestion:
         self._next()
 
     def cancel(self) -> None:
-        """Ask no further hooks. A hook that runs is left to its time limit."""
+        """Ask no further hooks. A hook that is running may run on until its time limit."""
         self.over = True
         if self._run is not None:
             self._run.cancel()
@@ -203,7 +202,10 @@ class HookQuestion:
 
 
 def judged(hook: Hook, result: Result) -> tuple[HookVerdict, HookFailure | None]:
-    """The verdict that a run has given, and its failure, if it has failed."""
+    """Return the verdict of a hook, and its failure; None if the hook has not failed.
+
+    ``result``: the outcome of running the hook.
+    """
     reason, said = failure_of(hook, result), verdict_from(hook, result)
     if reason is None and said.settings is not None and (wrong := misfits(said.settings)):
         reason = next(iter(wrong.values()))
@@ -212,7 +214,7 @@ def judged(hook: Hook, result: Result) -> tuple[HookVerdict, HookFailure | None]
 
 
 class FilteredResult(NamedTuple):
-    """The result of a tool, as filters have left it."""
+    """The result of a tool after its filters, with the names of the filters that have changed it."""
 
     content: str
     is_error: bool
@@ -251,7 +253,7 @@ class FilteredRun:
         """The name of the tool."""
 
     def begins(self, run: ToolRun) -> None:
-        """Set the run of the tool whose result will be filtered."""
+        """Set the run of the tool whose result is to be filtered."""
         if self._run is None:
             self._run = run
 

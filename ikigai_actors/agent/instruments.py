@@ -36,7 +36,7 @@ class Instrument:
     def request_ends(self, agent: "types.Tally", answer: Reply | Exception | None, spent: Spent | None) -> None:
         """Called when the request was answered, failed, or was cancelled.
 
-        ``answer`` is None for a cancelled one; ``spent`` is its cost.
+        ``answer`` is the reply or the error, None for a cancelled request; ``spent`` is the cost.
         """
 
     def request_runs(self, agent: "types.Tally", turn: int, number: int) -> None:
@@ -60,13 +60,13 @@ class Instrument:
         """
 
     def tool_ends(self, agent: "types.Tally", tool: str, call: str, result: str | None) -> None:
-        """Called when the call has its result, or was cancelled (``result`` is None)."""
+        """Called when a tool has returned the result of a call, or was cancelled (``result`` is None)."""
 
     def wait_begins(self, agent: "types.Tally", call: str) -> None:
         """Called when a call of a model begins to wait for agents or for mail."""
 
     def wait_ends(self, agent: "types.Tally", call: str) -> None:
-        """Called when the call does not wait any more."""
+        """Called when the call of the model no longer waits."""
 
     def commit_begins(self, agent: "types.Tally") -> None:
         """Called when the agent's writes are handed to the journal."""

@@ -32,7 +32,7 @@ OnResult = Callable[[Result], None]
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """The outcome of a request when the agent's own code has failed."""
+    """The outcome of a model request when the agent's own code, a function as its model, has failed."""
 
     error: Exception
 
@@ -90,7 +90,6 @@ class Job(ABC, Generic[A]):
             self.task.cancel()
 
     async def _unless_over(self, coroutine: Coroutine[Any, Any, A]) -> None:
-        """Run the coroutine to its end, and pass its outcome on unless the job was cancelled."""
         if self.is_over():  # asked at the last moment: what was cancelled on its way must not reach the world
             return
         try:
@@ -114,7 +113,7 @@ class Job(ABC, Generic[A]):
             return None if self.is_over() else self._failed(error)
 
     def pass_on(self, end: A) -> None:
-        """Call the callback with the outcome, unless the job was cancelled. Never waits."""
+        """Call the callback of the job with its outcome, unless the job was cancelled. Never waits."""
         if not self._ends():
             return
         try:
@@ -129,7 +128,7 @@ class Job(ABC, Generic[A]):
 
 
 class ModelRequest(Job[ModelAnswer]):
-    """A request to a model, in flight."""
+    """A request to a model, in flight. It collects the pieces of the reply."""
 
     __slots__ = ("_kinds", "_on_delta", "_own_code", "_texts", "agent", "at")
 
@@ -157,7 +156,7 @@ class ModelRequest(Job[ModelAnswer]):
         return "".join(text for kind, text in self.pieces(0)[0] if kind == "text")
 
     def pieces(self, start: int) -> tuple[list[ReplyPiece], int]:
-        """The pieces of the reply after the first ``start`` deltas.
+        """Return the pieces of the reply that have come after the first ``start`` deltas.
 
         Returns a piece for each change of kind, and the next ``start``.
         """

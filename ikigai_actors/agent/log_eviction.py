@@ -25,7 +25,10 @@ class Resident(Protocol):
 
     @property
     def used(self) -> float | None:
-        """The time when the agent's log was last read or grew, by a monotonic clock. None if it cannot drop a log."""
+        """The time when the agent's log was last read or grew, by a monotonic clock.
+
+        None if the agent has no log in memory, or cannot drop it.
+        """
 
     def rest(self) -> None:
         """Drop the log soon, if the agent is still idle. Never waits."""
@@ -35,13 +38,12 @@ class LogEviction:
     """Evicts the logs of the longest idle agents when too many messages are in memory. Thread-safe."""
 
     def __init__(self, log_cache: LogCache, agents: Callable[[], Iterable[Resident]], most: int) -> None:
-        """Let idle agents drop their logs when more than ``most`` messages and passages are in memory."""
         self._log_cache, self._agents, self._most = log_cache, agents, most
         self._since = 0
         self._lock = threading.Lock()
 
     def grew(self, messages: int) -> None:
-        """Note how many messages came into memory. Once in a while, check the limit."""
+        """Count messages that came into memory. From time to time, check the limit."""
         with self._lock:
             self._since += messages
             if self._since * _LOOKS < self._most:

@@ -37,9 +37,9 @@ class LogLoader(Service):
         self._looks: deque[Callable[[], None]] = deque()
 
     def read(self, uuid: str, done: _Done, whole: bool = False) -> None:
-        """Request an agent's log, which ``done`` gets; never waits.
+        """Request the log of an agent. The function ``done`` gets the log or the error. Never waits.
 
-        ``whole``: with the messages that a summary replaces.
+        ``whole``: including the messages that a summary replaces.
         """
         with self._changed:
             if not self._stopped:
@@ -47,7 +47,7 @@ class LogLoader(Service):
                 self._changed.notify()
 
     def look_up(self, work: Callable[[LogCache], T], done: Callable[[T | IkigaiError], None]) -> None:
-        """Ask for a lookup in the store; never waits.
+        """Request a lookup in the store. Never waits.
 
         Args:
             work: does the lookup.
@@ -77,7 +77,6 @@ class LogLoader(Service):
 
 
 def _result_of(work: Callable[[], T]) -> T | IkigaiError:
-    """The result of work, or its error."""
     try:
         return work()
     except IkigaiError as error:

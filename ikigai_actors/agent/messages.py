@@ -16,7 +16,7 @@ from supervisors.signals import Status
 
 @dataclass(frozen=True, slots=True)
 class LogRead:
-    """The log was read."""
+    """Brings the agent's log, which was read from the store."""
 
     log: Log
 
@@ -30,14 +30,14 @@ class LoadFailed:
 
 @dataclass(frozen=True, slots=True)
 class WholeRead:
-    """The complete log was read, of which only a part was in memory; or it could not be read."""
+    """Brings the complete log, of which only a part was in memory; or the error because of which it was not read."""
 
     log: Log | IkigaiError
 
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
-    """The data for a command was read from the store; or the command cannot be carried out."""
+    """Brings back a command, with the data for it that were read from the store, or with an error."""
 
     command: Command
     error: IkigaiError | None = None
@@ -70,14 +70,14 @@ class ParkIdle:
 
 @dataclass(frozen=True, slots=True)
 class Awaken:
-    """Wakes a parked agent, because something has come for which its turn waits."""
+    """Wakes a parked agent, because an event has come for which its turn waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakenIn:
-    """Marks a place in the inbox.
+    """Marks a place in the inbox. The future ``done`` is settled when the agent has taken all messages before it.
 
-    The sender's future is settled when all its earlier commands were handled, or wait in the backlog.
+    Earlier commands were then handled, or wait in the backlog.
     """
 
     done: Future[None]
@@ -95,7 +95,7 @@ class TakeBack:
 
 @dataclass(frozen=True, slots=True)
 class NewMail:
-    """Says that mail has come of which the idle agent gets a notice."""
+    """Reports new mail, of which an idle agent gets a notice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class InterruptPrompt:
 
 @dataclass(frozen=True, slots=True)
 class RulesRead:
-    """Says that other rules are in force for the agent, which may decide calls that wait for approval."""
+    """Brings other rules of the agent, which may decide calls that wait for approval."""
 
     rules: Rules
 
@@ -123,7 +123,7 @@ class Dead:
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
-    """Says that the agent's own code failed while it answered."""
+    """Reports that the agent's own code, a function as its model, has failed."""
 
     request: int
     error: Exception
@@ -139,7 +139,7 @@ class Reset:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Lets the agent begin no effects outside, because another host is soon to run it. Running effects may end."""
+    """Has the agent begin no more effects outside, because another host is about to run it. Running effects may end."""
 
     finished: Callable[[], object]
     """Called on any thread once no effect runs outside. Must not wait."""
@@ -155,7 +155,7 @@ class Departed:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """Says whether the function of a program, in a turn that was cut off, has come again to where it waits."""
+    """Reports that a program's function, in a turn that was cut off, has reached the call at which it waits."""
 
     turn: int
     error: str | None
@@ -163,7 +163,7 @@ class Replayed:
 
 
 class Restarted(NamedTuple):
-    """Lets a held agent go on, because its supervisor has decided so."""
+    """Lets an agent that was held go on, because its supervisor has decided on its restart."""
 
     turn: int
     """The id of the message that opened the turn in progress; 0 when no turn is open."""

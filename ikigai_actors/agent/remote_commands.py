@@ -133,9 +133,9 @@ def _check_data(data: Any) -> Any:
 
 
 def encode(command: RemoteCommand, principal: str | None = None) -> tuple[str, str]:
-    """Encode a remote command as its kind and its body: the arguments of the command as a JSON object.
+    """Return the kind of a remote command and its body: the arguments of the command as a JSON object.
 
-    ``principal`` is the id of the one who asks; None takes the principal of the current thread.
+    ``principal`` is the id of the principal who asks; None takes that of the current thread.
     """
     if not command.travels_as:
         raise TypeError(f"{type(command).__name__} cannot be asked of an agent of another process.")
@@ -205,20 +205,20 @@ def _copy(kind: Any = None, content: Any = None, data: Any = None, *_: Any) -> t
 
 
 class OutcomeHandler(Protocol):
-    """Takes the ends of remote commands. Never waits; any thread may call it."""
+    """Takes the outcomes of remote commands. No method waits; any thread may call them."""
 
     def committed(self, key: RemoteCommandKey, kind: str, value: Any) -> None:
-        """Take a command that was carried out and whose answer was committed in the same transaction."""
+        """Take the answer of a command that was committed in the same transaction as the command's unit."""
 
     def answer(self, key: RemoteCommandKey, kind: str, value: Any) -> None:
-        """Write the answer of a command that was not written with a unit."""
+        """Write the answer of a command for which the agent has written no unit."""
 
     def leave(self, key: RemoteCommandKey) -> None:
-        """Take back a command on which the agent has not decided, so it must be given to the agent again."""
+        """Take back a command that the agent has not decided, so that it is tried again later."""
 
 
 class RemoteCaller(Future[Any]):
-    """The caller of a remote command: a future that represents its row."""
+    """The caller of a remote command: a future whose result is written to the command's row."""
 
     def __init__(self, handler: OutcomeHandler, key: RemoteCommandKey, kind: str, mailed: int) -> None:
         """Represent a row. ``mailed`` is the number of the agent's latest mail when the row was written."""
@@ -237,13 +237,13 @@ class RemoteCaller(Future[Any]):
             self._handler.answer(self.key, self._kind, value)
 
     def committed(self, value: Any) -> None:
-        """Take the answer, which was committed with the unit that carried out the command."""
+        """Take the answer of the command, which was committed with the command's unit."""
         super().settle(None)
         self._handler.committed(self.key, self._kind, value)
 
 
 def keyed_of(step: Step) -> tuple[KeyedCall, Any] | None:
-    """Return the keyed call that a step's unit carries out, and its answer; None for any other step."""
+    """Return the keyed call that a step's unit carries out, and the answer for its key; None for any other step."""
     caller = step.caller
     if not isinstance(caller, Future) or caller.keyed is None:
         return None
@@ -253,7 +253,7 @@ def keyed_of(step: Step) -> tuple[KeyedCall, Any] | None:
 
 
 def step_by_principal(step: Step) -> Step:
-    """Return the step with the principal that asked for it, if known, noted in its messages."""
+    """Return the step with the principal, if known, who asked for it noted in its messages."""
     caller, unit = step.caller, step.unit
     if not isinstance(caller, RemoteCaller) or caller.principal is None or not isinstance(unit, LogUnit):
         return step

@@ -27,7 +27,7 @@ from ikigai_actors.store.journal import Journal
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """The parts of a system that its actors share."""
+    """The parts of a running system that all its actors share, such as the journal and the executor."""
 
     clock: Clock
     host: Host

@@ -50,7 +50,10 @@ def until_next(limits: Limits, flying: int, begun: "deque[float]", now: float) -
 
 
 class ServiceGate:
-    """The queue before one provider. To be used on the event loop alone, as a context manager around a request."""
+    """A queue in which requests wait for the limits of one provider.
+
+    Use it on the event loop, as ``async with gate:``.
+    """
 
     def __init__(self, limits: Limits, count_hosts: Callable[[], int] | None = None) -> None:
         """Make a queue with these limits.
@@ -74,7 +77,6 @@ class ServiceGate:
         return sum(not place.done() for place in tuple(self._waiting))
 
     async def __aenter__(self) -> None:
-        """Wait until the request may begin."""
         loop = asyncio.get_running_loop()
         place: asyncio.Future[None] = loop.create_future()
         self._waiting.append(place)
@@ -91,7 +93,6 @@ class ServiceGate:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let the next request begin."""
         self._end()
 
     def _end(self) -> None:
@@ -119,7 +120,7 @@ class ServiceGate:
             self._waiting.popleft().set_result(None)
 
     async def _look_at_hosts(self, count_hosts: Callable[[], int]) -> None:
-        """Ask how many hosts there are. If the database does not answer, the previous number stays."""
+        """Update the number of hosts from the database. If the database does not answer, the number stays."""
         try:
             with contextlib.suppress(StoreError):
                 self._part = part_of(self._limits, max(await in_thread(count_hosts, "ikigai-hosts"), 1))
@@ -130,17 +131,16 @@ class ServiceGate:
 
 
 class ServiceGates:
-    """The queues before all providers that have limits."""
+    """The queues of all providers that have limits."""
 
     def __init__(self, limits: Mapping[str, Limits], count_hosts: Callable[[], int] | None = None) -> None:
-        """Make a queue for each provider; ``count_hosts`` as in `ServiceGate`."""
         self._gates = {name: ServiceGate(each, count_hosts) for name, each in limits.items() if each}
 
     def before(self, provider: str) -> ServiceGate | None:
-        """The queue before a provider; None for one without limits."""
+        """Return the queue of a provider; None for a provider without limits."""
         return self._gates.get(provider)
 
     @property
     def waiting(self) -> int:
-        """The number of requests that wait before all providers. Thread-safe."""
+        """The number of requests that wait in all queues together. Thread-safe."""
         return sum(gate.waiting for gate in self._gates.values())

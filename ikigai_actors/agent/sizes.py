@@ -39,7 +39,7 @@ _SPARE = 1_000
 
 
 class Fit(NamedTuple):
-    """How a request fits into its model's window."""
+    """The size of the next request, compared with the window of its model."""
 
     tokens: int
     """The approximate number of tokens of the request."""
@@ -60,12 +60,12 @@ class Fit(NamedTuple):
 
     @property
     def is_to_be_told(self) -> bool:
-        """Return whether people must get a notice of the request's size."""
+        """Return whether people must get a notice that the request is long."""
         return self.tokens >= TOLD_AT * self.window
 
 
 def fit_of(log: Log, head: int, model: str, settings: Mapping[str, Any], fixed: int, window: int) -> Fit:
-    """Return how the next request fits into its model's window.
+    """Return the size of the next request, compared with the window of its model.
 
     Args:
         head: the position of the request's latest message.
@@ -186,8 +186,8 @@ def _new_tokens(log: Log, head: int) -> float:
 def _has_paid(log: Log, head: int, fixed: int) -> bool:
     """Return whether the summary in force has saved more tokens than it cost; True if no model wrote it.
 
-    Its cost is its own text, and the system prompt and tools of its request. Reading the conversation does not count,
-    because that is in the provider's cache.
+    The cost is the summary's text, and the system prompt and tools of the request for it. Reading the conversation does
+    not count, because that is in the provider's cache.
     """
     summary, _ = log.opening(head)
     if summary is None or summary.data.get("how") != "model":

@@ -91,7 +91,6 @@ class Tally:
     )
 
     def __init__(self, uuid: str, clock: Clock, state: str = Phase.IDLE, turn: int = 0) -> None:
-        """Begin to count for an agent, with this state and open turn."""
         self.uuid, self._clock, self._state, self._turn = uuid, clock, state, turn
         self._model = self._tools = self._commit = 0.0
         self._model_since: float | None = None
@@ -107,7 +106,7 @@ class Tally:
         self.models: Mapping[str, Usage] = {}
 
     def became(self, state: str, turn: int) -> None:
-        """Note a change of the agent's state, or of its turn."""
+        """Note that the agent has another state, or another turn."""
         if self._turn and turn != self._turn:
             self.turns += 1
             self._pieces = ()
@@ -120,7 +119,7 @@ class Tally:
             self._tools_since = now if state in _CARRYING_OUT else None
 
     def lives(self) -> None:
-        """Record a heartbeat: the agent has just shown that it is at work."""
+        """Record a heartbeat of the agent."""
         self._sign = self._clock.monotonic()
 
     def streamed(self, size: int) -> None:
@@ -133,18 +132,21 @@ class Tally:
             self._pieces = (*pieces[-LATELY:], (second, size))
 
     def sign(self) -> Sign:
-        """The latest heartbeat of the agent."""
+        """The latest heartbeat of the agent, and the counts at that time."""
         now = self._clock.monotonic()
         lately = sum(size for second, size in self._pieces if second + 1 > now - LATELY)
         return Sign(max(0.0, now - self._sign), -(-lately // SIZE_OF_A_TOKEN))
 
     def asked(self) -> None:
-        """Note that a request was sent."""
+        """Note that a request was sent to a model."""
         self._sign = self._model_since = self._clock.monotonic()
         self.steps += 1
 
     def answered(self, spent: Spent | None = None) -> None:
-        """Note that the request has its reply, or was given up. In both cases it may have cost tokens."""
+        """Note that the request to the model has ended, and what it has cost.
+
+        A cancelled request may cost tokens, too.
+        """
         self._model, self._model_since = self._until_now(self._model, self._model_since), None
         if spent is not None:
             self.tokens = self.tokens + spent.usage
@@ -152,11 +154,11 @@ class Tally:
             self.models = {**self.models, spent.model: of_model + spent.usage}
 
     def submitted(self) -> None:
-        """Note that a unit was handed to the journal."""
+        """Note that a unit of writes was handed to the journal."""
         self._commit_since = self._clock.monotonic()
 
     def settled(self) -> None:
-        """Note that the unit has its verdict."""
+        """Note that the journal has committed or refused the unit."""
         self._sign = now = self._clock.monotonic()
         if self._commit_since is not None:
             self._commit, self._commit_since = self._commit + now - self._commit_since, None
@@ -185,7 +187,7 @@ class Tally:
 
 
 def total(tallies: list[Tally]) -> Usage:
-    """Return the sum of the tokens of all these agents."""
+    """Return the sum of the tokens of these agents."""
     tokens = NO_TOKENS
     for tally in tallies:
         if tally.tokens is not NO_TOKENS:
@@ -194,7 +196,7 @@ def total(tallies: list[Tally]) -> Usage:
 
 
 def total_by_model(tallies: Iterable[Tally]) -> dict[str, Usage]:
-    """Return the sums of the tokens of all these agents, by model."""
+    """Return the sums of the tokens of these agents, by model."""
     models: dict[str, Usage] = {}
     for tally in tallies:
         for model, tokens in tally.models.items():
@@ -257,7 +259,7 @@ class SystemStatistics(TurnStatistics):
 
 
 class Counting(Instrument):
-    """The instrument that counts for `AgentStatistics`."""
+    """The instrument that counts the work of agents for `AgentStatistics`."""
 
     _is_ours = True
 

@@ -60,9 +60,10 @@ class Streamed:
 
 @dataclass(frozen=True, slots=True)
 class StreamCut:
-    """A reply that another process was receiving is cut off, because its host is gone or the agent has moved.
+    """Reports that a reply in progress at another process will not be completed.
 
-    The pieces of it that were published are void. When the turn goes on, a reply comes from its beginning.
+    The host of that process is gone, or the agent has moved. The pieces that were published are void. When the turn
+    goes on, a reply comes from its beginning.
     """
 
     kind: ClassVar[str] = "stream_cut"
@@ -76,7 +77,7 @@ class StreamCut:
 
 @dataclass(frozen=True, slots=True)
 class Mailed:
-    """This host has sent and committed a mail. There is no such event for mail of other processes."""
+    """Reports that this host has committed a mail. There is no such event for mail of other processes."""
 
     kind: ClassVar[str] = "mailed"
     mail: Mail
@@ -89,7 +90,7 @@ class Mailed:
 
 @dataclass(frozen=True, slots=True)
 class PromptKept:
-    """A stopped agent was prompted. The prompt is kept as mail of kind ``prompt``, and waits for the signal CONT."""
+    """Reports that a stopped agent was prompted: its prompt waits as mail of kind ``prompt`` for the signal CONT."""
 
     kind: ClassVar[str] = "prompt_kept"
     agent_uuid: str
@@ -105,7 +106,7 @@ class PromptKept:
 
 @dataclass(frozen=True, slots=True)
 class StoreTrouble:
-    """The store has stopped answering, or answers again. Nothing is lost meanwhile, because agents wait."""
+    """Reports that the store has stopped answering, or answers again. Nothing is lost, because agents wait."""
 
     kind: ClassVar[str] = "store_trouble"
     reason: str | None
@@ -126,7 +127,7 @@ class ToolTrouble:
 
 @dataclass(frozen=True, slots=True)
 class BatchTrouble:
-    """A service has not taken a batch, or does not answer about one. Published once until the service answers."""
+    """Reports that a service has not taken a batch, or does not answer about one. Published once until it answers."""
 
     kind: ClassVar[str] = "batch_trouble"
     service: str
@@ -138,9 +139,9 @@ class BatchTrouble:
 
 @dataclass(frozen=True, slots=True)
 class WindowNearlyFull:
-    """A request nearly fills its model's window, or the system prompt and the tools alone take a third of it.
+    """Warns that a request nearly fills its model's window, or that system prompt and tools take a third of it.
 
-    The first case is published once a turn, for a request that is sent without a summary; the second once for each
+    The first warning is published once a turn, for a request that is sent without a summary; the second once for each
     model.
     """
 
@@ -163,7 +164,7 @@ class WindowNearlyFull:
 
 @dataclass(frozen=True, slots=True)
 class HookFailed:
-    """A hook has failed, at one thing that it was asked about."""
+    """Reports that a hook has failed, and on which call, request or reply it was to decide."""
 
     kind: ClassVar[str] = "hook_failed"
     agent_uuid: str
@@ -186,7 +187,7 @@ class HookFailed:
 
 @dataclass(frozen=True, slots=True)
 class HostChanged:
-    """Another process runs the agents from now on, or none does. Only attached systems publish it."""
+    """Reports that another process runs the agents from now on, or that none does. Only attached systems publish it."""
 
     kind: ClassVar[str] = "host_changed"
     host: str | None
@@ -197,7 +198,7 @@ class HostChanged:
 
 @dataclass(frozen=True, slots=True)
 class HostEnded:
-    """One of several hosts has ended or died. The other hosts take over its agents."""
+    """Reports that one of several hosts has ended or died. The other hosts take over its agents."""
 
     kind: ClassVar[str] = "host_ended"
     host: str
@@ -210,7 +211,7 @@ class HostEnded:
 
 @dataclass(frozen=True, slots=True)
 class HostsDiffer:
-    """Hosts that share the agents have different tools, or have the same tools again."""
+    """Reports that hosts which share the agents have different tools, or have the same tools again."""
 
     kind: ClassVar[str] = "hosts_differ"
     tools: tuple[ToolDifference, ...]
@@ -230,12 +231,15 @@ OF_AGENTS = (Message, Streamed, StreamCut, Mailed, PromptKept, Died, Renamed, St
 
 
 def is_no_event(record: logging.LogRecord) -> bool:
-    """A filter of log records for front ends: removes the records that repeat an event."""
+    """Return whether a log record is to be shown although events are shown: False if it repeats an event.
+
+    Front ends use it as a filter of `logging`.
+    """
     return not getattr(record, "is_event", False)
 
 
 def check_events(only: object) -> EventTypes:
-    """Check a tuple of types of events, and return it. Raises `BadInput`."""
+    """Check that a value is a tuple of event types, and return it. Raises `BadInput`."""
     kinds = get_args(Event)
     if not isinstance(only, tuple) or not all(kind in kinds for kind in only):
         raise BadInput(
@@ -254,35 +258,35 @@ class Subscriber(ABC):
 
     @abstractmethod
     def add(self, event: Event) -> None:
-        """Take an event, if the subscriber asks for its type. Never waits."""
+        """Take an event, if it has a type that the subscriber wants. Never waits."""
 
     @abstractmethod
     def close(self) -> None:
         """Take no more events."""
 
     def asks_for(self, kind: type) -> bool:
-        """Return whether events of this type are asked for."""
+        """Return whether the subscriber wants events of this type."""
         return not self._only or issubclass(kind, self._only)
 
     @property
     def is_of_agents(self) -> bool:
-        """Whether events of agents are asked for."""
+        """Whether the subscriber wants events of agents."""
         return not self._only or any(issubclass(kind, OF_AGENTS) for kind in self._only)
 
     @property
     def is_of_replies(self) -> bool:
-        """Whether pieces of replies in progress are asked for."""
+        """Whether the subscriber wants the pieces of replies in progress."""
         return not self._only or any(issubclass(kind, Streamed) for kind in self._only)
 
     def on_end(self, call: Callable[[], object]) -> None:
-        """Call a function after the last event, when no more events come."""
+        """Call the function ``call`` after the last event of the subscription."""
         self._ended = call
         if self._over:
             call()
 
 
 class DirectSubscription(Subscriber):
-    """A subscriber whose callback never waits. The publishing thread calls it, so it needs no thread of its own."""
+    """A subscriber whose callback never waits. The publishing thread calls the callback."""
 
     def add(self, event: Event) -> None:
         if not self._over and self.asks_for(type(event)):
@@ -321,7 +325,7 @@ class Subscription(ClosedByBlock, Subscriber):
         self._thread.start()
 
     def add(self, event: Event) -> None:
-        """Queue an event, if it is asked for. When the queue is full, deltas are dropped."""
+        """Queue an event, if the subscriber wants its type. When the queue is full, deltas are dropped."""
         if not self.asks_for(type(event)):
             return
         if isinstance(event, Streamed) and self._events.qsize() >= self._capacity:
@@ -363,7 +367,6 @@ class Publisher:
     """Passes every event on to all subscribers."""
 
     def __init__(self, threads: "Threads", patience: float = _PATIENCE) -> None:
-        """Begin without subscribers; ``patience`` is the number of seconds that `close` waits for a callback."""
         self._threads, self._patience = threads, patience
         self._subscriptions: tuple[Subscriber, ...] = ()
         self._left: list[ClosingStep] = []
@@ -379,7 +382,7 @@ class Publisher:
         Args:
             callback: takes an event.
             capacity: the most events that may wait for the callback.
-            only: the types of events that are asked for; empty for all.
+            only: the types of events that the callback gets; empty for all.
         """
         return self._begin(Subscription(callback, capacity, self._forget, self._threads, self._patience, only))
 
@@ -403,16 +406,16 @@ class Publisher:
 
     @property
     def is_heard_of_agents(self) -> bool:
-        """Whether a subscriber asks for events of agents."""
+        """Whether a subscriber wants events of agents."""
         return any(subscription.is_of_agents for subscription in self._subscriptions)
 
     @property
     def is_heard_of_replies(self) -> bool:
-        """Whether a subscriber asks for the pieces of replies in progress."""
+        """Whether a subscriber wants the pieces of replies in progress."""
         return any(subscription.is_of_replies for subscription in self._subscriptions)
 
     def publish(self, event: Event) -> None:
-        """Pass an event to every subscriber that asks for it. Never waits."""
+        """Pass an event to every subscriber that wants its type. Never waits."""
         if isinstance(event, ToolTrouble):
             with self._lock:
                 if not any(listener.asks_for(ToolTrouble) for listener in self._subscriptions):
@@ -422,7 +425,7 @@ class Publisher:
             subscription.add(event)
 
     def close(self) -> None:
-        """Deliver the queued events, and end every subscription, even if one of them fails. Raises what they raise."""
+        """Deliver the queued events, and end all subscriptions, even if one fails. Raises the first error."""
         self._left.extend(("a subscription", subscription.close) for subscription in self._subscriptions)
         raise_first(carry_out(self._left))
 

@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 class Successor(Protocol):
-    """Takes over the messages of an actor that has ended."""
+    """An object that takes the messages that still come to an actor that has ended."""
 
     def take_over(self, message: Any) -> None:
         """Take a message with a caller, before any message that is sent to the successor itself. Never waits."""
 
 
 class Heir(Successor, Protocol):
-    """Takes over the callers and messages of an actor whose agent moves to another host."""
+    """An object that takes over the callers and messages of an agent that moves to another host."""
 
     def inherit(self, handover: "Handover") -> None:
         """Take all callers and commands that wait. Called once, before any `take_over`. Never waits."""
 
 
 class Predecessor(Protocol):
-    """An actor that has ended and that a new actor replaces."""
+    """An actor that has ended, and that a new actor replaces."""
 
     @property
     def origin(self) -> "Origin":
@@ -76,7 +76,7 @@ class Processes(Protocol):
         """
 
     def depart(self, old: Predecessor, handover: "Handover") -> "Successor":
-        """Leave an agent to another host.
+        """Remove an agent that another host is to run from the table.
 
         Args:
             old: the actor of the agent, which has ended.
@@ -114,7 +114,7 @@ class Processes(Protocol):
         """Note that the program of an agent only waits from now on, so it is parked after some time. Never waits."""
 
     def ends_wait(self, uuid: str) -> None:
-        """Note that the program of an agent has stopped waiting. Returns at once."""
+        """Note that the program of an agent no longer waits. Returns at once."""
 
     def was_stopped(self, uuid: str, changed: int) -> None:
         """Note that an actor has found its agent stopped, and look whether it was continued meanwhile. Never waits.
@@ -124,10 +124,12 @@ class Processes(Protocol):
         """
 
     def look_at_woken(self) -> None:
-        """Check later again which parked agents must go on, because one could not when the store failed."""
+        """Schedule another look at the parked agents that must go on: one could not because the store failed."""
 
     def on_failed_start(self, uuid: str, restarted: "Restarted", error: Exception) -> bool:
-        """Hold a restarted agent whose log could not be read, until its start is tried again or its supervisor decides.
+        """Hold a restarted agent whose log could not be read.
+
+        It is held until its start is tried again or its supervisor decides.
 
         Args:
             restarted: the start that failed.
@@ -140,15 +142,19 @@ class Processes(Protocol):
         """Settle the receipt of a steering message with the position at which it has entered. Never waits."""
 
     def asks(self, uuid: str) -> None:
-        """Note that an agent is about to ask for approval of calls, which later rules may decide. Never waits."""
+        """Note that an agent is about to ask for approval of calls.
+
+        New rules may decide these calls later. Never waits.
+        """
 
     def retry_prompts(self) -> None:
         """Deliver prompts of other processes again later. An agent could not take them up because the store failed."""
 
     def serve(self, budgets: Iterable[str], due: int | None = None) -> None:
-        """Check budgets again: soon, because some of them was freed; or at a time.
+        """Schedule a check whether requests that wait for budgets can go on.
 
         Args:
+            budgets: the budgets of which some amount became free.
             due: the time, in milliseconds since 1970; None for soon.
         """
 
@@ -156,10 +162,10 @@ class Processes(Protocol):
         """Let an agent send its request again at a time, in milliseconds since 1970, when its service accepts it."""
 
     def look_at_questions(self) -> None:
-        """Check which question takes its next step first, because a question was asked."""
+        """Schedule the next step of the questions to people, because a new question may come first."""
 
     def watch(self, uuid: str) -> None:
-        """Watch whether an agent sends heartbeats in its turn, as its setting ``stuck_after`` asks."""
+        """Begin to check whether an agent sends heartbeats in its turn, as its setting ``stuck_after`` asks."""
 
     def bury(self, uuid: str, reason: str) -> None:
         """Mark an agent that cannot go on as dead, and end its actor. Returns before that is done."""

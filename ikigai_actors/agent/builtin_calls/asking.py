@@ -20,7 +20,7 @@ _TEXTS = {"type": "array", "items": {"type": "string"}}
 
 
 class AskPersonCall(BuiltinCall):
-    """Ask a person, and wait for the answer."""
+    """The call ``ask_person``: ask a person a question, and wait for the answer."""
 
     name = ASK_PERSON
     description = (

@@ -115,7 +115,10 @@ class BuiltinCall:
         return str(answer)
 
     def noted(self, answer: Any) -> Mapping[str, Any]:
-        """Return further data of the result message, from the answer of the unit that `act` made."""
+        """Return the entries to add to the data of the result message.
+
+        ``answer``: the answer of the unit that `act` made.
+        """
         return NO_DATA
 
 

@@ -27,7 +27,7 @@ _SHOWN = 300
 
 
 class DiffCall(BuiltinCall):
-    """The call ``diff``: show where two histories part."""
+    """The call ``diff``: compare the agent's history with that of another agent."""
 
     name = "diff"
     description = (
@@ -46,7 +46,7 @@ class DiffCall(BuiltinCall):
 
 
 class MergeCall(BuiltinCall):
-    """The call ``merge``: take over what another agent has said."""
+    """The call ``merge``: copy the results of another agent into the agent's own history."""
 
     name = "merge"
     description = (
@@ -79,7 +79,10 @@ CALLS = (DiffCall(), MergeCall())
 
 @dataclass(frozen=True, slots=True)
 class ReadDiff(Unit):
-    """Find where two histories part; answered with a text about it. Raises `AgentNotFound`, `AmbiguousAgent`."""
+    """The unit that compares two histories for the call ``diff``; answered with a text for the model.
+
+    Raises `AgentNotFound`, `AmbiguousAgent`.
+    """
 
     agent: str
     other: str
@@ -93,7 +96,7 @@ class ReadDiff(Unit):
 
 
 def _positions(arguments: Given) -> list[int]:
-    """The positions that a model names. Raises `BadInput`."""
+    """Return the positions in the argument ``positions``. Raises `BadInput`."""
     words = re.findall(r"[^\s,]+", text(arguments, "positions"))
     if not all(word.isdecimal() for word in words):
         raise BadInput(f"merge wants positions to be numbers with commas between them, got {arguments['positions']!r}.")

@@ -37,7 +37,6 @@ class GrantCall(BuiltinCall):
 
 
 def _more(arguments: Given) -> Budget:
-    """Return the amounts that a call grants. Raises `BadInput`."""
     return Budget(tokens=arguments.get("tokens"), usd=arguments.get("usd"))
 
 

@@ -33,7 +33,7 @@ _NO_HELP = frozenset(
 
 
 class FindToolsCall(BuiltinCall):
-    """The call ``find_tools``: offer further tools to the model, from its next request on."""
+    """The call ``find_tools``: add the tools that fit a query to the next requests to the model."""
 
     name = FIND_TOOLS
     description = (
@@ -44,7 +44,7 @@ class FindToolsCall(BuiltinCall):
     arguments: ClassVar = {"query": Argument("string", "What you want to do, or a tool's name.", required=True)}
 
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
-        """Write the result, whose data names the tools that were found. They are recorded nowhere else."""
+        """Return the step that writes the result. The names of the found tools are recorded in its data only."""
         self.check(call.input)
         hits = ranked(text(call.input, "query"), {name: traits.about for name, traits in tools.items() if traits.about})
         fitting = dict.fromkeys(name for hit in hits[:MOST_HITS] for name in mates_of(hit) if name in tools)

@@ -62,7 +62,7 @@ class ForkCall(BuiltinCall):
     def described_for(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the call's description for a model with these settings.
 
-        With ``kind`` and ``model`` if it may choose some.
+        The arguments ``kind`` and ``model`` are described only if the settings let the model choose.
         """
         kinds = bool(settings.get("kinds") and kinds_in(settings))
         return self._described(kinds, tuple(settings.get(FORK_MODELS) or ()))

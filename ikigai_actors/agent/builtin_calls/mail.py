@@ -103,7 +103,10 @@ CALLS = (SendCall(), CheckMailCall(), ReadMailCall())
 
 @dataclass(frozen=True, slots=True)
 class SteerBelow(Unit):
-    """Steer an agent below this one, in the unit of the turn; answered with `KeptWord`. Raises what `KeepWord` does."""
+    """The unit that sends a steering message to an agent below this one; answered with `KeptWord`.
+
+    Raises the errors of `KeepWord`.
+    """
 
     sender: str
     to: str
@@ -120,7 +123,7 @@ class SteerBelow(Unit):
 
 @dataclass(frozen=True, slots=True)
 class CheckMail(Unit):
-    """Count the unread mail in the agent's mailbox, as a unit."""
+    """The unit that counts the unread mail in the agent's mailbox."""
 
     agent: str
 
@@ -136,7 +139,7 @@ class CheckMail(Unit):
 
 @dataclass(frozen=True, slots=True)
 class ReadMail(Unit):
-    """Read the agent's mail, as many whole mails as fit into the limit, as a unit.
+    """The unit that reads the agent's mail: as many whole mails as fit into the limit.
 
     Raises `AgentNotFound`, `AmbiguousAgent`.
     """
@@ -166,7 +169,7 @@ def _more(count: int) -> str:
 
 
 class Noted(NamedTuple):
-    """The facts about its mailbox of which an agent gets a notice."""
+    """The number of unread mails and the latest mail, for a notice of new mail to an idle agent."""
 
     unread: int
     last: int
@@ -175,7 +178,7 @@ class Noted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NoteMail(Unit):
-    """Find the facts for a notice of unread mail; answered with `Noted`.
+    """The unit that looks whether an idle agent must get a notice of unread mail; answered with `Noted`.
 
     Raises `MailNotFound` when no mail is unread, or when the agent got this notice before and has read no mail since.
     """

@@ -32,7 +32,7 @@ _SHOWN = CONVERSATION | {Kind.SUMMARY.value}
 
 
 class Recalled(NamedTuple):
-    """A message that the call ``recall`` shows."""
+    """The answer of `ReadMessage`: the text of one message of the agent's history, from an offset."""
 
     position: int
     text: str
@@ -44,7 +44,7 @@ class Recalled(NamedTuple):
 
 
 class FoundByWords(NamedTuple):
-    """The messages that a query has found."""
+    """The answer of `FindMessages`: the messages found, and the names of the agents that wrote them."""
 
     hits: Sequence[FoundMessage]
     names: Mapping[str, str]
@@ -100,7 +100,7 @@ class RecallCall(BuiltinCall):
 
 
 class CompactCall(BuiltinCall):
-    """The call ``compact``: have the model's history summarised."""
+    """The call ``compact``: replace the older messages by a summary that the model writes."""
 
     name = "compact"
     description = (
@@ -111,7 +111,7 @@ class CompactCall(BuiltinCall):
     arguments: ClassVar = {"focus": Argument("string", "What matters most, and must not be lost.")}
 
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
-        """Write the result, from which a restart knows of the call.
+        """Return the step that writes the result; after a restart, the result shows that the call was made.
 
         The summary is made when all calls have their results.
         """
@@ -130,7 +130,7 @@ CALLS = (RecallCall(), CompactCall())
 
 @dataclass(frozen=True, slots=True)
 class FindMessages(Unit):
-    """Find messages by words, in the agent's own history or in the histories of all agents below it.
+    """The unit that finds messages by words, in the agent's history or in those of all agents below it.
 
     Answered with `FoundByWords`. Raises `BadInput` for a query without words.
     """
@@ -151,9 +151,9 @@ class FindMessages(Unit):
 
 @dataclass(frozen=True, slots=True)
 class ReadMessage(Unit):
-    """Read a message of an agent's history. The message may be summarised, but not cleared or rewound.
+    """The unit that reads a message of an agent's history for the call ``recall``; answered with `Recalled`.
 
-    Answered with `Recalled`. Raises `BadInput` where there is no such message.
+    The message may be summarised, but not cleared or rewound. Raises `BadInput` where there is no such message.
     """
 
     agent: str

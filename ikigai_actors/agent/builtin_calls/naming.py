@@ -8,7 +8,10 @@ OUTSIDE = "a person outside"
 
 
 class CalledAs(dict[str | None, str]):
-    """The names of agents for models, by uuid. Each is looked up when first asked for. Valid within one transaction."""
+    """A mapping from the uuids of agents to the names by which models are shown them.
+
+    A name is looked up in the database when it is first needed. Use it within one transaction.
+    """
 
     def __init__(self, tx: Transaction) -> None:
         super().__init__({None: OUTSIDE})

@@ -111,7 +111,7 @@ class ProgramPrompt(BuiltinCall):
 
 
 class ProgramWait(WaitCall):
-    """Wait for the ends of turns, until enough of them are over; the result names them in the order of their ends."""
+    """Wait until enough turns of other agents have ended. The result names those turns in the order of their ends."""
 
     arguments: ClassVar = {
         "turns": Argument("array", "The turns, as prompts give them.", required=True, may_be_empty=True),
@@ -135,9 +135,9 @@ class ProgramWait(WaitCall):
 
 
 class BeginTurnsWait(Addressed):
-    """Begin to wait for turns, as a unit; answered with the data of the ``tool_call``.
+    """The unit that begins a wait for turns; answered with the data of the ``tool_call``.
 
-    Turns that another agent has asked for, as the lead of a fork in mid-turn has, end for this one as well.
+    The end of a turn ends the wait even if another agent has asked for the turn.
     """
 
     __slots__ = ("_agent", "_deadline", "_need", "_others", "_turns")
@@ -190,7 +190,7 @@ class ProgramSend(BuiltinCall):
 
 
 class ProgramRemind(BuiltinCall):
-    """Set a timer of an agent. The result is the number of the timer."""
+    """Set a timer of an agent. The result is the timer's number."""
 
     name = "remind"
     description = "Set a timer."
@@ -230,7 +230,7 @@ class ProgramWrite(BuiltinCall):
 
 
 class ProgramGrant(BuiltinCall):
-    """Raise the limits of an agent's nearest budget. The result has its new limits."""
+    """Raise the limits of an agent's nearest budget. The result holds the new limits."""
 
     name = "grant"
     description = "Raise a budget."
@@ -289,7 +289,7 @@ class ProgramSignal(BuiltinCall):
 
 
 class ProgramSteer(BuiltinCall):
-    """Send a steering message to another agent within its turn; the result is its number in the mailbox."""
+    """Send a steering message to an agent. The result is the number of the message in its mailbox."""
 
     name = "steer"
     description = "Send a steering message to another agent within its turn."
@@ -329,7 +329,7 @@ class ProgramRule(BuiltinCall):
 
 
 class _OwnMessage(BuiltinCall):
-    """A message in the program's own log, in one unit with the result, which is its position."""
+    """Append a message to the program's own log, in one unit with the result, which is the message's position."""
 
     kind: ClassVar[Kind]
     arguments: ClassVar = {"data": Argument("string", "What it holds, as JSON.", required=True)}
@@ -344,7 +344,7 @@ class _OwnMessage(BuiltinCall):
 
 
 class ProgramNote(_OwnMessage):
-    """Write a note into the program's own log."""
+    """Append a ``note`` message to the program's own log. The result is its position."""
 
     name = "note"
     description = "Write a note."
@@ -352,7 +352,7 @@ class ProgramNote(_OwnMessage):
 
 
 class ProgramConfigure(_OwnMessage):
-    """Change settings of the program's own agent."""
+    """Change settings of the program's own agent. The result is the position of the change."""
 
     name = "configure"
     description = "Change settings."
@@ -369,7 +369,7 @@ class ProgramConfigure(_OwnMessage):
 
 
 class ProgramMerge(BuiltinCall):
-    """Merge another agent. The result says what was taken over."""
+    """Merge another agent's work into the program's history. The result lists what was merged, as JSON."""
 
     name = "merge"
     description = "Take in what another agent has said."
@@ -387,7 +387,7 @@ class ProgramMerge(BuiltinCall):
 
 @dataclass(frozen=True, slots=True)
 class RefusedCall(Unit):
-    """Refuse a call whose arguments cannot be used, as a unit."""
+    """A unit that raises `BadInput` in place of a call whose arguments are wrong."""
 
     error: BadInput
 
@@ -434,12 +434,12 @@ def _settings(arguments: Given) -> dict[str, Any]:
 
 
 def _plain(arguments: Given) -> Given:
-    """Return the arguments without the type of a value. Raises `BadInput` if that is no type."""
+    """Return the arguments without ``output``, the type of a value. Raises `BadInput` if the type is not valid."""
     if (wrong := problem_of(birth_form, arguments)) is not None:
         raise BadInput(f"A program {wrong}.")
     return {name: value for name, value in arguments.items() if name != "output"}
 
 
 def _typed(arguments: Given) -> Mapping[str, Any]:
-    """The data of a prompt that asks for a value of a type."""
+    """Return the message data that make a prompt ask for a value of the type in ``output``; empty without one."""
     return {"output": arguments["output"]} if arguments.get("output") else NO_DATA

@@ -25,7 +25,7 @@ from ikigai_actors.tools.skills.front_matter import SKILL_FILE
 
 
 class LoadedSkill(NamedTuple):
-    """A file of a skill as it was pinned."""
+    """The answer of `ReadSkillFile`: the text of one file of a pinned skill."""
 
     text: str
     about: Mapping[str, str]
@@ -36,9 +36,9 @@ class LoadedSkill(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadSkillFile(Unit):
-    """Read a pinned file of a skill, as a unit; answered with `LoadedSkill`.
+    """The unit that reads a file of a pinned skill; answered with `LoadedSkill`.
 
-    Raises `BadInput` when the stored bytes are not those that were pinned, or are no text.
+    Raises `BadInput` when the stored bytes differ from those that were pinned, or are no text.
     """
 
     file: str

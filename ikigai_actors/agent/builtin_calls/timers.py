@@ -62,9 +62,9 @@ CALLS = (RemindCall(), CancelReminderCall())
 
 @dataclass(frozen=True, slots=True)
 class Remind(Unit):
-    """Set a timer as a model asks for it, as a unit; answered with the `Timer`.
+    """The unit that sets a timer for the call ``remind``; answered with the `Timer`.
 
-    Raises what `SetTimer` does, and `BadInput`.
+    Raises `BadInput` and the errors of `SetTimer`.
     """
 
     agent: str

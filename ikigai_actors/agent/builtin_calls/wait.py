@@ -53,7 +53,7 @@ class WaitCall(BuiltinCall):
             raise BadInput(f"wait wants timeout to be 0 to {MOST_SECONDS:,} seconds, got {arguments['timeout']!r}.")
 
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
-        """Write the ``tool_call``, from which the wait goes on after a crash."""
+        """Return the step that writes the ``tool_call``; after a crash the wait goes on from this message."""
         self.check(call.input)
         unit = CallUnit(state.uuid, state.head + 1, call, now, Kind.TOOL_CALL)
         running = progress(state.calls, (call.id,), Progress.RUNNING)
@@ -88,7 +88,7 @@ def waited_to_model(answers: Mapping[str, str], named: bool) -> str:
 
 
 class Awaited(NamedTuple):
-    """An agent for which a ``wait`` waits."""
+    """An agent that a ``wait`` call waits for, with the name that the model has used."""
 
     called: str
     """The name of the agent that the waiting model has used."""
@@ -117,7 +117,6 @@ class NameAwaited(Unit):
         return {"deadline": self.deadline, "agents": [[*awaited] for awaited in self._awaited(tx)] if named else None}
 
     def _awaited(self, tx: Transaction) -> Sequence[Awaited]:
-        """The agents that are waited for, each once."""
         records = [await_one(tx, name) for name in dict.fromkeys(self.called)]
         if self.children:
             ended = {sender for sender, kind in mailbox.unread_kinds(tx, self.agent) if kind == EXIT}
