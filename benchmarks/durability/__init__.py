@@ -1,7 +1,8 @@
 """One task through many runtimes, killed in the middle: what each of them keeps, repeats and loses.
 
-    python -m benchmarks.durability [RUNTIME...] [--repeat N] [--faults KIND...] [--out DIRECTORY]
+    python -m benchmarks.durability [RUNTIME...] [--repeat N] [--faults KIND[=N]...] [--out DIRECTORY]
     python -m benchmarks.durability judge HISTORIES.jsonl.gz
+    python -m benchmarks.durability convictions HISTORIES.jsonl.gz
     python -m benchmarks.durability report DIRECTORY
 
 The model follows a script (`task`). It runs in this process with a ledger of effects (`world`), and every fault strikes

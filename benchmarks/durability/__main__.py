@@ -10,7 +10,8 @@ from random import Random
 from subprocess import CalledProcessError
 
 from benchmarks.durability import clocks, report
-from benchmarks.durability.faults import CANCELS, CLOCKS, CRASHES, CUTS, KILLS, KINDS, SLOW, STOPS, Moment
+from benchmarks.durability.convictions import lines
+from benchmarks.durability.faults import KILLS, KINDS, Moment, moments_of
 from benchmarks.durability.history import Play, append, read
 from benchmarks.durability.play import Setting, play
 from benchmarks.durability.runtimes import RUNTIMES, Runtime, is_prepared, prepare
@@ -23,10 +24,13 @@ TRIES = 4
 
 def main() -> None:
     """Carry out a command line."""
-    if sys.argv[1:2] == ["judge"]:
-        for file in sys.argv[2:]:
-            for record in read(Path(file)):
+    if sys.argv[1:2] in (["judge"], ["convictions"]):
+        for record in (record for file in sys.argv[2:] for record in read(Path(file))):
+            if sys.argv[1] == "judge":
                 show(record, judge(record))
+            else:
+                for line in lines(record, judge(record)):
+                    print(line)
     elif sys.argv[1:2] == ["report"]:
         print(report.write(Path(sys.argv[2]), Path(sys.argv[3]) if sys.argv[3:] else None))
     else:
@@ -37,7 +41,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.durability")
     parser.add_argument("runtimes", nargs="*", help=f"some of {', '.join(RUNTIMES)}")
     parser.add_argument("--repeat", type=int, default=1, help="plays of each moment")
-    parser.add_argument("--faults", nargs="*", default=list(KINDS), choices=KINDS)
+    parser.add_argument(
+        "--faults", nargs="*", default=[], type=_fault, metavar="KIND[=N]", help="N in place of --repeat"
+    )
     parser.add_argument("--moments", default="", help="only those with this text in their names")
     parser.add_argument("--seed", type=int, default=1, help="gives the order of the plays and the names of the runs")
     parser.add_argument("--prepare", action="store_true", help="install the packages of the runtimes first")
@@ -46,6 +52,13 @@ def _options() -> argparse.Namespace:
     if unknown := [name for name in options.runtimes if name not in RUNTIMES]:
         parser.error(f"there is no runtime {', '.join(unknown)}. There are: {', '.join(RUNTIMES)}")
     return options
+
+
+def _fault(text: str) -> tuple[str, int | None]:
+    kind, _, count = text.partition("=")
+    if kind not in KINDS or not (count or "1").isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no KIND or KIND=N. Kinds: {', '.join(KINDS)}")
+    return kind, int(count) if count else None
 
 
 def run(options: argparse.Namespace) -> None:
@@ -82,34 +95,24 @@ def _measure(runtime: Runtime, server: Server, options: argparse.Namespace) -> N
 
 def _settings(runtime: Runtime, options: argparse.Namespace) -> Iterator[Setting]:
     seed = Random(options.seed)
-    for task, moment, keys in _plays(runtime, options.faults):
-        if options.moments in (moment.name if moment else "undisturbed"):
-            for _ in range(options.repeat):
-                yield Setting(runtime, task, moment, keys, seed.getrandbits(32))
+    for kind, count in (("undisturbed", None), *(options.faults or ((kind, None) for kind in KINDS))):
+        if kind == "clock" and not clocks.can_be_set():
+            print(f"{runtime.name}: clock: not possible here: it needs Linux and a C compiler", flush=True)
+            continue
+        for task, moment, keys in _plays(kind, runtime):
+            if options.moments in (moment.name if moment else "undisturbed"):
+                for _ in range(count or options.repeat):
+                    yield Setting(runtime, task, moment, keys, seed.getrandbits(32))
 
 
-def _plays(runtime: Runtime, faults: list[str]) -> Iterator[tuple[str, Moment | None, bool]]:
-    yield "run", None, True
-    kinds: dict[str, tuple[Moment, ...]] = {
-        "kill": KILLS,
-        "stop": STOPS if runtime.hosts > 1 else (),
-        "cut": CUTS if runtime.store == "postgresql" else (),
-        "server": CRASHES if runtime.store != "directory" else (),
-        "slow": SLOW,
-        "clock": CLOCKS if clocks.can_be_set() else (),
-    }
-    for kind, moments in kinds.items():
-        for moment in moments if kind in faults else ():
-            yield "run", moment, True
-            if moment.effect:
-                yield "run", moment, False
-    if "cancel" in faults and runtime.cancels:
-        for moment in CANCELS:
-            yield "cancel", moment, True
-    if "two runs" in faults:
-        yield "two runs", None, True
-        yield "two runs", KILLS[9], True
-        yield "two runs", KILLS[10], True
+def _plays(kind: str, runtime: Runtime) -> Iterator[tuple[str, Moment | None, bool]]:
+    task = kind if kind in ("cancel", "two runs") else "run"
+    if kind in ("undisturbed", "two runs"):
+        yield task, None, True
+    for moment in (KILLS[9], KILLS[10]) if kind == "two runs" else moments_of(kind, runtime):
+        yield task, moment, True
+        if moment.effect:
+            yield task, moment, False
 
 
 def show(record: Play, verdict: Verdict) -> None:

@@ -6,7 +6,7 @@ A fault strikes in the thread that saw the event, so it comes exactly then, and 
 |---|---|
 | kill | the exit status -9 of the process that has the connection |
 | stop | its state T, then and before it is continued; what it does afterwards |
-| cut | the connection is cut behind a COMMIT that the server has heard |
+| cut | the server's message that it has done the commit |
 | server | another start time, or another process |
 | slow | the times of the events |
 | clock | the driver's clock |
@@ -15,6 +15,7 @@ A fault strikes in the thread that saw the event, so it comes exactly then, and 
 from dataclasses import dataclass
 
 from benchmarks.durability.history import Event
+from benchmarks.durability.runtimes import Runtime
 
 
 @dataclass(frozen=True)
@@ -64,17 +65,17 @@ STOPS = (
 CUTS = (
     Moment("COMMIT cut, lead's answer sent", "answered", "lead", 0, fault="cut"),
     Moment("COMMIT cut, worker's answer sent", "answered", "a", 0, fault="cut"),
+    Moment("COMMIT cut, approval about to be asked for", "answered", "b", 0, fault="cut"),
     Moment("COMMIT cut, receipt sent", "receipt-sent", "a", fault="cut"),
     Moment("COMMIT cut, timer runs", "answered", "c", 0, fault="cut"),
-    Moment("COMMIT cut, last request in flight", "asked", "lead", -1, fault="cut"),
 )
-"""For PostgreSQL: the next COMMIT is heard by the server, and its answer is lost."""
+"""For PostgreSQL: the server does the next commit, and its answer is lost."""
 CRASHES = (
     Moment("server lost, lead's request in flight", "asked", "lead", 0, fault="server"),
     Moment("server lost, effect done", "effect", "a", fault="server"),
     Moment("server lost, approval asked for", "waiting", fault="server"),
     Moment("server lost, timer runs", "answered", "c", 0, 0.3, fault="server"),
-    Moment("server lost, last request in flight", "asked", "lead", -1, fault="server"),
+    Moment("server lost, worker's second request in flight", "asked", "a", 1, fault="server"),
 )
 """For whatever stores on a server."""
 SLOW = (
@@ -94,3 +95,17 @@ CANCELS = (
 """For the task ``cancel``."""
 MOMENTS = {moment.name: moment for moment in (*KILLS, *STOPS, *CUTS, *CRASHES, *SLOW, *CLOCKS, *CANCELS)}
 KINDS = ("kill", "stop", "cut", "server", "slow", "clock", "cancel", "two runs")
+
+
+def moments_of(kind: str, runtime: Runtime) -> tuple[Moment, ...]:
+    """The moments of a kind of fault for a runtime; none where it cannot happen to it."""
+    kinds = {
+        "kill": KILLS,
+        "stop": STOPS if runtime.hosts > 1 else (),
+        "cut": CUTS if runtime.store == "postgresql" else (),
+        "server": CRASHES if runtime.store != "directory" else (),
+        "slow": SLOW,
+        "clock": CLOCKS,
+        "cancel": CANCELS if runtime.cancels else (),
+    }
+    return kinds.get(kind, ())

@@ -16,18 +16,20 @@ from subprocess import SubprocessError
 from typing import Any
 from uuid import UUID
 
-from benchmarks.durability import clocks
+from benchmarks.durability.clocks import HOUR, Clock
 from benchmarks.durability.commits import Commits
 from benchmarks.durability.faults import Moment
 from benchmarks.durability.history import Event, Play, Recorder
 from benchmarks.durability.runtimes import Runtime, versions_of
 from benchmarks.durability.servers import Server
-from benchmarks.durability.verdict import AGAIN
+from benchmarks.durability.verdict import patience_of
 from benchmarks.durability.workers import CommandFailed, Owners, Worker, WorkerGone
 from benchmarks.durability.world import Struck, World
 
 PATIENCE = 30.0
 """`Setting.patience` of a play that counts."""
+MORE = {"slow": 20.0, "server": 60.0}
+"""More of it for some faults. DBOS looks once a minute for what it was not told while its server was away."""
 QUIET = 5.0
 """Seconds after a cancel in which nothing may happen."""
 CLIENT_WAITS = 5.0
@@ -73,7 +75,7 @@ class _Stage:
         self._lives: dict[str, int] = {}
         self._lock, self.struck = threading.Lock(), threading.Event()
         self._victim: Worker | None = None
-        self._clock = log.with_suffix(".clock")
+        self._clock = Clock(log.with_suffix(".clock")) if self._fault == "clock" else None
         self._world = World(self._recorder, Owners(lambda: list(self._workers)))
         store = server.fresh()
         self._wire = Commits(store) if self._fault == "cut" else None
@@ -137,8 +139,8 @@ class _Stage:
             "IKIGAI_HOME": str(self._log.parent),
             "DO_NOT_TRACK": "1",
         }
-        if self._fault == "clock":
-            variables |= clocks.variables(self._clock)
+        if self._clock:
+            variables |= self._clock.variables
         if self._moment and self._moment.delay == float("inf"):
             variables["DURABILITY_TIMEOUT"] = str(CLIENT_WAITS)
         worker = Worker(self._runtime, host, life, variables | self._server.environment, self._log)
@@ -182,20 +184,20 @@ class _Stage:
     def _hit(self, victim: Worker) -> tuple[bool, str]:
         if self._fault == "stop":
             return victim.stop()
-        if self._fault == "clock":
-            return self._set_clocks(victim)
+        if self._clock:
+            return self._set_clock(self._clock, victim)
         if self._fault == "server":
             return self._server.crash()
         if self._wire:
             self._wire.armed.set()
             done = self._wire.done.wait(3)
-            return done, "the server has done a COMMIT whose answer was lost" if done else "no COMMIT came within 3 s"
+            return done, "the server has done a commit whose answer was lost" if done else "no commit came within 3 s"
         return victim.kill()
 
-    def _set_clocks(self, victim: Worker) -> tuple[bool, str]:
+    def _set_clock(self, clock: Clock, victim: Worker) -> tuple[bool, str]:
         assert self._moment is not None
-        hour = clocks.HOUR if "ahead" in self._moment.name else -clocks.HOUR
-        clocks.set_clock(self._clock, hour)
+        hour = HOUR if "ahead" in self._moment.name else -HOUR
+        clock.set(hour)
         shows = float(victim.ask("clock", self._runs[0], 10)) - time.time()
         return abs(shows - hour) < 60, f"the driver's clock differs by {shows:.0f} s"
 
@@ -219,7 +221,7 @@ class _Stage:
         since = time.monotonic()
         hand = _Person(self._recorder, self._runs[0])
         back = False
-        patience = self._setting.patience + (20 if self._fault == "slow" else 0)
+        patience = self._setting.patience + MORE.get(self._fault, 0)
         while time.monotonic() - since < patience:
             if self.struck.is_set() and not back:
                 back, since = True, time.monotonic()
@@ -237,7 +239,8 @@ class _Stage:
             proved, proof = self._victim.continue_()
             self._recorder.note("continued", owner=self._victim.owner, detail={"proved": proved, "proof": proof})
             time.sleep(4)
-        time.sleep(0.3)
+        with self._lock:  # a strike that still waits for its proof
+            time.sleep(0.3)
 
     def _come_back(self) -> None:
         if self._fault == "kill" and self._runtime.hosts == 1 and self._victim:
@@ -266,7 +269,7 @@ class _Stage:
             return
         if self._moment and self._moment.kind == "waiting" and not self.struck.is_set():
             self._note("waiting", run=run)
-        elif hand.may_answer(AGAIN):
+        elif hand.may_answer(patience_of(self._fault)):
             hand.answer(self._speaker())
 
     def _cancel(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from benchmarks.durability.faults import moments_of
 from benchmarks.durability.history import Play, read
 from benchmarks.durability.picture import drawing
 from benchmarks.durability.runtimes import DRIVERS, NOT_RUN, RUNTIMES
@@ -57,7 +58,7 @@ def tables(plays: Sequence[Judged]) -> str:
     return "\n\n".join(
         (
             "### Killed\n\n" + _table(_COLUMNS, rows),
-            "### Other faults, cancel, two runs\n\n" + _table(_OTHERS, others),
+            "### Other faults, cancel, two runs\n\n" + _table(_OTHERS, others) + "\n\n" + _IMPOSSIBLE,
             "### Not run\n\n" + _table(("runtime", "why"), absent),
         )
     ) + "\n"  # fmt: skip
@@ -73,6 +74,10 @@ _OTHERS = (
     "slow model: ended, paid again", "clock set: ended, paid again",
     "cancel: requests and effects after it", "two runs: strays", "not landed",
 )  # fmt: skip
+
+_IMPOSSIBLE = """\
+–: the fault cannot happen there. A stop past the lease needs a second worker, which goes on. A COMMIT is cut where a
+runtime stores on PostgreSQL. A server is lost where one stores. A cancel needs a call that ends a run from outside."""
 
 
 def _row(name: str, plays: list[Judged]) -> list[str]:
@@ -111,23 +116,24 @@ def _bare(plays: list[Judged]) -> str:
 def _others(name: str, plays: list[Judged]) -> list[str]:
     landed = _landed(plays)
 
-    def of(fault: str) -> list[Judged]:
-        return [each for each in landed if each.play.fault == fault and each.play.task == "run"]
-
-    def ended(chosen: list[Judged], value: Callable[[Verdict], int]) -> str:
-        return f"{sum(e.verdict.ended for e in chosen)} of {len(chosen)}, {_total(chosen, value)}" if chosen else "–"
+    def cell(kind: str, value: Callable[[Verdict], int]) -> str:
+        if not moments_of(kind, RUNTIMES[name]):
+            return "–"
+        chosen = [each for each in landed if each.play.fault == kind and each.play.task == "run"]
+        ended = sum(each.verdict.ended for each in chosen)
+        return f"{ended} of {len(chosen)}, {_total(chosen, value)}" if chosen else "not played"
 
     cancels = [each for each in landed if each.play.task == "cancel"]
     pairs = [each for each in landed if each.play.task == "two runs"]
+    cancelled = (
+        f"{_total(cancels, lambda verdict: verdict.after_cancel)} in {len(cancels)}" if cancels else "not played"
+    )
     return [
         name,
-        ended(of("stop"), lambda verdict: verdict.awake_dead),
-        ended(of("cut"), lambda verdict: verdict.paid_again),
-        ended(of("server"), lambda verdict: verdict.paid_again),
-        ended(of("slow"), lambda verdict: verdict.paid_again),
-        ended(of("clock"), lambda verdict: verdict.paid_again),
-        f"{_total(cancels, lambda verdict: verdict.after_cancel)} in {len(cancels)}" if cancels else "–",
-        f"{_total(pairs, lambda verdict: verdict.early)} in {len(pairs)}" if pairs else "–",
+        cell("stop", lambda verdict: verdict.awake_dead),
+        *(cell(kind, lambda verdict: verdict.paid_again) for kind in ("cut", "server", "slow", "clock")),
+        cancelled if moments_of("cancel", RUNTIMES[name]) else "–",
+        f"{_total(pairs, lambda verdict: verdict.early)} in {len(pairs)}" if pairs else "not played",
         str(sum(not each.verdict.landed for each in plays)),
     ]
 

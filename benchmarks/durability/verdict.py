@@ -16,6 +16,8 @@ from benchmarks.durability.task import PAUSE, WORKERS
 
 AGAIN = 12.0
 """Seconds after an acknowledged approval and the latest restart from which on another question for it is a loss."""
+AGAIN_SERVER = 75.0
+"""The same where the runtime's server was lost. DBOS looks once a minute for what it was not told meanwhile."""
 _SLACK = 0.05
 """Seconds by which the note of an answer may come after the answer."""
 _ACTS = ("asked", "effect-received")
@@ -64,6 +66,11 @@ class Verdict:
         return bool(broken or not self.ended)
 
 
+def patience_of(fault: str) -> float:
+    """Seconds after which another question for an acknowledged approval is a loss."""
+    return AGAIN_SERVER if fault == "server" else AGAIN
+
+
 def judge(play: Play) -> Verdict:
     """The verdict on a play."""
     run = play.runs[0]
@@ -77,18 +84,18 @@ def judge(play: Play) -> Verdict:
         landed=landed,
         why_not=why_not,
         ended=ended,
-        twice=sum(effects[worker] - 1 for worker in WORKERS if effects[worker] > 1),
+        twice=len(repeated(play, run)),
         missing=sum(not effects[worker] for worker in WORKERS) if results else 0,
         unclear=summary.count("unclear"),
         paid_again=len(asked) - len({(event.agent, event.step) for event in asked}),
         oldest_lost=_oldest_lost(play, run),
-        holes=sum(_holes(play, run) for run in play.runs),
-        early=_early(play),
-        asked_again=max(0, len(_questions_after_acknowledgement(play, run))),
-        approval_lost=_approval_lost(play, run),
-        after_cancel=_after_cancel(play, run),
-        awake_dead=_awake_dead(play),
-        timer_early=_timer_early(play, run),
+        holes=len(holes(play)),
+        early=len(early(play)),
+        asked_again=len(_questions_after_acknowledgement(play, run)),
+        approval_lost=bool(lost_approvals(play, run)),
+        after_cancel=len(after_cancel(play, run)),
+        awake_dead=len(awake_dead(play)),
+        timer_early=bool(early_timer(play, run)),
         recovery=_recovery(play, run),
         cold=_cold(play),
     )
@@ -123,12 +130,21 @@ def _oldest_lost(play: Play, run: str) -> float | None:
     return max(ages, default=None)
 
 
-def _holes(play: Play, run: str) -> int:
+def repeated(play: Play, run: str) -> list[Event]:
+    """Effects beyond the first of each worker."""
+    effects = [event for event in play.of("effect", run=run) if event.agent in WORKERS]
+    return [event for place, event in enumerate(effects) if event.agent in {each.agent for each in effects[:place]}]
+
+
+def holes(play: Play) -> list[Event]:
     """Requests whose history is not what this agent was answered, or not always the same one, or not whole."""
-    asked = play.of("asked", run=run)
-    answers = {event.number: event for event in asked}
-    chosen: dict[tuple[str, int], int] = {}
-    return sum(not _is_sound(event, answers, chosen) for event in asked)
+    unsound: list[Event] = []
+    for run in play.runs:
+        asked = play.of("asked", run=run)
+        answers = {event.number: event for event in asked}
+        chosen: dict[tuple[str, int], int] = {}
+        unsound += [event for event in asked if not _is_sound(event, answers, chosen)]
+    return unsound
 
 
 def _is_sound(event: Event, answers: dict[int, Event], chosen: dict[tuple[str, int], int]) -> bool:
@@ -155,13 +171,14 @@ def _number(call_id: str) -> int:
     return int(parts[1]) if len(parts) == 3 and parts[0] == "call" and parts[1].isdigit() else -1
 
 
-def _early(play: Play) -> int:
-    early = 0
+def early(play: Play) -> list[Event]:
+    """Effects that need an approval and came before it, and effects of a run that nobody approved."""
+    strays: list[Event] = []
     for run in play.runs:
         sent = min((event.at for event in play.of("approve-sent", run=run)), default=None)
-        effects = [event.at for event in play.of("effect", run=run) if event.agent == "b"]
-        early += sum(sent is None or at < sent for at in effects)
-    return early
+        effects = [event for event in play.of("effect", run=run) if event.agent == "b"]
+        strays += [event for event in effects if sent is None or event.at < sent]
+    return strays
 
 
 def _questions_after_acknowledgement(play: Play, run: str) -> list[Event]:
@@ -171,46 +188,47 @@ def _questions_after_acknowledgement(play: Play, run: str) -> list[Event]:
     return [event for event in play.of("approve-sent", run=run) if event.at > acknowledged]
 
 
-def _approval_lost(play: Play, run: str) -> bool:
+def lost_approvals(play: Play, run: str) -> list[Event]:
+    """Questions for an acknowledged approval, long after the acknowledgement and the restart."""
     acknowledged = min((event.at for event in play.of("approve-acknowledged", run=run)), default=None)
     if acknowledged is None:
-        return False
-    back = [event.at for event in play.of("worker-started", "continued")] + [acknowledged]
-    return any(
-        event.at > max(at for at in back if at <= event.at) + AGAIN
+        return []
+    returns = ("worker-started", "continued", "struck") if play.fault == "server" else ("worker-started", "continued")
+    back = [event.at for event in play.of(*returns)] + [acknowledged]
+    return [
+        event
         for event in _questions_after_acknowledgement(play, run)
-    )
+        if event.at > max(at for at in back if at <= event.at) + patience_of(play.fault)
+    ]
 
 
-def _after_cancel(play: Play, run: str) -> int:
+def after_cancel(play: Play, run: str) -> list[Event]:
+    """Requests and effects after an acknowledged cancel."""
     acknowledged = min((event.at for event in play.of("cancel-acknowledged", run=run)), default=None)
     if acknowledged is None:
-        return 0
-    return sum(event.at > acknowledged for event in play.of("asked", "effect", run=run))
+        return []
+    return [event for event in play.of("asked", "effect", run=run) if event.at > acknowledged]
 
 
-def _awake_dead(play: Play) -> int:
+def awake_dead(play: Play) -> list[Event]:
     """Acts of a victim after its successor's first, or after its death."""
     strikes, continued = play.of("struck"), play.of("continued")
     if not strikes or play.fault not in ("stop", "kill"):
-        return 0
+        return []
     victim = strikes[0].owner
     since = continued[0].at if play.fault == "stop" and continued else strikes[0].at
     if play.fault == "stop" and not continued:
-        return 0
-    return sum(event.at > since and event.owner == victim for event in play.of(*_ACTS))
+        return []
+    return [event for event in play.of(*_ACTS) if event.at > since and event.owner == victim]
 
 
-def _timer_early(play: Play, run: str) -> bool:
-    answered = min(
-        (event.at for event in play.of("answered", run=run) if event.agent == "c" and event.step == 0), default=None
-    )
-    woke = min(
-        (event.at for event in play.of("asked", run=run) if event.agent == "c" and event.step == 1), default=None
-    )
-    if answered is None or woke is None or play.fault == "clock":
-        return False
-    return woke - answered < PAUSE - _SLACK
+def early_timer(play: Play, run: str) -> list[Event]:
+    """Where the timer was too short: the answer that began it, and the request after it."""
+    began = [event for event in play.of("answered", run=run) if event.agent == "c" and event.step == 0]
+    woke = [event for event in play.of("asked", run=run) if event.agent == "c" and event.step == 1]
+    if not began or not woke or play.fault == "clock":
+        return []
+    return [began[0], woke[0]] if woke[0].at - began[0].at < PAUSE - _SLACK else []
 
 
 def _recovery(play: Play, run: str) -> float | None:

@@ -15,9 +15,10 @@ CHUNK = 65_536
 
 
 def with_settings(url: str, **changes: str) -> str:
-    """A URL for the same server with other settings."""
-    settings = {**conninfo_to_dict(url), **changes}
-    return "postgresql:///?" + "&".join(f"{key}={quote(str(value), safe='')}" for key, value in settings.items())
+    """A URL for the same server with other settings. The database stands in its path, where some libraries want it."""
+    settings = {key: quote(str(value), safe="") for key, value in {**conninfo_to_dict(url), **changes}.items()}
+    name = settings.pop("dbname", "")
+    return f"postgresql:///{name}?" + "&".join(f"{key}={value}" for key, value in settings.items())
 
 
 class Network:

@@ -4,10 +4,12 @@ import operator
 import sqlite3
 import threading
 import time
+from itertools import count
 from typing import Annotated, Any, TypedDict
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, Send, interrupt
+from psycopg import OperationalError
 
 from benchmarks.durability import kit
 
@@ -94,7 +96,8 @@ if kit.STORE.startswith("postgresql"):
     from psycopg_pool import ConnectionPool
 
     options = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
-    saver: Any = PostgresSaver(ConnectionPool(kit.STORE, kwargs=options, open=True))
+    check = ConnectionPool.check_connection
+    saver: Any = PostgresSaver(ConnectionPool(kit.STORE, kwargs=options, open=True, check=check))
 else:
     from langgraph.checkpoint.sqlite import SqliteSaver
 
@@ -110,12 +113,18 @@ def thread(run: str) -> Any:
 
 def go(run: str, command: Any) -> None:
     with running.setdefault(run, threading.Lock()):
-        graph.invoke(command, thread(run), durability="sync")
+        for tries in count():
+            try:
+                if tries and not graph.get_state(thread(run)).interrupts:  # resume:
+                    command = None  # resume: what was going on goes on; an answer to an open question goes out again
+                graph.invoke(command, thread(run), durability="sync")
+                break
+            except OperationalError:  # resume:
+                time.sleep(1)  # resume:
 
 
 def start(run: str) -> None:
-    state = {"run": run, "messages": [kit.prompt(run, "lead")]}
-    graph.update_state(thread(run), state, as_node=START)  # acknowledged: a checkpoint has it
+    graph.update_state(thread(run), {"run": run, "messages": [kit.prompt(run, "lead")]}, as_node=START)  # kept
     threading.Thread(target=go, args=(run, None), daemon=True).start()
 
 

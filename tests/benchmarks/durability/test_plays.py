@@ -1,19 +1,16 @@
-"""A few real plays: nobody's runtime is convicted, ours is not, and a cut COMMIT is one that the server has done."""
+"""A few real plays: a runtime that keeps nothing is convicted, and ours is not."""
 
 from contextlib import ExitStack
 from pathlib import Path
 
-import psycopg
 import pytest
 
-from benchmarks.durability.commits import Commits
 from benchmarks.durability.faults import MOMENTS
 from benchmarks.durability.history import Play
 from benchmarks.durability.play import Setting, play
 from benchmarks.durability.runtimes import RUNTIMES
 from benchmarks.durability.servers import Directories
 from benchmarks.durability.verdict import judge
-from tests.conftest import NewDatabase
 
 
 def played(runtime: str, moment: str, directory: Path, patience: float = 30.0) -> Play:
@@ -51,20 +48,3 @@ def test_our_own_runtime_loses_nothing_and_repeats_nothing(moment: str, tmp_path
     assert verdict.landed, verdict.why_not
     assert not verdict.convicted
     assert (verdict.twice, verdict.missing, verdict.unclear) == (0, 0, 0)
-
-
-def test_the_answer_to_a_cut_commit_is_lost_after_the_server_has_done_it(new_postgres: NewDatabase) -> None:
-    line = Commits(new_postgres())
-    try:
-        with psycopg.connect(line.url) as connection:
-            connection.execute("CREATE TABLE kept (n int)")
-            connection.commit()
-            connection.execute("INSERT INTO kept VALUES (1)")
-            line.armed.set()
-            with pytest.raises(psycopg.OperationalError):
-                connection.commit()
-        assert line.done.wait(10)
-        with psycopg.connect(line.url) as connection:
-            assert connection.execute("SELECT n FROM kept").fetchall() == [(1,)]
-    finally:
-        line.close()
