@@ -32,12 +32,10 @@ class Asker(Protocol):
         """Return the `Unit` to commit in place of this one. Raises `LooksOnly` if the request may only read."""
 
     def committed(self, unit: Any, answer: Any) -> None:
-        """Take the answer of a unit that was given to `around` and is committed now."""
+        """Receive the answer of a unit after its commit. `around` was called with that unit before."""
 
 
 class _Looker(Asker):
-    """A request that may only look."""
-
     def check_write(self) -> None:
         raise LooksOnly("This changes something, and only looking is allowed here.")
 
@@ -56,7 +54,7 @@ _asker: ContextVar[Asker | None] = ContextVar("asker", default=None)
 
 @contextmanager
 def acting_for(asker: Asker | None) -> Iterator[None]:
-    """Within the block, this thread works for the given request; None for no request."""
+    """Within the block, attribute everything that this thread commits to the given request; None for no request."""
     token = _asker.set(asker)
     try:
         yield
@@ -65,12 +63,12 @@ def acting_for(asker: Asker | None) -> Iterator[None]:
 
 
 def current_asker() -> Asker | None:
-    """Return the request for which this thread works; None if it works for none."""
+    """Return the request on whose behalf this thread works; None for none."""
     return _asker.get()
 
 
 def current_principal() -> str | None:
-    """Return the id of the principal for which this thread works; None if unknown."""
+    """Return the id of the principal on whose behalf this thread works; None if unknown."""
     return None if (asker := _asker.get()) is None else asker.principal
 
 
@@ -81,7 +79,7 @@ def check_write() -> None:
 
 
 def for_asker(work: Callable[[], object]) -> Callable[[], object]:
-    """Return the same work as a function that runs for the present request, whichever thread calls it."""
+    """Return a function that does the same work on behalf of this thread's request, whichever thread calls it."""
     asker = _asker.get()
 
     def run() -> object:

@@ -21,7 +21,7 @@ class Blocked(StoreUnavailable):
 
 
 class Hint(NamedTuple):
-    """The agents whose rows other processes may have changed, by uuid; None for any agent."""
+    """The agents whose rows other processes may have changed, by uuid; None where any agent may have changed."""
 
     agents: frozenset[str] | None = None
     """The agents that may have changed."""
@@ -32,7 +32,7 @@ class Hint(NamedTuple):
 
 
 class Watch(Protocol):
-    """Watches one database. One thread waits; another one may close it."""
+    """A watch of one database for commits of other processes. One thread waits; another thread may close the watch."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until something may have changed; False when the watch was closed, or after ``timeout`` seconds."""
@@ -45,14 +45,14 @@ class Watch(Protocol):
         return Hint()
 
     def wake(self) -> None:
-        """End the current wait, or the next one, as if its time were over. Any thread may call it.
+        """End the current wait, or the next one, as if its timeout had passed. Any thread may call this.
 
         By default this does nothing, for watches in which nobody waits.
         """
         return
 
     def close(self) -> None:
-        """End the waiting."""
+        """End the wait in progress. `wait` returns False from then on."""
 
 
 class SchemaTransaction(Protocol):
@@ -86,7 +86,7 @@ class SchemaTransaction(Protocol):
         """Iterate over all rows of a table in batches, in no order."""
 
     def load(self, table: str, columns: Sequence[str], batches: Iterable[Sequence[Row]]) -> None:
-        """Insert rows now. A row may refer to one that comes later in the same table."""
+        """Insert rows now. A row may refer to a later row of the same table."""
 
     def misfits(self, table: str, most: int | None = None) -> list[str]:
         """Return the columns of a table that have a value of another type than ``schema.sql`` declares.
@@ -97,7 +97,7 @@ class SchemaTransaction(Protocol):
 
 
 class Transaction(Protocol):
-    """One transaction in progress. Valid only inside the work it was given to."""
+    """One transaction in progress. Use it only inside the function that received it."""
 
     @property
     def schema(self) -> SchemaTransaction:
@@ -114,7 +114,8 @@ class Transaction(Protocol):
     def run(self, query: str, **parameters: Any) -> list[Row]:
         """Run the named statement; return its rows (empty for a statement that returns none).
 
-        One without rows may go to a server later, with the next one that has rows, or with COMMIT. Then it fails there.
+        A statement that returns no rows may be sent to a server later: with the next statement that returns rows, or
+        with COMMIT. Its error is raised then.
 
         Args:
             query: the statement's name in ``queries.sql``.
@@ -133,10 +134,10 @@ class Transaction(Protocol):
         """Run the named statement once for each set of parameters, in one batch. Rows that it returns are dropped."""
 
     def require(self, query: str, otherwise: Callable[["Transaction"], Exception], **parameters: Any) -> None:
-        """Run the named statement last of all, and commit only if it gives a row; once per transaction.
+        """Run the named statement as the last one, and commit only if it returns a row; once per transaction.
 
-        Else nothing is written, and `Store.write` raises what ``otherwise`` returns. That may look at the database, in
-        this transaction or in another one after it.
+        If it returns no row, nothing is written, and `Store.write` raises the error that ``otherwise`` returns. That
+        function may read the database, in this transaction or in a later one.
         """
 
     def defer(self, query: str, **parameters: Any) -> None:
@@ -155,18 +156,20 @@ class Transaction(Protocol):
         """Return whether others may write meanwhile, so that rows must be locked before they are relied on."""
 
     def share_tree(self) -> None:
-        """Lock the tree for a birth: what runs ``tree_change`` waits for the end of this transaction, births do not.
+        """Take a shared lock of the tree before a birth.
 
-        The first statement of its transaction. Waiting transactions are served in order, so births cannot keep a death
-        waiting.
+        Other births go on; ``tree_change`` waits for this transaction to end.
+
+        Call this as the first statement of the transaction. Waiting transactions are served in order, so births cannot
+        keep a death waiting.
         """
 
     def end_stalled(self, host: str, before: int) -> None:
         """End old transactions of a host, and of clients, that have locked agents and do nothing.
 
-        Their process was stopped, or its machine is gone. They are recognised by the names of their connections
-        (`Store.introduce`); those of other hosts are left alone. A file has no such transactions, since the lock of a
-        dead owner is free.
+        Their process was stopped, or its machine is gone. The names of their connections identify them
+        (`Store.introduce`). Transactions of other hosts are left alone. A file has no such transactions, since the lock
+        of a dead owner is free.
 
         Args:
             host: the id of the host.
@@ -174,10 +177,13 @@ class Transaction(Protocol):
         """
 
     def hold(self, host: str) -> None:
-        """Hold the lock of a host for as long as this connection lives, so that others notice when its process ends."""
+        """Hold the lock of a host until this connection ends.
+
+        A free lock shows others that the host's process has ended.
+        """
 
     def held(self, hosts: Sequence[str]) -> set[str]:
-        """Return which of these hosts live, by id: for each of them a connection holds its lock.
+        """Return the ids of those of these hosts that live: for each of them a connection holds its lock.
 
         In a file, which has a single lock, all of these hosts are returned.
         """
@@ -185,14 +191,14 @@ class Transaction(Protocol):
     def is_hosted(self) -> bool:
         """Return whether a process holds the lock by which a host owns the database.
 
-        True where there is no such lock: a lease decides there, or no other process can open the database.
+        Also true where there is no such lock: a lease decides there, or no other process can open the database.
         """
 
     def notify(self, agents: Collection[str] | None = None) -> None:
-        """Wake the other processes at this database when this is committed; at most once per transaction.
+        """Wake the other processes at this database when this transaction is committed; at most once per transaction.
 
-        ``agents`` are the uuids of the agents that the commit concerns; None for any agent. For processes that are no
-        hosts: a host rings, see `Store.ring`.
+        ``agents`` are the uuids of the agents that the commit concerns; None for any agent. Only processes that are no
+        hosts call this. A host calls `Store.ring` instead.
         """
 
 
@@ -216,27 +222,27 @@ class Store(Protocol):
         """
 
     def listen(self, hear: Callable[[int], object]) -> None:
-        """Set the function that gets the latest time stamp (milliseconds since 1970) that a transaction has read.
+        """Set the function that receives the latest time stamp (milliseconds since 1970) that a transaction has read.
 
-        It replaces an earlier function.
-
-        It is called when the work of the transaction is done, before its result is returned.
+        The function replaces an earlier one. The store calls it when the work of a transaction is done, before it
+        returns the result.
         """
 
     def checkpoint(self) -> None:
         """Move committed pages from the write-ahead log into the database's file, where there is a log.
 
-        For the host alone.
+        Only the host calls this.
 
-        Correctness does not depend on it. By default this does nothing, since a server moves its log by itself.
+        Correctness does not depend on the call. By default this does nothing, since a server moves its log by itself.
         """
         return
 
     def shrink(self, whole: bool = False) -> bool:
-        """Give the room that deletions have left in the database's file back to the disk.
+        """Give the space that deletions have left in the database's file back to the disk.
 
         Args:
-            whole: rewrite the file, while nobody runs the agents. It then takes the room of two for a while.
+            whole: rewrite the file, while nobody runs the agents. For a while the disk holds both the old and the new
+                file.
 
         Returns:
             Whether the space was given back. A file of an older program gives it back only with ``whole``. By default
@@ -260,7 +266,7 @@ class Store(Protocol):
 
         By default this does nothing: a file has no such limit.
 
-        Raises `StoreUnavailable` when it does not get them.
+        Raises `StoreUnavailable` when the server does not give the connections.
         """
         return
 
@@ -274,13 +280,14 @@ class Store(Protocol):
         return lambda: None
 
     def ring(self, agents: Collection[str] | None = None, *, hosts: bool = False) -> None:
-        """Wake the processes that follow hosts (`watch`): this host has committed.
+        """Notify the processes that watch hosts (`watch`) of a commit of this host.
 
-        A hint, which may get lost. Returns at once. A file needs no such call: by default this does nothing.
+        The notification is a hint, which may get lost. The call returns at once. By default this does nothing, since a
+        file needs no such hint.
 
         Args:
-            agents: the agents that it concerns, by uuid; None for any agent.
-            hosts: wake the other hosts too, since it concerns agents of theirs.
+            agents: the uuids of the agents that the commit concerns; None for any agent.
+            hosts: wake the other hosts too, since the commit concerns agents that they run.
         """
         return
 

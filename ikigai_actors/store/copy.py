@@ -25,7 +25,6 @@ class TableSum:
     """The number of rows counted, and the sum of their hashes. Two sums of the same rows are equal in any order."""
 
     def __init__(self, passed: Callable[[int], object] = lambda rows: None) -> None:
-        """Begin with no rows; ``passed`` is called with the number of rows just counted."""
         self._passed = passed
         self.rows = 0
         self._sum = 0
@@ -116,7 +115,7 @@ def _tally(schema: SchemaTransaction, table: str, columns: Sequence[str], passed
 
 
 def _refuse_others(known: Columns, columns: Columns, location: str) -> None:
-    """Refuse a source with tables or columns that this program does not know, since their data would be lost."""
+    """Raise `StoreUnusable` for tables or columns that this program does not know, since their data would be lost."""
     if others := sorted(set(columns) - set(known)):
         raise StoreUnusable(
             f"The source has a table {others[0]!r} that is not ikigai's: nothing was copied to {location}. "

@@ -23,7 +23,6 @@ class DatabaseClock(Clock):
     """A `Clock` whose wall-clock time is the server's. Until the server's first answer it uses the machine's."""
 
     def __init__(self, clock: Clock) -> None:
-        """Begin with the time of this machine's clocks."""
         self._clock = clock
         vars(self)["monotonic"] = clock.monotonic
         self._origin = clock.now_ms() - clock.monotonic() * 1000  # milliseconds since 1970 when the other clock began
@@ -35,7 +34,7 @@ class DatabaseClock(Clock):
         return self._clock.monotonic()
 
     def hear(self, asked: float, server_time: int) -> None:
-        """Take an answer of the server, which has just come.
+        """Set the clock by an answer of the server that has just arrived.
 
         Args:
             asked: when the question was sent, by `monotonic`.
@@ -46,7 +45,7 @@ class DatabaseClock(Clock):
         self._origin = max(least, min(self._origin, most))
 
     def ask(self, store: Store) -> None:
-        """Ask the server for its time. Raises `StoreError`."""
+        """Ask the server for its time, and set this clock by the answer. Raises `StoreError`."""
         asked = self._clock.monotonic()
         [(server_time,)] = store.read(lambda tx: tx.run("time"))
         self.hear(asked, server_time)
@@ -64,7 +63,6 @@ class HybridClock(Clock):
     """A `Clock` for stored times. Its time never falls, and is never earlier than a stored time that was read."""
 
     def __init__(self, clock: Clock) -> None:
-        """Begin with the time of another clock."""
         self.calendar = clock
         """The clock that it follows."""
         vars(self)["monotonic"] = clock.monotonic  # a turn asks a dozen times
@@ -82,7 +80,7 @@ class HybridClock(Clock):
         return self.calendar.monotonic()
 
     def hear(self, stamp: int) -> None:
-        """Let no later time be earlier than this stamp, which the process has read (milliseconds since 1970)."""
+        """Keep all later times at or after a stamp that the process has read (milliseconds since 1970)."""
         if stamp > self._latest:
             with self._lock:
                 if self._latest < stamp <= self.calendar.now_ms() + SET_BACK:

@@ -33,13 +33,13 @@ def is_earlier(store: Store) -> bool:
 
 @contextmanager
 def as_of_today(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> Iterator[Store]:
-    """Yield a copy of an older database with the tables of this version, for the length of a block.
+    """Yield a copy of an older database that has this version's tables, for the length of a block.
 
-    If there are migrations from its version on, they are applied. Otherwise new columns and tables are as in a new
-    database, and old ones that no longer exist are left out.
+    If there are migrations from the database's version on, they are applied. Otherwise new columns and tables are as in
+    a new database, and old ones that no longer exist are left out.
 
     Raises:
-        StoreUnusable: it cannot be brought to the tables of today.
+        StoreUnusable: the database cannot be converted to this version's tables.
         StoreError: an error of the database, or of the copy.
     """
     with tempfile.TemporaryDirectory(prefix="ikigai-") as place:
@@ -59,7 +59,6 @@ def as_of_today(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> I
 
 
 def _copy(reading: SchemaTransaction, transaction: Transaction, location: str) -> None:
-    """Copy all rows, as far as tables and columns are known."""
     create_schema(transaction, location)
     writing, there = transaction.schema, reading.tables()
     for table in tables_in_order(writing.tables() & there - {"schema_version"}):

@@ -58,7 +58,7 @@ def existing(database: str | os.PathLike[str] | None) -> Iterator[Store]:
 
 @contextmanager
 def existing_to_read(database: str | os.PathLike[str] | None) -> Iterator[Store]:
-    """Yield an existing database as `existing` does; of one with an older schema, a converted copy."""
+    """Yield an existing database as `existing` does. For a database with an older schema, yield a converted copy."""
     store = open_existing(database, lambda store: None if is_earlier(store) else require_schema(store))
     with closing(store):
         if not is_earlier(store):

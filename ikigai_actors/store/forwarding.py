@@ -9,7 +9,6 @@ class ForwardingStore(Store):
     """Passes every call on to another store. A subclass overrides single calls, or `_use` for most of them."""
 
     def __init__(self, store: Store) -> None:
-        """Forward all calls to this store."""
         self._store = store
         self.location, self.leases = store.location, store.leases
 

@@ -13,10 +13,9 @@ from ikigai_actors.store.forwarding import ForwardingStore
 
 
 class Gate(ForwardingStore):
-    """A store that checks before each call whether the call is allowed."""
+    """A store that calls a check before each call, and passes on the error that the check raises."""
 
     def __init__(self, store: Store, check: Callable[[], None]) -> None:
-        """Put a check before a store; the check raises `SystemClosed` once the system is closed."""
         super().__init__(store)
         self._check = check
 

@@ -74,21 +74,21 @@ IDLE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The unit was committed and is durable."""
+    """The outcome of a unit that was committed and is durable, with its answer."""
 
     value: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The unit raised a reason not to be written."""
+    """The outcome of a unit that raised a reason not to be written."""
 
     error: IkigaiError
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The unit could not be written."""
+    """The outcome of a unit that could not be written, with the error."""
 
     error: IkigaiError
 
@@ -104,7 +104,7 @@ _Entry = tuple[Unit, Done]
 
 @dataclass(frozen=True, slots=True)
 class _Again:
-    """Nothing of the unit was written. Another unit must run instead, in a transaction of its own."""
+    """The result for a unit of which nothing was written. Another unit runs instead, in a transaction of its own."""
 
     unit: Unit
 
@@ -136,7 +136,7 @@ class JournalStatistics:
 
 
 class Journal(Service, Writer):
-    """The one writer. Start it, submit units, close it: closing writes the accepted units first."""
+    """The one writer of a host. Start it, submit units, and close it. Closing writes the accepted units first."""
 
     def __init__(
         self,
@@ -186,7 +186,7 @@ class Journal(Service, Writer):
         self._trouble: str | None = None
 
     def submit(self, unit: Unit, done: Done, workers: Dispatcher | None = None) -> None:
-        """Hand over a unit of an actor. Never waits: an actor has at most one unit in flight.
+        """Queue a unit of an actor for its commit. Never waits: an actor has at most one unit in flight.
 
         Args:
             unit: the unit.
@@ -206,7 +206,7 @@ class Journal(Service, Writer):
     def _is_left_to(self, workers: Dispatcher, entry: _Entry) -> bool:
         """Return whether the calling worker may write a unit.
 
-        Nobody writes, and no ready actor could share the transaction.
+        Nobody may be writing, and no ready actor could share the transaction.
         """
         if self._writing or self._entries or not self.started or workers.ready:
             return False
@@ -214,7 +214,6 @@ class Journal(Service, Writer):
         return self._writing
 
     def _write_aside(self, entry: _Entry) -> Callable[[], object]:
-        """Write a unit on the thread of a worker; return the function that answers the unit."""
         results = list(self._commit((entry,)))
 
         def answer() -> None:
@@ -250,7 +249,10 @@ class Journal(Service, Writer):
         return answer
 
     def note_others(self) -> None:
-        """Note that another process may have written: after a quiet moment the file is brought up to date."""
+        """Record that another process may have written.
+
+        After a second without commits, the log is moved into the file.
+        """
         with self._changed:
             self._others_wrote = True
             if self._asleep:
@@ -433,7 +435,7 @@ class Journal(Service, Writer):
         tx.require("set_batch", lambda after: self._fenced(after, last), host=self._host, last=last, batch=number)
 
     def _fenced(self, tx: Transaction, last: int) -> Fenced:
-        """Return the error that says why the fence has refused the transaction."""
+        """Return the error that explains why the fence has refused the transaction."""
         rows = tx.run("batch_of", host=self._host)
         if rows == [(last,)]:
             return why_ended(tx, self._host, then=" What this one still did is dropped.")
@@ -447,14 +449,14 @@ class Journal(Service, Writer):
             _tell(self._on_trouble, trouble)
 
     def _give_up(self, error: IkigaiError) -> IkigaiError:
-        """Write nothing from now on; return the error for the units at hand."""
+        """Refuse all writes from now on; return the error for the current units."""
         self._failure = error.trouble if isinstance(error, _InDoubt) else error
         _tell(self._on_failure, self._failure)
         return OutcomeUnknown(str(error)) if isinstance(error, _InDoubt) else self._gone()
 
 
 def _tell(listener: Callable[[T], object], news: T) -> None:
-    """Call a listener. Its errors are only logged, so that they do not end the journal."""
+    """Call a listener. Log its errors instead of raising them, so that they do not end the journal."""
     try:
         listener(news)
     except Exception:  # whatever it is, the units after it must still be written
@@ -462,7 +464,7 @@ def _tell(listener: Callable[[T], object], news: T) -> None:
 
 
 class _InDoubt(CommitUnknown):
-    """The final error for a transaction whose COMMIT may have happened."""
+    """The last error of a transaction that may have been committed."""
 
     def __init__(self, trouble: IkigaiError) -> None:
         super().__init__(

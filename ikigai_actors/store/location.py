@@ -50,7 +50,7 @@ class Location(NamedTuple):
 
 
 def user_home() -> Path:
-    """The user's data directory for ikigai, as is usual on this operating system."""
+    """Return the user's data directory for ikigai, as is usual on this operating system."""
     import platformdirs  # only needed when nothing says where the database is
 
     return Path(platformdirs.user_data_dir("ikigai", appauthor=False))

@@ -23,7 +23,7 @@ def empty_image() -> bytes:
 
 
 def open_with_tables(database: str | os.PathLike[str] | None = None) -> Store:
-    """Open a database as `open_store` does; one in memory has its tables already."""
+    """Open a database as `open_store` does. A database in memory already has its tables."""
     location = locate(database)
     if location.path is not None or location.url is not None:
         return open_store(database)

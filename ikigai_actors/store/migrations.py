@@ -116,7 +116,7 @@ def ensure_schema(store: Store, migrations: Sequence[Migration] = MIGRATIONS) ->
 
 
 def create_schema(transaction: Transaction, location: str, migrations: Sequence[Migration] = MIGRATIONS) -> int:
-    """Make the schema if the database is empty; return its version. Raises what `ensure_schema` does."""
+    """Make the schema if the database is empty; return its version. Raises the errors of `ensure_schema`."""
     if version := usable_version(transaction, location, migrations):
         return version
     version, least = newest(), max(FIRST, least_for(FIRST))
@@ -184,9 +184,10 @@ def check_types(store: Store) -> None:
 
 
 def mistyped_columns(transaction: Transaction, tables: Collection[str] = (), most: int | None = None) -> list[str]:
-    """Return every column of these tables (empty for all) that holds a value of another type than ``schema.sql`` says.
+    """Return the columns that hold a value of another type than ``schema.sql`` declares.
 
-    ``most``: the most rows of a table that is looked at; None looks at all.
+    ``tables`` are the tables to check; empty for all. ``most``: tables with more rows than this are skipped; None
+    checks all tables.
     """
     schema = transaction.schema
     looked_at = sorted(schema.tables() & set(tables or schema.tables()))
@@ -222,7 +223,7 @@ def migrate_within(transaction: Transaction, migrations: Sequence[Migration] = M
 
 
 def schema_script() -> str:
-    """The text of ``schema.sql``.
+    """Return the text of ``schema.sql``.
 
     The file lies beside this package's modules when installed, and at the root of a checkout.
     """

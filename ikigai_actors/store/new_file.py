@@ -15,11 +15,11 @@ def new_file(target: Path, what: str) -> Iterator[IO[bytes]]:
     """Write a new file, which only its user may read, within a block; an error in the block leaves nothing.
 
     Args:
-        target: its place, where nothing may be.
-        what: what is written, for errors, as ``an export``.
+        target: the path of the file, where nothing may exist.
+        what: the name of the file's content in errors, as ``an export``.
 
     Raises:
-        BadInput: there is something, or the file cannot be written.
+        BadInput: a file exists at the target, or cannot be written.
     """
     target = target.expanduser().absolute()
     refuse_to_overwrite(target, what)

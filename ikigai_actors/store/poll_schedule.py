@@ -31,7 +31,6 @@ class PollSchedule:
     """Decides which agents one thread polls, and when."""
 
     def __init__(self, watch: Watch, clock: Clock) -> None:
-        """Make the schedule of the thread that waits with a watch; the clock measures how long a look takes."""
         self._watch, self._clock = watch, clock
         self._began = clock.monotonic()
         self._due = self._began  # when all are looked at next
@@ -41,9 +40,10 @@ class PollSchedule:
         """Whether a hint has named nobody since the latest look at all began."""
 
     def wait(self, timeout: float | None = HEARTBEAT) -> Hint:
-        """Wait at most ``timeout`` seconds (None: without limit) until something may be new; return the agents to poll.
+        """Wait until something may have changed, at most ``timeout`` seconds; return the agents to poll.
 
-        Their uuids; None for all. Also returns when the watch was closed.
+        None as the time waits without limit. The hint has their uuids; None for all. Also returns when the watch was
+        closed.
         """
         now = self._clock.monotonic()
         if timeout is not None:
@@ -71,12 +71,12 @@ class PollSchedule:
         return Hint(NOBODY if agents is None else agents, for_hosts)
 
     def done(self, agents: frozenset[str] | None) -> None:
-        """Note that these agents were polled."""
+        """Record that these agents were polled; None for all."""
         if agents is None:
             now = self._clock.monotonic()
             self._due = now + max(HEARTBEAT, REST * (now - self._began))
             self._may = now + PAUSE * (now - self._began)
 
     def failed(self) -> None:
-        """Note that the poll failed: the next one polls all agents."""
+        """Record that the poll failed. The next poll looks at all agents."""
         self._due = self._began

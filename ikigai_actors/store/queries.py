@@ -95,7 +95,7 @@ def parse(text: str) -> dict[str, str]:
 
 @cache
 def queries() -> Mapping[str, str]:
-    """Every statement of ``queries.sql`` by name, untranslated. Read once."""
+    """Return every statement of ``queries.sql`` by name, untranslated. Read once."""
     return parse(Path(__file__).with_name("queries.sql").read_text(encoding="utf-8"))
 
 

@@ -15,10 +15,9 @@ LONGEST_RETRY = 1.0
 
 
 class RetryingReader:
-    """Reads a store, again and again while it does not answer. Any thread may use it."""
+    """Reads a store, and tries again while the store does not answer. Any thread may use it."""
 
     def __init__(self, store: Store, threads: Threads) -> None:
-        """Make a reader; ``threads`` makes what it waits with."""
         self._store = store
         self._closing = threads.condition()
         self._closed = False
@@ -41,7 +40,7 @@ class RetryingReader:
             pause = min(pause * 2, LONGEST_RETRY)
 
     def close(self) -> None:
-        """Let a read that waits for the store fail."""
+        """Let reads that wait for the store fail with `SystemClosed`."""
         with self._closing:
             self._closed = True
             self._closing.notify_all()

@@ -70,7 +70,7 @@ HEARD = "heard"
 
 
 class BaseTransaction(Transaction, SchemaTransaction, ABC):
-    """A `Transaction`. An adapter adds how to run a statement, and how to translate its driver's errors."""
+    """The base of both databases' transactions. An adapter runs statements, and translates its driver's errors."""
 
     DRIVER_ERRORS: tuple[type[Exception], ...]
     """The errors that a call of the driver may raise."""
@@ -201,7 +201,7 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
             raise self._required[1](self)
 
     def finish(self) -> None:
-        """Refuse every later call: the transaction was committed or rolled back."""
+        """Refuse every later call, because the transaction was committed or rolled back."""
         self._failure = StoreError("This transaction is over: it is valid only inside the work it was given to.")
 
     def _guard(self, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -213,7 +213,7 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
             self._fail(error)
 
     def _fail(self, error: Exception) -> NoReturn:
-        """End the transaction with our error for one of the driver's."""
+        """End the transaction, and raise our error for one of the driver's."""
         self._failure = self.ours(error)
         raise self._failure from self.cause(error)
 

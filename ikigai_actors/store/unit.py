@@ -82,8 +82,8 @@ class LockedRows(dict[str, Locked]):
     ) -> None:
         """Lock the rows of agents that die and of agents that stay, all in one statement.
 
-        Afterwards only those dying agents have an entry that have a budget of their own or an open request. If nobody
-        else can write, ``counting`` may name these, so that no other row is read.
+        Afterwards a dying agent has an entry only if it has a budget of its own or an open request. If nobody else can
+        write, ``counting`` may name these agents, so that no other row is read.
         """
         if counting is not None and not tx.locks_rows:
             self.lock(tx, (*counting, *kept))
@@ -116,7 +116,7 @@ class LockedRows(dict[str, Locked]):
         return row
 
     def part(self, kind: type[P], make: Callable[[], P]) -> P:
-        """Return a part of this transaction; it is made at the first call."""
+        """Return the part of this kind, which the units of this transaction share. The first call makes it."""
         if (part := self._parts.get(kind)) is None:
             part = self._parts[kind] = make()
         assert isinstance(part, kind)
@@ -185,7 +185,7 @@ class Unit:
 class Addressed(Unit):
     """A unit that names an agent by text; `look_up` finds the uuid before rows are locked.
 
-    A class and no ABC: `lock` asks `isinstance` of every unit, and an ABC would make that ten times slower.
+    This is no ABC: `lock` calls `isinstance` with every unit, and an ABC would make that ten times slower.
     """
 
     __slots__ = ()
@@ -206,7 +206,7 @@ class Around(Addressed):
         self.concerns_others, self.concerns_hosts = act.concerns_others, act.concerns_hosts
 
     def around(self, act: Unit) -> Self:
-        """Return the same unit around another act."""
+        """Return the same unit with another act in place of its own."""
         again = copy(self)
         Around.__init__(again, act)
         return again
@@ -250,14 +250,14 @@ def lock(tx: Transaction, units: Sequence[Unit]) -> LockedRows:
 
 
 def concerned(units: Iterable[Unit], locked: LockedRows) -> set[str] | None:
-    """Return the uuids of the agents that units have changed, for notifications; None for any agent."""
+    """Return the uuids of the agents that units have changed, for notifications; None if any agent may have changed."""
     return None if any(unit.alone for unit in units) else locked.others | locked.keys()
 
 
 def write_alone(store: Store, unit: Unit) -> Any:
-    """Commit one unit, and return its answer. For a process without a journal, which is no host.
+    """Commit one unit, and return its answer. Only a process without a journal, which is no host, calls this.
 
-    Raises the unit's refusal, what `Store.write` raises, and `LooksOnly` where the asker may only look.
+    Raises the unit's refusal, the errors of `Store.write`, and `LooksOnly` where the asker may only look.
     """
     asker, act = current_asker(), unit
     if asker is not None:

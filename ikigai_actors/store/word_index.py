@@ -28,13 +28,13 @@ RunForEach = Callable[[str, Sequence[Sequence[Any]]], object]
 
 
 class WordIndex(Protocol):
-    """The index of one database, in one transaction."""
+    """The index of words of one database, used in one transaction."""
 
     def is_there(self) -> bool:
         """Return whether the index exists."""
 
     def make(self) -> None:
-        """Make the index, without any message. Raises `StoreError` if the database has no such index."""
+        """Make an empty index. Raises `StoreError` if this kind of database cannot have one."""
 
     def drop(self) -> None:
         """Drop the index, if it exists."""
@@ -46,12 +46,13 @@ class WordIndex(Protocol):
         """
 
     def add(self, agent: str, upto: int, words: Mapping[int, Sequence[str]]) -> None:
-        """Add the words of messages of an agent, by position, and set the mark of the agent."""
+        """Add the words of an agent's messages, by position, and set the agent's mark to ``upto``."""
 
     def messages_with(self, word: str, agents: Sequence[str], most: int) -> list[tuple[Any, ...]]:
-        """The latest messages of these agents that have a word with this beginning: agent, position, kind, content.
+        """Return the latest messages of these agents that have a word with this beginning.
 
-        Further messages may be among them: one with very many words is always returned.
+        Each row has agent, position, kind and content. Messages without such a word may be among them: a message with
+        very many words is always returned.
         """
 
 
@@ -61,5 +62,5 @@ def indexed_words(text: str) -> list[str]:
 
 
 def is_of_index(table: str) -> bool:
-    """Return whether a table belongs to the index."""
+    """Return whether the table of this name belongs to the index of words."""
     return table == MARKS or table.startswith(INDEX)

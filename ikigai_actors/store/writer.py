@@ -9,7 +9,7 @@ from ikigai_actors.store.unit import Unit
 
 
 class Writer(Protocol):
-    """Commits units."""
+    """An object that commits units."""
 
     def ask(
         self,
@@ -24,7 +24,7 @@ class Writer(Protocol):
         Args:
             make: turns the unit's answer into the value of the future; None uses the answer itself.
             timeout: seconds for which the future can be waited for; None waits without limit.
-            waits: whether the caller blocks until it is done: then a journal waits for room in its queue first, and a
+            waits: whether the caller blocks until the commit: then a journal waits for room in its queue first, and a
                 thread that must not block is refused.
 
         Returns:
@@ -47,7 +47,7 @@ class Writer(Protocol):
 
 
 class DirectWriter(Writer):
-    """Commits each unit at once, in a transaction of its own: on the thread of the caller, if that may block."""
+    """Commits each unit at once, each in its own transaction: on the thread of the caller, if that thread may block."""
 
     def __init__(
         self, write: Callable[[Unit], Any], post: Callable[[Callable[[], object], Future[Any]], object]

@@ -84,12 +84,12 @@ class Renewal(Enum):
 
 
 def renewal(age: float, awake: float, lease: float) -> Renewal:
-    """Judge a lease.
+    """Return the next act of a host, given the age of its lease.
 
     Args:
         age: seconds since the latest successful renewal was sent.
         awake: seconds since the process went on after it was stopped or suspended: it can renew only from then on.
-        lease: seconds for which the host is believed after a renewal.
+        lease: seconds for which other hosts count this one as living after a renewal.
     """
     if age < lease:
         return Renewal.KEPT
@@ -114,7 +114,7 @@ class _LeaseWatch(Service):
 
 
 class Host(Service):
-    """A host: this process as the owner of a database, or of some of its shards. `new_host` makes it."""
+    """A host: this process as the owner of a database, or of some of its shards. Call `new_host` to make one."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class Host(Service):
     ) -> None:
         """Start to renew the lease regularly, if hosts of this database have leases.
 
-        May be called again, with others to notify. If the host has ended before, that is reported at once.
+        Call this again to replace both functions. If the host has ended before, ``on_end`` is called at once.
 
         Args:
             on_end: gets the reason why this host must end: `Fenced`, another host has taken over; `StoreUnavailable`,
@@ -252,9 +252,10 @@ class Host(Service):
             self.join()
 
     def take_over(self) -> None:
-        """Become the owner. Raises `StoreInUse` when another host lives.
+        """Become the only owner of the database. Raises `StoreInUse` when another host lives.
 
-        One that is believed, and whose process seems to have ended, is waited for: a few seconds until that is sure.
+        If another host's lease is valid and its process seems to have ended, this waits a few seconds until that is
+        certain.
         """
         waits_for = ""
         while (owner := self._store.read(self._owner)) is not None:
@@ -268,11 +269,11 @@ class Host(Service):
     def join(self) -> None:
         """Become one of the hosts that share the agents, at first without any shard.
 
-        A host that shares the agents with nobody is waited for, until it has ended or is judged dead.
+        If a host that does not share the agents runs, this waits until that host has ended or is judged dead.
 
         Raises:
-            Fenced: another host of the same name has taken this one's place, or this one was taken for dead.
-            SchemaInUse: a host of an older program lives that does not know what this one needs.
+            Fenced: another host of the same name has taken this one's place, or this one was judged dead.
+            SchemaInUse: a host of an older program lives that does not know the schema that this one needs.
             ProgramOutdated: a newer program has changed the schema meanwhile.
             StoreError: the server does not answer at the first try. Later tries go on.
         """
@@ -329,8 +330,8 @@ class Host(Service):
     def _enter(self, tx: Transaction) -> None:
         """Register this host, in place of one of the same name, and migrate the schema to this program's version.
 
-        Hosts that live know what the schema asks for then. Of those that do not, the ones whose lease has run out are
-        ended: they could come back.
+        Living hosts must know the migrated schema. Hosts that do not know it, and whose lease has run out, are ended,
+        since they could come back.
         """
         tx.run("tree_change")
         version = usable_version(tx, self._store.location, self._migrations)
@@ -345,8 +346,8 @@ class Host(Service):
     def _take(self, tx: Transaction) -> None:
         """End the earlier hosts and claim their shards: from here on, later writes of an earlier host are fenced.
 
-        An earlier host may be committing, or renewing its lease, at this moment: it holds its row, and this waits for
-        it. If it has renewed, it is believed after all.
+        An earlier host that is committing, or renewing its lease, holds the lock of its row, and this waits for it. If
+        it has renewed its lease, it counts as living after all.
         """
         tx.run(
             "tree_change"
@@ -366,7 +367,7 @@ class Host(Service):
         self.describe(tx)
 
     def claim(self, waited: float = 0.0) -> None:
-        """Take shards without a host, up to this host's share of them, or all. Raises `Fenced`, `StoreError`.
+        """Take shards that no host runs, up to this host's share of them, or all. Raises `Fenced`, `StoreError`.
 
         Args:
             waited: seconds for which this host has seen shards without a host; after `placement.UNCLAIMED` it takes
@@ -419,7 +420,7 @@ class Host(Service):
                 self._warn("The lease could not be renewed: %s", error)
 
     def _warn(self, text: str, error: IkigaiError) -> None:
-        """Warn of a database that does not answer: once, until it does again."""
+        """Log a warning that the database does not answer; once until it answers again."""
         logger.log(logging.INFO if self._warned else logging.WARNING, text, error)
         self._warned = True
 
@@ -473,13 +474,15 @@ def new_host(
     on_renewal: Callable[[], object] = lambda: None,
     migrations: Sequence[Migration] = MIGRATIONS,
 ) -> Host:
-    """Make a host of a database that has its schema. Nobody knows of it before `Host.begin`; release it in any case.
+    """Make a host of a database that has its schema. Other hosts see it after `Host.begin`.
+
+    Always release it at the end.
 
     Args:
         host_id: a fresh id for this host.
-        lease: seconds for which the host is believed on PostgreSQL.
+        lease: seconds for which other hosts count this one as living after a renewal on PostgreSQL.
         threads: makes the threads that keep the lease.
-        name: of a host that shares the agents with others, see `Host.join`; None shares them with nobody.
+        name: the name of a host that shares the agents with others, see `Host.join`; None shares them with nobody.
         on_wait: see `Host.join`.
         on_renewal: see `Host.on_renewal`.
         migrations: the changes of the schema that its program knows.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 @cache
 def this_machine() -> str:
-    """Return an identity of this boot of the machine and of its process-id namespace; empty if unknown."""
+    """Return an identity of this boot of the machine and of this process's id namespace; empty if unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"

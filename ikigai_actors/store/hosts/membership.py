@@ -62,7 +62,7 @@ class _Seen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """One host's view of the others."""
+    """The observations of one host about the other hosts. Immutable."""
 
     _seen: Mapping[str, _Seen] = field(default_factory=dict)
     _looked: float = float("-inf")

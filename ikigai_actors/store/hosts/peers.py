@@ -14,10 +14,6 @@ class Peers:
     """Checks the other hosts and ends dead ones. For one thread."""
 
     def __init__(self, store: Store, host: str, clock: Clock) -> None:
-        """Prepare the checks by this host, which use a connection of their own.
-
-        Nothing is known of the other hosts yet.
-        """
         self._store, self._host, self._clock = store, host, clock
         self._membership = KNOWS_NOBODY
         self._held = False  # this host's own lock, at the latest look
@@ -26,7 +22,7 @@ class Peers:
     def end_dead(self) -> bool:
         """Check the other hosts once, and end the dead ones; return whether there were any.
 
-        Raises `StoreError`; then all that was seen is forgotten.
+        Raises `StoreError`; then all earlier observations are forgotten.
         """
         seen, self._membership = self._membership, CUT_OFF
         began = self._clock.monotonic()

@@ -112,13 +112,11 @@ def gifts(me: str, members: Sequence[SharingHost], agents: Mapping[int, Living],
 
 
 def _divide(me: str, members: Sequence[SharingHost]) -> tuple[SharingHost | None, list[SharingHost]]:
-    """Return this host, and the hosts to which it may give shards."""
     own = next((member for member in members if member.host == me), None)
     return own, [member for member in members if not member.draining and member.host != me]
 
 
 def _idlest(others: Sequence[SharingHost]) -> SharingHost:
-    """The host with the fewest turns."""
     return min(others, key=lambda other: (other.working, other.agents, other.host))
 
 

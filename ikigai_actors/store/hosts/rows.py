@@ -94,10 +94,10 @@ def owners(tx: Transaction) -> tuple[HostRecord, ...]:
 
 
 def ask_owners(tx: Transaction) -> Callable[[], tuple[HostRecord, ...]]:
-    """Ask for the hosts that run the agents, together with other questions (see `Transaction.ask`).
+    """Send the query of `owners` in one round trip with other queries (see `Transaction.ask`).
 
     Returns:
-        A function that gives the answer, as `owners` does.
+        A function that returns the result of `owners`.
     """
     rows = tx.ask("running_hosts")
 

@@ -41,7 +41,7 @@ def shares(tx: Transaction, host: str) -> Shares:
 
 
 def claim(tx: Transaction, host: str, waited: float) -> None:
-    """Take shards without a host, as many as `room` says. The row of the tree is locked, and the host lives."""
+    """Let a host take as many shards without a host as `room` returns. The caller has locked the row of the tree."""
     shared = shares(tx, host)
     if most := min(shared.vacant, room(host, shared.members, shared.shards, waited)):
         tx.run("claim_some_shards", host=host, most=most)
@@ -94,7 +94,7 @@ class GivenAgents(NamedTuple):
 class GiveShards(Unit):
     """Give shards of this host to another one; answered with `GivenAgents`.
 
-    Raises `StoreConflict` when this host has one of them no more, or the other one does not live.
+    Raises `StoreConflict` when this host has lost one of the shards, or the other host does not live.
     """
 
     shards: tuple[int, ...]

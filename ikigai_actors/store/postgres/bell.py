@@ -23,14 +23,13 @@ class Bell(Service):
     """A thread that sends notifications; it starts with the first one. Closing sends those that are left."""
 
     def __init__(self, connect: Callable[[], Connection], hints: Hints) -> None:
-        """Prepare the bell; ``connect`` raises `StoreError`, or `SystemClosed` if no more connections may be made."""
         super().__init__("ikigai-bell")
         self._connect, self._hints = connect, hints
         self._rings: dict[str, set[str] | None] = {}  # by audience: the agents that it concerns, None for any
         self._connection: Connection | None = None
 
     def ring(self, audiences: Iterable[str], agents: Collection[str] | None) -> None:
-        """Notify these audiences soon about these agents, by uuid, None for any agent. Never waits."""
+        """Queue a notification of these audiences about these agents, by uuid; None for any agent. Never waits."""
         with self._changed:
             for audience in audiences:
                 known = self._rings.setdefault(audience, set())
@@ -47,7 +46,7 @@ class Bell(Service):
     def _rung(self) -> Mapping[str, Collection[str] | None]:
         """Wait for a ring, and a moment more for further rings.
 
-        Return them, or nothing when the bell was stopped and all are sent.
+        Return the agents by audience; empty when the bell was stopped and has sent all notifications.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._rings or self._stopped)

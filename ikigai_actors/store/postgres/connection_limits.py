@@ -68,16 +68,16 @@ def limits(tx: Transaction) -> list[Limit]:
 
 
 def check_limits(store: Store) -> None:
-    """Refuse a server that gives fewer connections than a host needs beside the others.
+    """Refuse a server that gives fewer connections than a host needs in addition to the others.
 
-    Call it when the host's connections have its name already, so that two hosts that start at once see each other.
+    Call this after the host's connections have got its name. Two hosts that start at once then count each other.
 
     Args:
         store: the store through which the server is asked.
 
     Raises:
         StoreUnusable: a limit is too low.
-        StoreUnavailable: too many of them are in use at the moment, or will be.
+        StoreUnavailable: too many connections are in use at the moment, or will be.
     """
     try:
         rows = store.write(limits)  # by that connection: it has the name of the host from now on
@@ -101,7 +101,7 @@ def check_limits(store: Store) -> None:
 def check_own(store: Store, separate: Store) -> None:
     """Refuse a pooler that gives each transaction another server process. Raises `StoreUnusable`.
 
-    A setting, a session lock or a LISTEN would pass to the next client of such a pooler.
+    The next client of such a pooler would inherit this process's settings, session locks and LISTENs.
 
     Args:
         store: the store whose connection for writes is checked.
@@ -118,6 +118,6 @@ def check_own(store: Store, separate: Store) -> None:
 
 
 def process(tx: Transaction) -> int:
-    """The number of the server process that carries out a transaction."""
+    """Return the id of the server process that carries out a transaction."""
     [(pid,)] = tx.schema.execute("SELECT pg_backend_pid()")
     return int(pid)

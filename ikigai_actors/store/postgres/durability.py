@@ -7,7 +7,7 @@ MUST_BE_ON = ("fsync", "full_page_writes", "synchronous_commit")
 
 
 def losing(values: Sequence[str | None]) -> str:
-    """Return warnings, in words, about the values of `MUST_BE_ON`; empty if committed data survives a crash."""
+    """Return warnings about the values of the settings in `MUST_BE_ON`; empty if committed data survives a crash."""
     off = [name for name, value in zip(MUST_BE_ON, values, strict=True) if value == "off"]
     if not off:
         return ""

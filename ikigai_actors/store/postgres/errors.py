@@ -14,11 +14,14 @@ from ikigai_actors.store.postgres.connecting import UNANSWERED
 
 
 class Again(StoreUnavailable):
-    """The server asks for the transaction to be run again: a deadlock, a serialization failure."""
+    """The error of a transaction that the server asks to run again: a deadlock, or a serialization failure."""
 
 
 class ReadOnly(StoreUnavailable):
-    """The server takes no writes, as during a failover to another server, which this connection may never reach."""
+    """The error of a server that takes no writes, as during a failover.
+
+    This connection may never reach the new server.
+    """
 
 
 _USER = "it does not let this user in. Check user and password"
@@ -126,10 +129,12 @@ OLDEST = 14
 
 
 def refuse_encoding(encoding: str | None, shown: str) -> None:
-    """Raise `StoreUnusable` when the database cannot hold every text; None where a pooler does not say.
+    """Raise `StoreUnusable` when the database cannot hold every text.
 
-    SQL_ASCII holds any bytes, but takes none for text: it counts bytes where we count characters, so that what is
-    looked for is not found, and other programs may write what cannot be read.
+    The encoding is None if a pooler does not report it.
+
+    A database in SQL_ASCII accepts any bytes, but counts bytes where we count characters. Searches then miss texts, and
+    other programs may write bytes that cannot be decoded.
     """
     if encoding not in (None, "UTF8"):
         raise StoreUnusable(
@@ -139,6 +144,9 @@ def refuse_encoding(encoding: str | None, shown: str) -> None:
 
 
 def refuse_old(version: int, shown: str) -> None:
-    """Raise `StoreUnusable` when the server is too old. psycopg gives version 14.5 as 140005."""
+    """Raise `StoreUnusable` when the server is too old.
+
+    ``version`` is a number as psycopg reports it: 140005 for 14.5.
+    """
     if version < OLDEST * 10_000:
         raise StoreUnusable(f"Database {shown} runs PostgreSQL {version // 10_000}; {OLDEST} or newer is needed.")

@@ -41,17 +41,17 @@ class Channels:
         self._audiences = {name: each for each, name in self._names.items()}
 
     def name(self, audience: str) -> str:
-        """The channel of an audience."""
+        """Return the name of the channel for an audience."""
         return self._names[audience]
 
     def audience(self, name: str) -> str:
-        """The audience of a channel."""
+        """Return the audience of the channel with this name."""
         return self._audiences[name]
 
     def payload(self, agents: Collection[str] | None) -> str:
         """Return the sealed payload that names these agents.
 
-        It names none if any agent is meant, or if they are too many.
+        It names no agent if any is meant, or if they are too many.
         """
         text = " ".join(sorted(agents or ())).encode()
         text, nonce = text if len(text) <= MOST_BYTES else b"", os.urandom(_NONCE)
@@ -83,19 +83,22 @@ def _derived(secret: str, use: str) -> bytes:
 
 
 class Hints:
-    """The channels of one store's database, known after a connection has read the secret."""
+    """The channels of one store's database. They are known once a connection has read the secret."""
 
     def __init__(self) -> None:
         self._channels: Channels | None = None
 
     def channels(self, ask: Callable[[], str]) -> Channels:
-        """Return the channels; ``ask`` returns the secret, if it is not known yet."""
+        """Return the channels. ``ask`` reads the secret, and is called only while the secret is unknown."""
         if self._channels is None:
             return self.learn(ask())
         return self._channels
 
     def learn(self, secret: str) -> Channels:
-        """Take the secret that a new connection has read; it differs if another database replaced the first one."""
+        """Store the secret that a new connection has read.
+
+        The secret differs if another database replaced the first one.
+        """
         self._channels = Channels(secret)
         return self._channels
 

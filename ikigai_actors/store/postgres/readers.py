@@ -26,7 +26,6 @@ class Readers:
     """A pool of read connections, each lent to one caller at a time. Safe to share between threads."""
 
     def __init__(self, connect: Callable[[], Connection], patience: float, location: str) -> None:
-        """Make an empty pool. A caller waits at most ``patience`` seconds for a connection."""
         self._connect, self._patience, self._location = connect, patience, location
         self._places = BoundedSemaphore(MOST_READERS)
         self._idle: list[Connection] = []
@@ -35,9 +34,9 @@ class Readers:
 
     @contextmanager
     def lent(self) -> Iterator[Connection]:
-        """Lend a connection for the length of a block, which ends its transaction.
+        """Lend a connection for the length of a block, and end its transaction after the block.
 
-        Raises `StoreUnavailable` when none could be had in time, and `StoreError` when this was closed.
+        Raises `StoreUnavailable` when no connection was free in time, and `StoreError` when the pool was closed.
         """
         until = time.monotonic() + self._patience
         if not self._places.acquire(timeout=self._patience):
@@ -67,7 +66,7 @@ class Readers:
                 change(connection)
 
     def close(self) -> None:
-        """Close every connection, lent ones when they come back; threads that wait for a connection get an error."""
+        """Close every connection; a lent one when it is returned. Threads that wait for a connection get an error."""
         self._closed.set()
         with self._lock:
             idle, self._idle = self._idle, []

@@ -78,7 +78,7 @@ def identity_of(url: str) -> str:
     """Return the identity that is stored in a database: equal for every host name, user or parameter in the URL.
 
     Raises:
-        StoreError: it does not answer.
+        StoreError: the server does not answer.
     """
     server = _Server(url)
     with contextlib.closing(server.connect()) as connection:
@@ -112,11 +112,10 @@ class _Server:
         self._abandoned: str | None = None
 
     def introduce(self, host: str) -> None:
-        """Name connections after a host from now on."""
         self.called = self.settings["application_name"] = HOST_NAME.format(host)
 
     def call(self, connection: Connection) -> None:
-        """Give an idle connection the same name as new connections. Raises `StoreError`."""
+        """Give an idle connection the application name of new connections. Raises `StoreError`."""
         try:
             connection.execute(b"SELECT set_config('application_name', %s, false)", (self.called,))
         except psycopg.Error as error:
@@ -130,9 +129,9 @@ class _Server:
     def connect(self, made: Callable[[Connection], object] = lambda connection: None) -> Connection:
         """Make a connection for transactions, which begin and end by statements of their own.
 
-        ``made`` gets it before its first statement, whose answer may never come.
+        ``made`` receives the connection before its first statement, whose answer may never come.
 
-        Raises `StoreError`, and `SystemClosed` when it was abandoned.
+        Raises `StoreError`, and `SystemClosed` after `abandon`.
         """
         try:
             connection = psycopg.connect(self.url, autocommit=True, **self.settings)
@@ -156,14 +155,12 @@ class _Server:
         return connection
 
     def note(self, connection: Connection) -> None:
-        """Remember a new connection, so that `abandon` can cut it."""
         with self._lock:
             self._open.add(connection)
         if self._abandoned is not None:
             cut_off(connection)
 
     def abandon(self, why: str) -> None:
-        """Cut every connection off, and refuse new ones with `SystemClosed` and this reason."""
         with self._lock:
             self._abandoned = why
             connections = list(self._open)
@@ -188,7 +185,6 @@ def _transaction(
 
 
 def _read(connection: Connection, server: _Server, work: Callable[[Transaction], T]) -> T:
-    """Run work that only reads."""
     with _transaction(connection, server, READS, leave_unread) as transaction:
         result = work(transaction)
         transaction.send_rest()
@@ -303,7 +299,7 @@ class _ServerStore(Store):
 class SeparateStore(_ServerStore):
     """A store with one connection of its own, for reads and writes, so that other transactions do not delay it.
 
-    It rings for nobody: a host commits elsewhere, and rings there.
+    It sends no notifications (`ring`). The host commits through its main store, which sends them.
     """
 
     def read(self, work: Callable[[Transaction], T]) -> T:
@@ -359,11 +355,9 @@ class PostgresStore(_ServerStore):
         self._take("an attached program", CLIENT_CONNECTIONS)
 
     def _take(self, who: str, most: int) -> None:
-        """Open this many connections at once.
+        """Open this many connections at once, and close those that the pool of readers does not keep.
 
-        Those that the readers do not keep are closed, since others will need them.
-
-        Raises `StoreUnavailable` when it does not give them.
+        Raises `StoreUnavailable` when a pooler does not give the connections.
         """
         if not self._server.is_pooled:
             return

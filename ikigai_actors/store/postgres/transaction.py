@@ -24,9 +24,9 @@ from ikigai_actors.store.word_index import WordIndex
 
 
 def is_alive(connection: Connection) -> bool:
-    """Return whether a transaction can begin.
+    """Return whether a transaction can begin on a connection.
 
-    Asks the operating system, not the server, whether the connection is open.
+    The operating system, not the server, reports whether the connection is open.
     """
     if connection.info.transaction_status is not TransactionStatus.IDLE:  # closed, or a COMMIT was interrupted
         return False
@@ -41,7 +41,10 @@ def has_hung_up(connection: Connection) -> bool:
 
 
 def cut_off(connection: psycopg.Connection[Any]) -> None:
-    """End a connection under its user. The socket is shut down, not closed, so its number is not used again."""
+    """End a connection that another thread may be using.
+
+    The socket is shut down, not closed, so its number is not reused.
+    """
     try:
         line = socket.socket(fileno=os.dup(connection.fileno()))
     except (psycopg.Error, OSError):  # closed already
@@ -109,7 +112,7 @@ living."""
 
 
 def _lock_of(host: str) -> int:
-    """Return the number of a host's advisory lock: 64 bits of its id, signed."""
+    """Return the number of a host's advisory lock: 64 bits of the host's id, signed."""
     return int.from_bytes(blake2b(host.encode(), digest_size=8).digest(), signed=True)
 
 
@@ -139,7 +142,6 @@ class PostgresTransaction(BaseTransaction):
     )
 
     def __init__(self, connection: Connection, errors: PostgresErrors, hints: Hints, begin: bytes) -> None:
-        """Begin a transaction on an idle connection, by `WRITES` or `READS`."""
         super().__init__()
         self._connection, self._hints = connection, hints
         self._errors = errors
@@ -157,7 +159,7 @@ class PostgresTransaction(BaseTransaction):
         """Send all deferred statements and appended rows, and commit, in one round trip.
 
         Raises:
-            Unmet: what `require` was called with gave no row.
+            Unmet: the statement of `require` returned no row.
             CommitUnknown: the connection broke.
             StoreError: the server refused a statement, or COMMIT.
         """
@@ -180,7 +182,7 @@ class PostgresTransaction(BaseTransaction):
             raise StoreError(f"Database {self._errors.shown}: it answered COMMIT with {commit.tag()}.")
 
     def send_rest(self) -> None:
-        """Send the rest of a transaction that only reads; the server refuses statements that write."""
+        """Send the remaining statements of a transaction that only reads. The server refuses statements that write."""
         self.flush()
         self._guard(self._trips.go)
 

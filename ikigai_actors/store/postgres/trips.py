@@ -24,7 +24,7 @@ _Parameters = Mapping[str, Any] | Sequence[Any] | None
 
 
 class Gathered:
-    """A statement of a trip."""
+    """A statement that waits for its round trip, or was sent in one."""
 
     def __init__(self, sql: bytes, parameters: _Parameters = None) -> None:
         self.sql, self.parameters = sql, parameters
@@ -32,7 +32,7 @@ class Gathered:
 
     @property
     def is_sent(self) -> bool:
-        """Whether its trip has begun."""
+        """Return whether the statement was sent to the server."""
         return self._cursor is not None
 
     def send(self, connection: Connection) -> None:
@@ -41,7 +41,7 @@ class Gathered:
         self.execute(self._cursor)
 
     def execute(self, cursor: psycopg.Cursor[Row]) -> None:
-        """Execute it once. Without parameters it is not worth being prepared."""
+        """Execute the statement once. A statement without parameters is not prepared, since that would gain nothing."""
         cursor.execute(self.sql, self.parameters, prepare=None if self.parameters is not None else False)
 
     def rows(self) -> list[Row]:
@@ -50,7 +50,7 @@ class Gathered:
         return self._cursor.fetchall() if self._cursor.description else []
 
     def names(self) -> list[str]:
-        """The names of their columns, after its trip."""
+        """Return the names of the columns, after the round trip."""
         assert self._cursor is not None
         return [column.name for column in self._cursor.description or ()]
 
@@ -84,7 +84,10 @@ class Trips:
         return statement
 
     def go(self) -> None:
-        """Send the collected statements, and wait until the server has run them. Raises the first error."""
+        """Send the collected statements, and wait until the server has run them.
+
+        Raises the error of the first that failed.
+        """
         gathered, self._gathered = self._gathered, []
         if len(gathered) == 1:
             gathered[0].send(self._connection)

@@ -31,7 +31,6 @@ class ServerWatch(Watch):
         hints: Hints,
         audiences: tuple[str, ...],
     ) -> None:
-        """Prepare a watch; ``connect`` raises `StoreError`, or `SystemClosed` if no more connections may be made."""
         self._connect, self._hints, self._audiences = connect, hints, audiences
         self._closed, self._rung = threading.Event(), threading.Event()
         self._waking, self._woken = socket.socketpair()  # a byte wakes who waits for the server
@@ -42,7 +41,7 @@ class ServerWatch(Watch):
         self._heard: list[tuple[str, frozenset[str]]] = []  # each with its audience
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for a NOTIFY. A new connection counts as a change, too: notifications before it are lost."""
+        """Wait for a NOTIFY. A new connection also counts as a change, because earlier notifications are lost."""
         until = None if timeout is None else time.monotonic() + timeout
         while not self._closed.is_set():
             if self._rung.is_set():

@@ -34,7 +34,7 @@ _IS_THERE = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = current_schem
 
 
 class PostgresWords(WordIndex):
-    """The index in one transaction."""
+    """The index of words of a PostgreSQL database, used in one transaction."""
 
     def __init__(self, run: RunStatement, run_many: RunForEach) -> None:
         self._run, self._run_many = run, run_many

@@ -34,7 +34,7 @@ def back_up(store: Store, target: Path, examine: Callable[[Store], T]) -> T:
         What ``examine`` returned.
 
     Raises:
-        BadInput: there is something at the target.
+        BadInput: a file exists at the target.
         StoreUnusable: the database is not SQLite's, or it is damaged.
         StoreError: an error of either file. Nothing is left then.
     """
@@ -66,7 +66,7 @@ def back_up(store: Store, target: Path, examine: Callable[[Store], T]) -> T:
 
 
 def as_target(text: str) -> Path:
-    """The file that a person names for a backup. Raises `BadInput` for a URL."""
+    """Return the file that a person names for a backup. Raises `BadInput` for a URL."""
     if "://" in text or not text.strip():
         raise BadInput(
             f"Expected the path of a new file, got {mask(text)!r}. To another database: ikigai copy FROM TO."
@@ -75,14 +75,14 @@ def as_target(text: str) -> Path:
 
 
 def _leave_words_out(copy: SQLiteStore) -> None:
-    """Drop the index of words, with the pages that had it."""
+    """Drop the index of words from the copy, and free its pages."""
     if copy.read(lambda tx: tx.words.is_there()):
         copy.write(lambda tx: tx.words.drop())
         copy.shrink()
 
 
 def _fill(part: Path, store: SQLiteStore) -> None:
-    """Copy the database, and read all of the copy."""
+    """Copy the database, and check the copy by reading it in full."""
     try:
         with FORK_GATE, closing(sqlite3.connect(part, isolation_level=None)) as connection:
             store.copy_into(connection)

@@ -45,12 +45,12 @@ LOCKS_MEET = sys.platform != "linux"
 
 
 def lock_path(path: Path) -> Path:
-    """The file whose lock a host holds, beside the database."""
+    """Return the file beside the database whose lock a host holds."""
     return path.with_name(path.name + LOCK)
 
 
 def log_path(path: Path) -> Path:
-    """The log of an SQLite file, beside it."""
+    """Return the log file of an SQLite database, which lies beside it."""
     return path.with_name(path.name + LOG)
 
 
@@ -87,7 +87,7 @@ class Anchor:
 
         Return the function that unlocks it, or None if another process has locked the file.
 
-        Raises `OSError` on a file system without locks. Does nothing where such a lock would stop SQLite.
+        Raises `OSError` on a file system without locks. Nothing is locked where such a lock would stop SQLite.
         """
         if LOCKS_MEET:
             return lambda: None
@@ -112,7 +112,7 @@ class Anchor:
         return unlock
 
     def is_locked(self) -> bool:
-        """Whether another process has locked the file for a host."""
+        """Return whether another process has locked the file for a host."""
         if LOCKS_MEET:
             return False
         with _lock:
@@ -148,7 +148,7 @@ _lock = Lock()
 
 
 def _anchored(path: Path) -> Anchor | None:
-    """The anchor of a file, with one more user; None for what is no readable file."""
+    """Return the anchor of a file, and count one more user of it; None for a path that is no readable file."""
     with _lock:
         try:
             status = os.stat(path)  # noqa: PTH116 - as below
@@ -190,7 +190,7 @@ class SQLiteFile:
             raise
 
     def remember(self, *, log: bool) -> None:
-        """Remember the file's identity; with ``log`` also that of SQLite's files beside it."""
+        """Remember the file's identity; with ``log`` also the identity of SQLite's files beside it."""
         self._names = [self.path]
         if log:
             self._names += [self.path.with_name(self.path.name + suffix) for suffix in (LOG, SHARED)]
@@ -198,7 +198,7 @@ class SQLiteFile:
         self._seen = list(map(inode, self._paths))
 
     def check(self) -> None:
-        """Raise `StoreUnusable` for a file that was moved or deleted: SQLite would go on writing to it unseen."""
+        """Raise `StoreUnusable` if the file was moved or deleted. SQLite would go on writing to it unnoticed."""
         try:
             inodes: list[Inode | None] = [(status.st_dev, status.st_ino) for status in map(os.stat, self._paths)]
         except OSError:  # one is gone, or was not there
@@ -208,7 +208,7 @@ class SQLiteFile:
                 raise StoreUnusable(self._gone(name))
 
     def header(self) -> bytes:
-        """Return the first bytes of the file itself, without changes in its log; empty if it cannot be read."""
+        """Return the first bytes of the file itself, without changes in its log; empty if the file cannot be read."""
         return b"" if self._anchor is None else self._anchor.header()
 
     def lock(self) -> Callable[[], None] | None:
@@ -262,7 +262,7 @@ def inode(path: str | Path) -> Inode | None:
 
 
 def make_file(path: Path) -> None:
-    """Make the file, readable for its user alone; SQLite gives its own files beside it the same mode.
+    """Make a file that only its user may read. SQLite gives its own files beside it the same mode.
 
     An existing file is not opened: closing it would give up every lock that this process has on it.
     """

@@ -14,7 +14,10 @@ FORK_WAIT = 10.0
 
 
 class ForkGate:
-    """A reentrant context manager for code inside SQLite, which a fork of the process waits for."""
+    """A reentrant context manager for code inside SQLite.
+
+    A fork of the process waits until all threads have left it.
+    """
 
     def __init__(self) -> None:
         self._own = threading.local()
@@ -64,7 +67,7 @@ class ForkGate:
             self._changed.notify_all()
 
     def begin_anew(self) -> None:
-        """Forget the threads of the parent process, in the forked child."""
+        """Reset the gate in a forked child, which has none of the parent's other threads."""
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._inside = int(bool(self._depth))
@@ -78,7 +81,7 @@ os.register_at_fork(before=FORK_GATE.close, after_in_parent=FORK_GATE.open, afte
 
 
 class GatedLock:
-    """A reentrant lock that is held only inside the fork gate."""
+    """A reentrant lock. A thread that holds it is also inside the fork gate."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()

@@ -30,9 +30,9 @@ def lock_file(store: Store, file: SQLiteFile) -> Callable[[], object]:
 
 
 def lock_name(store: Store, file: SQLiteFile) -> Callable[[], object]:
-    """Lock the file's name; return the function that unlocks it. Raises `StoreInUse`, `StoreUnusable`.
+    """Lock the file beside the database; return the function that unlocks it. Raises `StoreInUse`, `StoreUnusable`.
 
-    Other processes ask for this lock to know whether there is a host.
+    Other processes test this lock to find out whether there is a host.
     """
     from filelock import FileLock, Timeout  # 0.08 s: a command that only reads does without
 

@@ -198,7 +198,7 @@ class SQLiteStore(Store):
         self._hear = hear
 
     def image(self) -> bytes:
-        """Return the bytes of all that is committed to a database in memory, to begin another one with."""
+        """Return the bytes of everything that is committed to a database in memory. Another one can begin with them."""
         with self._reader.lock:
             return self._reader.connection.serialize()
 
@@ -252,7 +252,7 @@ class SQLiteStore(Store):
     def lock(self) -> Callable[[], object]:
         """Lock the file for a host, under any name; in memory there is nothing to lock.
 
-        Before each transaction from now on the file says that it needs its log; see `ikigai_actors.store.sqlite.wal`.
+        Before each later transaction the file is marked as needing its log; see `ikigai_actors.store.sqlite.wal`.
         """
         with contextlib.ExitStack() as locks:
             if self._file is not None:
@@ -269,9 +269,10 @@ class SQLiteStore(Store):
                 self._care(lambda log: log.settle(self._reader.connection))
 
     def _care(self, work: Callable[[WriteAheadLog], None]) -> None:
-        """Run maintenance work on the log, if there is one.
+        """Run maintenance of the log, if there is a log.
 
-        Work that fails is done later: no transaction is refused because of it, and no committed one counts as failed.
+        Failed maintenance is tried again later: no transaction is refused because of it, and no committed one counts as
+        failed.
         """
         if self._log is not None:
             try:
@@ -308,7 +309,10 @@ class SQLiteStore(Store):
                 raise ours(error, self.location) from error
 
     def _check(self) -> None:
-        """Refuse a closed store, and a file that was moved or deleted: SQLite would go on writing to it unseen."""
+        """Refuse a closed store, and a file that was moved or deleted.
+
+        SQLite would go on writing to the file unnoticed.
+        """
         if self._closed:
             raise StoreError(f"Database {self.location}: this store was closed.")
         if self._file is not None:
@@ -333,7 +337,6 @@ class SQLiteStore(Store):
         return connection
 
     def _prepare(self) -> None:
-        """Set the connections up, and find out whether the file is a database at all."""
         writer = self._writer.connection
         try:
             writer.execute("PRAGMA synchronous = FULL")
@@ -351,7 +354,7 @@ class SQLiteStore(Store):
             self._reader.connection.execute("PRAGMA query_only = ON")  # a read that writes is an error, not an accident
 
     def _keep_log(self, file: SQLiteFile) -> None:
-        """Keep a log from now on, if the tables are there, and remember the files."""
+        """Use a write-ahead log from now on, if the tables exist, and remember the identity of the files."""
         try:
             has_log = self._has_log()
             file.remember(log=has_log)
@@ -364,7 +367,7 @@ class SQLiteStore(Store):
     def _has_log(self) -> bool:
         """Set the file's journal mode; return whether it has a log.
 
-        Tries again while another process sets it, too: SQLite does not wait for that by itself.
+        The call is repeated while another process also sets the mode: SQLite does not wait for that by itself.
         """
         writer, deadline = self._writer.connection, time.monotonic() + self._patience
         while True:

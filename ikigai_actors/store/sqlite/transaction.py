@@ -98,7 +98,7 @@ class SQLiteTransaction(BaseTransaction):
         return self._location == MEMORY or is_locked(Path(self._location))
 
     def misfits(self, table: str, most: int | None = None) -> list[str]:
-        """The columns that hold a value of a wrong type: SQLite stores any value in any column."""
+        """Return the columns that hold a value of a wrong type: SQLite stores any value in any column."""
         if most is not None and not 0 < (self.execute(f"SELECT MAX(rowid) FROM {table}")[0][0] or 0) <= most:
             return []  # it is long, or empty
         columns = tuple((row[1], row[2], row[3] or row[5]) for row in self.execute(f"PRAGMA table_info({table})"))
@@ -171,7 +171,7 @@ def _lists_as_json(statement: Statement, parameters: Parameters) -> Parameters:
 
 
 def _as_json(values: list[Any]) -> str:
-    """Values as JSON. Most lists have one text or none, for which the encoder takes ten times as long."""
+    """Return values as JSON. Lists of one text or none avoid the encoder, which takes ten times as long."""
     try:
         return f"[{','.join(map(encode_basestring_ascii, values))}]"
     except TypeError:

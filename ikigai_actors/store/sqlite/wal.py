@@ -124,14 +124,14 @@ class WriteAheadLog:
         writer.execute("PRAGMA wal_autocheckpoint = 0")  # it would move a mark that says that the file is whole
 
     def recover(self) -> None:
-        """End a move that a host began and did not survive."""
+        """Finish a move of the log that a host began before it ended."""
         if (seen := self._mark_seen()) > 0 and not is_locked(self._file.path):
             with _unsynced(self._writer):
                 self._checkpoint()
                 self._end(seen)
 
     def claim(self) -> None:
-        """Write to the file that it needs this log, unless the file says so already."""
+        """Mark the file as needing this log, unless it is marked already."""
         header = self._file.header()
         if header == self._claimed:
             return
@@ -147,7 +147,7 @@ class WriteAheadLog:
     def move(self) -> None:
         """Move the log into the file, except for the part that another process still reads.
 
-        While another process moves it, or reads what was there before, the move stays open.
+        While another process moves the log, or reads an older state, the move is not finished.
         """
         with _unsynced(self._writer):
             if self._open:
@@ -211,7 +211,7 @@ class WriteAheadLog:
         return int(self._writer.execute("PRAGMA user_version").fetchone()[0])
 
     def _reaches(self, pages: int) -> bool:
-        """Return whether the log has that many pages. Only pages with its present salt count."""
+        """Return whether the log has at least this many pages. Only pages with its present salt count."""
         try:
             descriptor = os.open(self._path, os.O_RDONLY)
         except OSError:
@@ -241,7 +241,7 @@ def _unsynced(writer: sqlite3.Connection) -> Iterator[None]:
 def _note(path: Path, mark: str) -> None:
     """Write the mark under which the log is moved into the host's lock file, beside the database.
 
-    Remove it for no mark.
+    An empty mark removes the note.
     """
     with contextlib.suppress(OSError):
         lock_path(path).write_text(mark)

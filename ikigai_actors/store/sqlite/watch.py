@@ -35,7 +35,7 @@ class _SQLiteWatch(Watch):
 
 
 class NoWatch(_SQLiteWatch):
-    """The watch of a database that no other process can change: nothing ever happens."""
+    """The watch of a database that no other process can change: it never reports a change."""
 
     def wait(self, timeout: float | None = None) -> bool:
         if self._rung.wait(timeout) and not self._closed.is_set():
@@ -46,10 +46,9 @@ class NoWatch(_SQLiteWatch):
 
 
 class FileWatch(_SQLiteWatch):
-    """Watches an SQLite file."""
+    """Watches an SQLite file for commits of other processes."""
 
     def __init__(self, path: Path, others: Callable[[], int]) -> None:
-        """Watch a file; ``others`` returns a number that changes when another process has committed."""
         super().__init__()
         self._file = SQLiteFile(path)  # held until the connection is closed
         with FORK_GATE:

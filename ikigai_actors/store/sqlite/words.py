@@ -34,7 +34,7 @@ SELECT m.agent_uuid, m.id, m.kind, m.content
 
 
 class SQLiteWords(WordIndex):
-    """The index in one transaction."""
+    """The index of words of an SQLite file, used in one transaction."""
 
     def __init__(self, run: RunStatement, run_many: RunForEach) -> None:
         self._run, self._run_many = run, run_many
