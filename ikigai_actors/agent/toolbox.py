@@ -38,7 +38,7 @@ _GIVE_RESULT = BuiltinTraits(begin=begin_result)
 
 
 class Offer(NamedTuple):
-    """The descriptions of the tools of a request."""
+    """The descriptions of the tools that a request to a model offers."""
 
     sent: tuple[Mapping[str, Any], ...]
     """The descriptions that are sent, some of them marked with ``defer_loading``."""
@@ -60,7 +60,7 @@ class ProgramTools(Protocol):
         """Return the tool with this name for agents whose ``model`` is this program."""
 
     def went_ahead(self, model: str, agent: str, call: str) -> Ahead | None:
-        """Return how far the function of an agent has gone on with the result of a call; None if it has not gone on."""
+        """Return what the function of an agent did with the result of a call before its commit; None if nothing."""
 
     def replay(self, model: str, me: Any) -> str:
         """Replay the function of an agent while its calls are in progress.
@@ -73,7 +73,7 @@ class ProgramTools(Protocol):
 
 
 class Toolbox:
-    """The tools of a system."""
+    """The tools of a system, with the descriptions, names and traits of those that an agent may use."""
 
     def __init__(self, tools: Iterable[Tool], ask: Policy = Policy.DENY, build: str = "") -> None:
         """Make a toolbox with these tools.
@@ -128,7 +128,7 @@ class Toolbox:
         return unsuitable
 
     def redefine(self, tools: Iterable[Tool]) -> Mapping[str, str]:
-        """Offer tools in place of those with the same names. Returns as `add` does."""
+        """Replace tools by tools with the same names. Returns what `add` does."""
         fresh = Toolbox(())
         unsuitable = fresh.add(tools)
         for name, tool in fresh._tools.items():
@@ -140,7 +140,7 @@ class Toolbox:
 
     @property
     def asks(self) -> bool:
-        """Whether somebody can be asked here."""
+        """Whether a person or a function can decide here on calls whose policy is to ask."""
         return self._ask is Policy.ASK
 
     @property
@@ -162,23 +162,26 @@ class Toolbox:
         return self._programs is not None and settings.get("model") in self._programs
 
     def replay(self, settings: Mapping[str, Any], me: object) -> str:
-        """As `ProgramTools.replay`."""
+        """Replay the function of a program's agent; return why the function does not fit the log, empty if it fits."""
         assert self._programs is not None
         return self._programs.replay(settings["model"], me)
 
     def drop_frame(self, agent: str) -> None:
-        """As `ProgramTools.drop`."""
+        """Unwind the function of an agent. When the agent goes on, the function begins again."""
         if self._programs is not None:
             self._programs.drop(agent)
 
     def went_ahead(self, settings: Mapping[str, Any], agent: str, call: str) -> Ahead | None:
-        """As `ProgramTools.went_ahead`; None for an agent that is no program."""
+        """Return what a program's function did with the result of a call before its commit; None if nothing.
+
+        None for an agent whose model is no program, too.
+        """
         if self._programs is None or not self.is_program(settings):
             return None
         return self._programs.went_ahead(settings["model"], agent, call)
 
     def tool_of(self, settings: Mapping[str, Any], name: str) -> Tool:
-        """A tool of an agent, by its name."""
+        """Return the tool with this name as an agent with these settings has it."""
         if self._programs is not None and self.is_program(settings):
             return self._programs.tool(settings["model"], name)
         return self._tools[name]
@@ -209,8 +212,8 @@ class Toolbox:
     def traits(self, settings: Mapping[str, Any], typed: bool = False) -> Mapping[str, ToolTraits]:
         """Return the traits of an agent's tools, by name. Tools that are not registered are left out.
 
-        In a typed turn, the tool that gives the value is always among them. If the setting that chooses the tools
-        cannot be read, all others are denied, built-in calls too, and no rule can allow them.
+        In a typed turn, the tool by which the model gives the value is always included. If the setting that chooses the
+        tools cannot be read, all others are denied, built-in calls too, and no rule can allow them.
         """
         if self.is_program(settings):
             return self._of_programs
@@ -254,7 +257,7 @@ class Toolbox:
     ) -> Offer:
         """Return the descriptions of an agent's tools for its model.
 
-        When more are found, those sent before do not change.
+        When more tools are found, the descriptions that were sent before do not change.
 
         Args:
             settings: the settings of the agent.
@@ -313,7 +316,7 @@ class Toolbox:
         return (*(described_exit(tool, wanted) if tool["name"] == EXIT else tool for tool in tools), form_of(wanted))
 
     def _here(self, name: str, traits: ToolTraits) -> ToolTraits:
-        """Return the traits of a tool, with the definition and the build of this process."""
+        """Return the traits with the definition and the build that the tool has in this process."""
         denial = FORBIDDEN.format(name=name) if traits.policy is Policy.DENY else ""
         return replace(traits, asks=self._ask, denial=denial, build=self._build)
 

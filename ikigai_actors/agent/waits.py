@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 
 
 class WaitResult(StrEnum):
-    """Why the wait for one agent ended."""
+    """The reason why the wait for one agent ended."""
 
     MAIL = "mail"
     """The agent has sent mail that is unread."""
@@ -80,7 +80,7 @@ _Done = Callable[[Any], object]
 
 
 class Wait(NamedTuple):
-    """A wait: for which agents, until when."""
+    """A wait of an agent: the agents for which it waits, and the deadline."""
 
     mailbox: str
     """The uuid of the agent that waits. Its mailbox is checked."""
@@ -114,7 +114,7 @@ class Waiter(WaitTarget):
         return self._waits.is_awaited(self, uuid)
 
     def begin(self) -> None:
-        """Begin the wait. A caller that Ctrl-C may interrupt must first make sure that `cancel` follows."""
+        """Begin the wait. If Ctrl-C may interrupt the caller, the caller must first make sure that `cancel` follows."""
         self._waits.add(self)
 
     def cancel(self) -> None:
@@ -131,7 +131,7 @@ class Waiter(WaitTarget):
 
 @dataclass(eq=False, slots=True)
 class Probe(Waiter):
-    """A wait for the result of a read, which is repeated whenever an agent may have changed."""
+    """A wait for a value in the store: the read is repeated whenever an agent may have changed."""
 
     read: Callable[[Transaction], Any] = lambda tx: None
     """Reads the result that ends the wait; None while there is none. An exception ends the wait, too."""
@@ -142,8 +142,6 @@ class Probe(Waiter):
 
 
 class _Row(NamedTuple):
-    """A row of the query ``look_at_all``."""
-
     uuid: str
     status: str
     turn: int
@@ -237,7 +235,7 @@ class Waits(Service):
         waiter.begin()
 
     def prepare(self, wait: Wait, done: _Done) -> Waiter:
-        """Make a waiter, whose wait has not begun yet."""
+        """Make the waiter of a wait, and do not begin the wait yet."""
         waiter = Waiter(wait, self, done)
         waiter.pending.update((wait.mailbox,) if wait.agents is None else wait.agents)
         return waiter
@@ -301,7 +299,10 @@ class Waits(Service):
         return future, waiter
 
     def is_awaited(self, waiter: Waiter, uuid: str) -> bool:
-        """Return whether a wait still waits for an agent, by its present state and mail. Raises `StoreError`."""
+        """Return whether a wait is still open for an agent, by the agent's present state and mail.
+
+        Raises `StoreError`.
+        """
         if isinstance(waiter, Probe) and waiter.left is not None:
             return uuid in waiter.pending and uuid in self._store.read(waiter.left)
         rest = {uuid} if self._is_idle(uuid) else set[str]()
@@ -380,7 +381,7 @@ class Waits(Service):
         self._changed.notify()
 
     def _remove(self, waiter: Waiter) -> bool:
-        """Unregister a waiter; return whether it was registered. Ctrl-C may have left a registration half done."""
+        """Unregister a waiter, even if Ctrl-C has left it half registered; return whether it was registered."""
         there = waiter in self._open
         self._open.pop(waiter, None)
         if waiter.of_call is not None:
@@ -404,7 +405,10 @@ class Waits(Service):
                 logger.exception("The waits failed")
 
     def _next(self) -> tuple[dict[Waiter, set[str]], set[Waiter]] | None:
-        """The waiters to look at, each with the uuids to look at, and those whose time is over; None at the end."""
+        """Wait for work; return the waiters to check, each with the uuids to check, and those whose time is over.
+
+        None when the service ends.
+        """
         with self._changed:
             while not self._stopped:
                 now = self._clock.monotonic()
@@ -474,7 +478,7 @@ def _answered(
 
 
 def _of_probe(tx: Transaction, waiter: Probe, is_late: bool) -> Any:
-    """The end of a probe's wait; None while it waits. Raises `StoreError`."""
+    """Return the result or the error of a probe's read; None while it goes on waiting. Raises `StoreError`."""
     try:
         return (waiter.late if is_late else waiter.read)(tx)
     except StoreError:

@@ -20,7 +20,7 @@ from ikigai_actors.records.messages.messages import Kind
 
 
 class Ahead(NamedTuple):
-    """A function that has gone on with the result of a step before that result is committed."""
+    """What a program's function did with the result of a step before that result was committed."""
 
     at: int
     """The time when the function got the result, in milliseconds since 1970. The result is written with this time."""
@@ -46,9 +46,7 @@ def with_beginnings(step: Step, decide: NextDecision) -> Step:
 
 
 def with_reply(step: Step, reply: Reply, model: str, decide: NextDecision) -> Step:
-    """Complete a step that writes the last result of a reply.
-
-    Write the next reply and begin its calls in the same unit.
+    """Complete a step that writes the last result of a reply: the same unit writes the next reply and begins its calls.
 
     Args:
         step: the step that writes the result.
@@ -71,7 +69,6 @@ def with_reply(step: Step, reply: Reply, model: str, decide: NextDecision) -> St
 
 
 def _only_begins(step: Step) -> bool:
-    """Whether a step does nothing but begin calls outside."""
     unit = step.unit
     if not isinstance(unit, LogUnit) or unit != LogUnit(unit.agent, unit.messages, rules=unit.rules):
         return False

@@ -33,7 +33,7 @@ class Begin(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BuiltinTraits(ToolTraits):
-    """The traits of a built-in call."""
+    """The traits of a built-in call, with the function that begins it."""
 
     builtin: ClassVar[bool] = True
 

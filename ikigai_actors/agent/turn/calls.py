@@ -79,9 +79,9 @@ NARROWED = "narrowed"
 
 
 def digest_of(tool: str, arguments: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a call.
+    """Return the SHA-256 of a call: of the tool's name, a line feed, and the arguments as JSON.
 
-    It covers the tool's name, a line feed, and the arguments as JSON with sorted keys and no spaces.
+    The JSON has sorted keys and no spaces.
     """
     text = json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
     return sha256(f"{tool}\n{text}".encode(errors="surrogatepass")).hexdigest()
@@ -148,7 +148,7 @@ class Call:
 
     @property
     def question(self) -> dict[str, Any]:
-        """The data of a message that asks about the call, or that decides on it."""
+        """The data of a message that asks about the call, or that records a decision on it."""
         changed = {"former_definition": self.former, "former_build": self.former_build} if self.former else {}
         known: dict[str, Any] = {name: value for name, value in changed.items() if value}
         if self.connect is not None:
@@ -157,7 +157,7 @@ class Call:
 
     @property
     def defined_by(self) -> dict[str, Any]:
-        """The data of a message that says which definition and build the call or question is about."""
+        """The digests of the tool's definition and the build, for the data of a message about the call."""
         about = {"definition": self.definition, "build": self.build} if self.definition else {}
         return {name: value for name, value in about.items() if value}
 
@@ -171,7 +171,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class PendingCall:
-    """A call that waits for a decision."""
+    """A call that waits for the decision of a person, as people and programs get it."""
 
     agent: str
     """The uuid of the agent whose model makes the call."""
@@ -314,7 +314,7 @@ def with_verdict(calls: Calls, said: Mapping[str, Any]) -> Calls:
 
 
 def narrowed_by(settings: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the data that records by what settings hooks narrow a child."""
+    """Return the data of a message that records the settings by which hooks narrow the rights of a child."""
     return [{"hook": hook, "settings": dict(by)} for hook, by in settings]
 
 
@@ -355,7 +355,7 @@ def marked_unfenced(calls: Calls, ids: Collection[Any]) -> Calls:
 
 
 def defined(calls: Calls, question: Mapping[str, Any]) -> Calls:
-    """Return the calls, one of them with the definition and the build that a question about it names."""
+    """Set the definition and the build of one call to those that the data of a question about it name."""
     named = ("definition", "build", "former_definition", "former_build")
     definition, build, former, former_build = (str(question.get(name) or "") for name in named)
     return tuple(
@@ -367,7 +367,7 @@ def defined(calls: Calls, question: Mapping[str, Any]) -> Calls:
 
 
 def begun_with(calls: Calls, begun: Mapping[str, Any]) -> Calls:
-    """Return the calls, one of them with the definition and the build with which it began."""
+    """Set the definition and the build of one call to those in the data of its ``tool_call`` message."""
     definition, build = str(begun.get("definition") or ""), str(begun.get("build") or "")
     return tuple(
         replace(call, definition=definition, build=build) if call.id == begun.get("tool_use_id") else call
@@ -376,7 +376,7 @@ def begun_with(calls: Calls, begun: Mapping[str, Any]) -> Calls:
 
 
 def here(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """Give each call the definition and the build that its tool has in this process."""
+    """Set the definition and the build of each call to those that its tool has in this process."""
     return tuple(replace(call, definition=(own := tools[call.name]).definition, build=own.build) for call in calls)
 
 
@@ -424,7 +424,7 @@ def marked_asked(calls: Calls, id_: Any, position: int) -> Calls:
 
 
 def marked_connecting(calls: Calls, question: Mapping[str, Any]) -> Calls:
-    """Return the calls, with the account for which a question lets one of them wait; without it once answered."""
+    """Set the account for which one call waits, from the data of a question; None once that is answered."""
     connect = None if question.get("approved") else question.get("connect")
     return tuple(replace(call, connect=connect) if call.id == question.get("tool_use_id") else call for call in calls)
 
@@ -435,7 +435,7 @@ def marked_by_pattern(calls: Calls, ids: Collection[Any]) -> Calls:
 
 
 def allowed_by_pattern(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """Return the calls, with their rules, that only the pattern of a rule allows."""
+    """Return those calls that may run only because the pattern of a rule allows them."""
     return tuple(
         call
         for call in calls
@@ -445,7 +445,7 @@ def allowed_by_pattern(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
 
 
 def changed_since(calls: Calls) -> Calls:
-    """Return the calls that could start, but differ from what somebody has approved."""
+    """Return the calls that could start, but whose tool or arguments differ from what a person approved."""
     approved = (call for call in calls if call.progress is Progress.APPROVED and call.approved)
     return tuple(call for call in approved if call.approved != digest_of(call.name, call.input))
 
@@ -465,7 +465,7 @@ def to_be_hooked(calls: Calls, before: Mapping[str, Sequence[str]]) -> Calls:
 
 
 def to_be_heard_of(calls: Calls, after: Mapping[str, Sequence[str]], tools: Mapping[str, ToolTraits]) -> Calls:
-    """Return the calls that have run, and whose results hooks must get now.
+    """Return the calls that have run, and about whose results hooks must be asked now.
 
     ``after`` has the names of the hooks, by call.
     """
@@ -479,7 +479,7 @@ def waits(calls: Calls) -> Calls:
 
 
 def ended_by_words(calls: Calls, at_once: bool) -> Calls:
-    """Return the calls that steering messages end: a ``wait``, or with ``at_once`` all that have no result.
+    """Return the calls that steering messages end: a ``wait``, or with ``at_once`` all calls without a result.
 
     A program's wait for turns is not ended, because no function reads steering messages.
     """
@@ -488,28 +488,28 @@ def ended_by_words(calls: Calls, at_once: bool) -> Calls:
 
 
 def at_rest(calls: Calls) -> bool:
-    """Return whether no call is being carried out.
+    """Return whether no call of the reply is being carried out.
 
-    Each is done, waits for a decision, is a ``wait``, or comes after one.
+    Each call is done, waits for a decision, is a ``wait``, or comes after a ``wait``.
     """
     done = all(call.progress in (Progress.DONE, Progress.ASKING) for call in calls)
     return not running(calls) and (done or bool(waits(calls)))
 
 
 def pending(agent: str, call: Call) -> PendingCall:
-    """Return an agent's call in the form that the person who decides gets."""
+    """Return an agent's call in the form that people get who decide on it."""
     shown = PendingCall(agent, call.reply, call.id, call.name, call.input, call.unfenced, call.definition, call.former)
     shown = replace(shown, connect=call.connect)
     return replace(shown, build=call.build, former_build=call.former_build, asked_at=call.asked_at)
 
 
 def asking(calls: Calls) -> Calls:
-    """Return the calls that wait for a decision."""
+    """Return the calls that wait for a decision of a person."""
     return tuple(call for call in calls if call.progress is Progress.ASKING)
 
 
 def unknown(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """Return the calls that have not started, and whose tools the agent does not have."""
+    """Return the calls that have not started and whose tools the agent does not have."""
     return tuple(call for call in calls if call.progress in _BEFORE and call.name not in tools)
 
 
@@ -601,9 +601,9 @@ def next_builtin_call(calls: Calls, tools: Mapping[str, ToolTraits]) -> Call | N
 
 
 def settle_cut_off(calls: Calls, tools: Mapping[str, ToolTraits]) -> tuple[Calls, Calls]:
-    """Decide how calls that a crash cut off go on.
+    """Decide about calls that a crash cut off: which run again, and which get an error as their result.
 
-    Returns all calls with their new progress, and the calls that get `PERHAPS_RUN` as their result.
+    Returns all calls with their new progress, and the calls that get the text `PERHAPS_RUN` as their result.
     """
     cut = [call for call in calls if call.progress is Progress.RUNNING and call.name != WAIT]
     again = [call.id for call in cut if _may_repeat(call, tools)]

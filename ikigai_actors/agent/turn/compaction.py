@@ -85,9 +85,9 @@ _CUT = "That was too long, and was cut. Write the notes again, in half as many w
 
 
 def begin_compaction(state: State, event: on.Compact, now: int) -> Step:
-    """Ask the model for a summary, or write the text of the command.
+    """Begin the summary that a command asks for: ask the model, or write the text that the command has.
 
-    Answers with an error if there is nothing to summarise.
+    The command is answered with an error if there is nothing to summarise.
     """
     if event.plan is None:
         text = f"Agent {state.called} has too short a history for a summary. Nothing was changed."
@@ -105,7 +105,6 @@ def begin_compaction(state: State, event: on.Compact, now: int) -> Step:
 
 
 def _write_given(state: State, event: on.Compact, plan: SummaryPlan, now: int) -> Step:
-    """Write the summary that a person or a program gives. No model is asked, so nothing is spent."""
     length = tokens_in(event.summary, plan.tokens_per_byte)
     if length > LONGEST_PART * plan.replaced:
         long = f"The text has about {length} tokens, and replaces about {plan.replaced}: give a shorter one."
@@ -116,7 +115,7 @@ def _write_given(state: State, event: on.Compact, plan: SummaryPlan, now: int) -
 
 
 def begin_for_model(state: State, plan: SummaryPlan | None) -> Step:
-    """Ask for the summary that the model wants by its call; do nothing if the history is too short."""
+    """Begin the summary that the model wants by its call ``compact``; do nothing if the history is too short."""
     if plan is None:
         return Step(replace(state, focus=None))
     request = state.request + 1
@@ -132,7 +131,6 @@ def begin_automatic(state: State, compaction: Compaction) -> Step:
 
 
 def _compacting(state: State, compaction: Compaction) -> State:
-    """The state in which a summary is asked for in place of the request that is due."""
     return replace(
         state,
         phase=Phase.COMPACTING,
@@ -145,19 +143,19 @@ def _compacting(state: State, compaction: Compaction) -> State:
 
 
 def ask_for_less(state: State, event: on.SummaryFailed) -> Step:
-    """Ask for the summary of a smaller part, because the model could not read as much as it was shown."""
+    """Ask for the summary of a smaller part, because the planned part was too long for the model."""
     return _ask_for_part(state, event.plan)
 
 
 def ask_next(state: State) -> Step:
-    """Ask the agent's next model for the summary. It stays the model for the rest of the turn."""
+    """Ask the agent's next model for the summary. The turn then goes on with that model."""
     request = state.request + 1
     after = replace(state, request=request, passed=state.passed + 1, service_waits=0, hold=None)
     return Step(after, holding(state), (Summarise(request),))
 
 
 def part_written(state: State, event: on.PartWritten) -> Step:
-    """Ask for the summary of the next part, or end if too little is left for another part."""
+    """Begin the summary of the next part of the history, or end if the rest is too short for a summary."""
     compaction = state.compaction
     assert compaction is not None  # in this phase
     if event.plan is not None:
@@ -186,7 +184,10 @@ def summary_refused(state: State, event: on.SummaryFailed, refused: on.RefusedSu
 
 
 def _let_go(state: State, tokens: int) -> Step:
-    """Send a request of this many tokens that was delayed. Later requests are delayed only if they are much longer."""
+    """Send the request, which has this many tokens, without a summary.
+
+    Later requests are delayed for a summary only if they are much longer.
+    """
     left = max(state.squeezed + 1, MOST_PUT_OFF)
     return Step(replace(state, squeezed=left, left_at=tokens), effects=(RequestModel(state.request),))
 
@@ -211,7 +212,7 @@ def window_full(state: State, event: on.WindowFull, now: int, can_recall: bool) 
 
 
 def _references(elision: Elision, by: str) -> PendingMessage:
-    """The summary without a text: long results are shown by reference from now on."""
+    """Return the draft of a ``summary`` without a text: from its position on, references replace long results."""
     data = {"elide": elision.elide, "how": "elide", "by": by, "before": elision.before, "after": elision.after}
     return (Kind.SUMMARY, "", data)
 
@@ -238,7 +239,7 @@ def squeeze_refused(state: State, event: on.ReplyFailed, now: int, can_recall: b
 
 
 def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
-    """Take the text of the summary, ask once more, or give up."""
+    """Write the text of the summary; after an unusable answer, ask once more or give up."""
     compaction, reply, text = state.compaction, event.reply, event.reply.text.strip()
     assert compaction is not None  # in this phase
     plan = compaction.plan
@@ -275,7 +276,7 @@ def take_summary(state: State, event: on.SummaryReplied, now: int) -> Step:
 
 
 def fail_compaction(state: State, error: IkigaiError, now: int, first: tuple[Message, ...] = ()) -> Step:
-    """Go on as before, without a summary. The one who asked for it gets the error.
+    """Return to the work before a summary that failed. The caller who asked for it gets the error.
 
     If the next request is too long without a summary, or a step is too long for any model, a digest of the prompts
     replaces the past, after the messages ``first``.
@@ -294,26 +295,26 @@ def fail_compaction(state: State, error: IkigaiError, now: int, first: tuple[Mes
 
 
 def _left(compaction: Compaction) -> str:
-    """Describe the state after a failed summary, in words."""
+    """Return a sentence for people on the parts of the history that stay summarised after a failure."""
     if compaction.written is None:
         return "Nothing was changed."
     return "The parts before it are summarised; /uncompact, or uncompact(), takes off the latest."
 
 
 def state_behind(state: State) -> State:
-    """Return the state after a compaction or merge, with the phase that was before it."""
+    """Return the state after the end of a compaction or merge: the agent goes on in the phase before it."""
     back = state.side.back if state.side is not None else state.phase
     return replace(state, phase=back, compaction=None, merging=None, service_wait=None, service_waits=0)
 
 
 def answers_of_compaction(state: State, value: object) -> tuple[Effect, ...]:
-    """Return the effects that answer the one who asked for the compaction or merge in progress."""
+    """Return the effects that give ``value`` to the caller of the compaction or merge in progress."""
     side = state.side
     return (Answer(side.caller, value),) if side is not None and side.caller is not None else ()
 
 
 def take_off_summary(state: State, event: on.Uncompact, now: int) -> Step:
-    """Take off the latest summary. The model sees the replaced messages again, and all later ones."""
+    """Remove the latest summary. The model sees the replaced messages again."""
     lens = state.view.lens
     if lens is None:
         text = f"No summary is in force in the history of agent {state.called}."
@@ -339,9 +340,9 @@ def answer_tokens(settings: Mapping[str, Any]) -> int:
 
 
 def side_talk(state: State) -> tuple[Message, ...]:
-    """Return the messages that follow the history in the request for a summary.
+    """Return the messages that follow the history in a request for a summary. They are in no log.
 
-    These are the instruction and the talk about it; they are in no log.
+    They are the instruction, then unusable answers of the model with the objections to them.
     """
     compaction = state.compaction
     assert compaction is not None  # in this phase
@@ -369,7 +370,7 @@ def objection_to(reply: Reply, attempts: int) -> tuple[str, str]:
 def said_again(
     state: State, event: on.SummaryReplied, talk: tuple[PendingMessage, ...], text: str, now: int
 ) -> tuple[PendingMessage, ...]:
-    """Return the talk about a text, extended by the model's unusable answer and the objection to it."""
+    """Return the talk about a text, extended by an unusable answer of the model and the objection to it."""
     data = reply_message_data(event.reply, event.model)
     calls = calls_in(new_message(state.uuid, state.head + 1, Kind.ASSISTANT.value, event.reply.text, data, now))
     denied = ((Kind.TOOL_RESULT, _DENIED, {"tool_use_id": call.id, "is_error": True}) for call in calls)

@@ -41,7 +41,7 @@ def arguments_of(command: type[Any]) -> tuple[str, ...]:
 
 
 class Needs(Enum):
-    """The condition under which a command can run.
+    """The condition under which an agent can run a command.
 
     A command that needs more than the log is lost if the process ends.
     """
@@ -208,7 +208,7 @@ class Clear:
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """Summarise the history, by the model or with a prepared text; answered with the outcome of the compaction."""
+    """Replace older messages by a summary, of the model or with a given text; answered with the outcome."""
 
     needs = Needs.CALLS_OVER
     travels_as = "compact"
@@ -223,7 +223,7 @@ class Compact:
 
 @dataclass(frozen=True, slots=True)
 class Uncompact:
-    """Take off the latest summary; answered with the position of the change."""
+    """Remove the latest summary; answered with the position of the change."""
 
     needs = Needs.AT_REST
     travels_as = "uncompact"
@@ -232,7 +232,7 @@ class Uncompact:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Take over what another agent has said; answered with the outcome of the merge."""
+    """Copy another agent's work into this history; answered with the outcome of the merge."""
 
     needs = Needs.AT_REST
     travels_as = "merge"
@@ -247,7 +247,7 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class MergeFiles:
-    """Take over the changes of a child to the files of its directory; answered with their paths."""
+    """Copy the changes that a child has made in its directory to the agent's files; answered with their paths."""
 
     needs = Needs.TURN_OVER
     travels_as = "merge_files"
@@ -270,7 +270,7 @@ class SetMark:
 
 @dataclass(frozen=True, slots=True)
 class Rewind:
-    """Go back to the latest mark, or to the latest with a label; answered with the position of the rewind."""
+    """Go back to the latest mark, or to the latest mark with a label; answered with the position of the rewind."""
 
     needs = Needs.AT_REST
     travels_as = "rewind"
@@ -304,7 +304,7 @@ class Configure:
 
 
 class Resumption(Enum):
-    """The cause for which a turn goes on: a person, a boot, or a supervisor, for example."""
+    """The cause why a turn is resumed: a person, a boot, or a supervisor, for example."""
 
     PERSON = "a caller asks for it"
     HOST = "a host, after the end of the one before"
@@ -313,7 +313,7 @@ class Resumption(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Resume a turn that was cut off, or that ended with an error; answered with whether there was one."""
+    """Resume a turn that was cut off, or that ended with an error; answered with whether there was such a turn."""
 
     needs = Needs.LOG
     travels_as = "resume"
@@ -367,7 +367,7 @@ class Decide:
 
 @dataclass(frozen=True, slots=True)
 class Interrupt:
-    """End the turn in progress at once; answered with whether there was one."""
+    """End the turn in progress at once; answered with whether a turn was in progress."""
 
     needs = Needs.LOG
     caller: Caller
@@ -385,7 +385,7 @@ class Interrupt:
 
 @dataclass(frozen=True, slots=True)
 class ExitNow:
-    """End the agent between two turns; answered when it is dead, or restarted because it is permanent."""
+    """End the agent between two turns; answered when the agent is dead, or restarted because it is permanent."""
 
     needs = Needs.TURN_OVER
     travels_as = "exit"
@@ -403,7 +403,7 @@ class StatusChanged:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Says that the agent is terminating, and its turn is over."""
+    """End a terminating agent, whose turn is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,7 +416,7 @@ class Granted:
 
 @dataclass(frozen=True, slots=True)
 class WaitsElsewhere:
-    """Says that the agent's request now waits for another budget, or for another limit of the same budget."""
+    """Says that the agent's waiting request now waits for another budget, or for another limit of its budget."""
 
     needs = Needs.LOG
     paused: Paused
@@ -433,7 +433,7 @@ class TurnPoisoned:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Says that the log was read."""
+    """Brings the facts that the machine needs of the agent's log, which was read."""
 
     head: int
     view: View
@@ -473,7 +473,7 @@ class ReplyKept:
 
 @dataclass(frozen=True, slots=True)
 class ReplyReceived:
-    """Says that the model has answered."""
+    """Brings the model's reply to a request."""
 
     request: int
     reply: Reply
@@ -485,7 +485,7 @@ class ReplyReceived:
 
 @dataclass(frozen=True, slots=True)
 class ReplyFailed:
-    """Says that the model could not answer."""
+    """Says that a request to the model failed."""
 
     request: int
     error: ProviderError
@@ -512,14 +512,14 @@ class ProgramMissing:
 
 @dataclass(frozen=True, slots=True)
 class ServiceDue:
-    """Says that it is time to send a request again that waits for its service."""
+    """Says that the time has come to repeat a request that its service had refused for the moment."""
 
     request: int
 
 
 @dataclass(frozen=True, slots=True)
 class HooksLacking:
-    """Says that hooks must be asked about a request, and that this process does not have them; it was not sent."""
+    """Says that a request was not sent, because this process lacks hooks that must be asked about it."""
 
     request: int
     hooks: tuple[str, ...]
@@ -550,7 +550,7 @@ class WindowFull:
 
 @dataclass(frozen=True, slots=True)
 class SummaryReplied:
-    """Says that the model has answered the request for a summary."""
+    """Brings the model's answer to the request for a summary."""
 
     request: int
     reply: Reply
@@ -573,7 +573,7 @@ class RefusedSummary(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SummaryFailed:
-    """Says that the model gave no summary."""
+    """Says that the request for a summary failed."""
 
     request: int
     error: ProviderError
@@ -597,7 +597,7 @@ class SummaryFailed:
 
 @dataclass(frozen=True, slots=True)
 class Batched:
-    """Says that the request in flight waits for a batch."""
+    """Says that the request in flight waits to be answered through a batch."""
 
     request: int
 
@@ -613,7 +613,7 @@ class PartWritten:
 
 @dataclass(frozen=True, slots=True)
 class ChildRead:
-    """Says that the agent to be merged was read."""
+    """Brings the data of the agent that is to be merged."""
 
     request: int
     source: MergeSource | None = None
@@ -623,7 +623,7 @@ class ChildRead:
 
 @dataclass(frozen=True, slots=True)
 class Exited:
-    """Says that the agent's own code has ended the agent instead of answering."""
+    """Says that the agent's own code, a function as its model, has ended the agent instead of answering."""
 
     request: int
     result: str
@@ -659,7 +659,7 @@ class CallRefused:
 
 @dataclass(frozen=True, slots=True)
 class TakeWords:
-    """Let waiting steering messages in before the step in progress has ended: ends what need not be waited for."""
+    """Let waiting steering messages enter now, by ending the waits, or with ``at_once`` the whole step in progress."""
 
     at_once: bool = False
     """Whether the messages cut off the step. Otherwise they only end a ``wait``."""
@@ -673,7 +673,7 @@ class TakeWords:
 
 @dataclass(frozen=True, slots=True)
 class LookAtMail:
-    """Give the idle agent a notice of unread mail, unless it had one and has not looked since."""
+    """Write a notice of unread mail for the idle agent, unless it got such a notice and has not read mail since."""
 
     earlier: Mapping[str, Any] | None
     """The data of the earlier notice; None for none."""
@@ -711,7 +711,7 @@ class Continue:
 
 @dataclass(frozen=True, slots=True)
 class HooksAnswered:
-    """Says that hooks have given their verdict on a call, a request or a reply."""
+    """Brings the verdict of hooks on a call, a request or a reply."""
 
     request: int
     """The number of the latest request, or of the one about which the hooks were asked."""

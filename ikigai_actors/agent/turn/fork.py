@@ -34,7 +34,7 @@ from ikigai_actors.tools.policy import ToolTraits
 
 
 class Childbed(NamedTuple):
-    """A child to be born, and the messages that its parent writes about it."""
+    """A child to be made, its first messages, and the messages that its parent writes about it."""
 
     child: str
     name: str | None
@@ -116,7 +116,7 @@ def _begin(settings: Mapping[str, Any], prompt: str | None, data: Mapping[str, A
 
 
 def fork_trials(state: State, event: on.ForkTrials, now: int) -> Step:
-    """Write a note, and make the children of any histories for which the command asks."""
+    """Return the step that writes a note, and makes the children of any histories for which the command asks."""
     if event.head not in (0, state.head):
         text = f"The log of agent {state.called} has gone on to {state.head}, and {event.head} was expected."
         return Step(state, effects=(Answer(event.caller, StoreConflict(text)),))
@@ -202,9 +202,9 @@ def give_birth(
 
 
 def as_written(step: Step, unit: LogUnit) -> Step:
-    """Return the step with births and rules as they were committed.
+    """Replace the births and rules in a step by those of the committed unit.
 
-    Their details were completed within the transaction.
+    The transaction has completed their details.
     """
     written = {birth.uuid: birth for birth in unit.births}
     effects = (Spawn(written[effect.birth.uuid]) if isinstance(effect, Spawn) else effect for effect in step.effects)

@@ -80,7 +80,7 @@ class FoundTools(NamedTuple):
 
     @property
     def all(self) -> tuple[str, ...]:
-        """All found tools, kept and shown."""
+        """All found tools, those that a summary keeps first."""
         return (*self.kept, *self.shown)
 
 
@@ -88,7 +88,7 @@ NOTHING_FOUND = FoundTools()
 
 
 class Findings(Protocol):
-    """The part of a log from which found tools are known; see `ikigai_actors.records.log.log.Log`."""
+    """The part of a log that shows which tools a model has found; see `ikigai_actors.records.log.log.Log`."""
 
     @property
     def finds_nothing(self) -> bool:
@@ -122,13 +122,13 @@ def found_in(log: Findings, head: int, new: Iterable[Message] = ()) -> FoundTool
 
 
 def named_in(data: Mapping[str, Any]) -> list[str]:
-    """Return the names in the data of a message. Values that are no names, in an edited database, are left out."""
+    """Return the names of found tools in the data of a message. Entries that are no text are left out."""
     named = data.get(FOUND_NAMES)
     return [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
 
 
 def mates_of(name: str) -> tuple[str, ...]:
-    """Return the tools that are found together with a tool, including itself."""
+    """Return the tools that are found together with a tool, the tool included."""
     return next((tuple(group) for group in TOOL_GROUPS.values() if name in group), (name,))
 
 

@@ -22,7 +22,10 @@ LACKING, UNTIL = "lacking", "until"
 
 
 def waited_until(turn: Iterable[Message]) -> int:
-    """Return when the wait of a turn for its hooks is over, in milliseconds since 1970; 0 if it has not waited."""
+    """Return the time at which the wait of a turn for missing hooks ends; 0 if the turn has not waited.
+
+    In milliseconds since 1970.
+    """
     for message in turn:
         if message.kind == Kind.HOOK and LACKING in message.data:
             return int(message.data[UNTIL])
@@ -30,9 +33,9 @@ def waited_until(turn: Iterable[Message]) -> int:
 
 
 def await_hooks(state: State, names: Sequence[str], until: int, now: int) -> Step:
-    """Wait before the calls, or the request, about which hooks must be asked. The reserved cost is freed meanwhile.
+    """Let the turn wait for a process that has the hooks ``names``. The reserved cost is freed meanwhile.
 
-    ``until``: when the wait that has begun is over, as `waited_until` returns it.
+    ``until``: the end of the wait that has begun already, as `waited_until` returns it.
     """
     wait = ServiceWait(f"hook {', '.join(names)}", until or now + LONGEST_HOOK_WAIT * 1_000)
     begins: PendingMessage = (

@@ -31,7 +31,10 @@ EVENT, ASKED, GOES_ON, ENDS = "event", "asked", "goes_on", "ends"
 
 
 def is_hooked(own: Iterable[Message]) -> bool:
-    """Whether the verdict on the request that is due is committed. ``own``: an agent's messages, the latest first."""
+    """Whether hooks have already given their verdict on the request that is due.
+
+    ``own``: an agent's messages, the latest first.
+    """
     for message in own:
         if message.kind == Kind.HOOK and message.data.get(EVENT) == BEFORE_REQUEST:
             return True
@@ -41,7 +44,7 @@ def is_hooked(own: Iterable[Message]) -> bool:
 
 
 def dropped_hooks(above: Mapping[str, Any], changes: Mapping[str, Any]) -> list[str]:
-    """Return the hooks of the settings of an agent above that these settings of a child would drop."""
+    """Return the hooks that an agent above a child requires and that the child's settings would remove."""
     lost = list[str]()
     if "hooks" in changes:
         lost += (name for name in above.get("hooks") or () if name not in (changes["hooks"] or ()))
@@ -60,7 +63,7 @@ def refusal_to_drop(name: str, lost: list[str]) -> BadInput:
 
 
 def begins_with(own: Iterable[Message]) -> str | None:
-    """Return the prompt and the steering messages that a request brings to the model; None if it brings neither."""
+    """Return the prompt and steering messages that only the next request brings to the model; None without any."""
     texts = list[str]()
     for message in own:
         if message.kind in (Kind.USER, Kind.STEER):
@@ -71,9 +74,9 @@ def begins_with(own: Iterable[Message]) -> str | None:
 
 
 def ending_in(turn: Sequence[Message]) -> Message | None:
-    """Return the reply about which hooks are still asked before it ends the turn (`State.ending`); None for none.
+    """Return the reply that would end the turn and about which hooks are still asked; None if there is none.
 
-    ``turn`` has the messages of the open turn, oldest first.
+    ``turn`` has the messages of the open turn, oldest first. See `State.ending`.
     """
     reply: Message | None = None
     ending: Message | None = None
@@ -88,7 +91,6 @@ def ending_in(turn: Sequence[Message]) -> Message | None:
 
 
 def _begins_another(message: Message) -> bool:
-    """Return whether the request after a message is another one than the request before it."""
     match message.kind:
         case Kind.USER | Kind.STEER | Kind.ASSISTANT | Kind.TOOL_RESULT | Kind.REPAIR | Kind.ERROR | Kind.INTERRUPTED:
             return True
@@ -96,12 +98,12 @@ def _begins_another(message: Message) -> bool:
 
 
 def rounds_in(turn: Iterable[Message]) -> int:
-    """How often hooks have had a turn go on after a reply."""
+    """Return how often hooks have made a turn go on after a reply."""
     return sum(message.kind == Kind.HOOK and bool(message.data.get(GOES_ON)) for message in turn)
 
 
 def may_add(turn: Iterable[Message]) -> bool:
-    """Whether hooks may have the turn go on once more."""
+    """Whether hooks may make the turn go on once more."""
     return rounds_in(turn) < MOST_ROUNDS
 
 
@@ -117,7 +119,7 @@ def ask_about_reply(state: State, draft: PendingMessage, hooks: tuple[str, ...],
 
 
 def continue_ending(state: State, hooks: tuple[str, ...], now: int) -> Step:
-    """Ask hooks about the reply that would end the turn, unless they are asked; without any it ends the turn."""
+    """Ask hooks about the reply that would end the turn. Without hooks to ask, the reply ends the turn."""
     if state.ending_asked:
         return Step(state)
     if hooks:
@@ -127,7 +129,7 @@ def continue_ending(state: State, hooks: tuple[str, ...], now: int) -> Step:
 
 
 def take_reply_verdict(state: State, event: on.HooksAnswered, now: int, has_words: bool) -> Step:
-    """Write the verdict of hooks on a reply.
+    """Write the verdict of hooks on a reply that would end the turn.
 
     The turn goes on if a hook adds a text or steering messages wait; else it ends.
     """

@@ -23,15 +23,15 @@ _ENDS = (on.ReplyReceived, on.ReplyFailed, on.Exited, on.ReplyKept)
 
 
 def keep_reply(state: State, event: on.ReplyKept, now: int) -> Step:
-    """Write down the name of the reply in progress."""
+    """Write a ``note`` with the name under which the service stores the reply in progress."""
     messages = messages_of(state.uuid, state.head, now, ((Kind.NOTE, "", kept_data(event.kept)),))
     return Step(advance(state, messages, kept=event.kept), LogUnit(state.uuid, messages))
 
 
 def giving_up(before: State, event: on.TurnEvent, step: Step) -> Step:
-    """Return the step.
+    """Return the step; if it ends the wait for a stored reply, add the effect by which the service ends that reply.
 
-    If it ends the wait for a kept reply, drop the reply from the state, and add the effect that ends it.
+    The reply is then removed from the state.
     """
     kept, unit = before.kept, step.unit
     if kept is None:

@@ -60,7 +60,7 @@ def messages_of_kind(
     over: Mapping[str, Any],
     further: Collection[str] = (),
 ) -> list[tuple[Kind, str, Any]]:
-    """Return the first messages of a child of a kind, after its ``fork`` message.
+    """Return the first messages of a child with this kind, after its ``fork`` message.
 
     Args:
         kind: the kind.
@@ -112,7 +112,7 @@ def restart_of_kind(kind: PinnedKind, restart: str) -> str:
 
 
 def _with_kind(kind: PinnedKind, data: Mapping[str, Any]) -> dict[str, Any]:
-    """The data of the first prompt, with the texts of the kind's skills, and the type of value that it asks for."""
+    """Return the data of the first prompt, with the texts of the kind's skills and the kind's type of value."""
     typed = {"output": kind["output"]} if "output" in kind and "output" not in data else {}
     asked = list(data.get(SKILLS, ()))
     names = [entry["name"] for entry in asked]
@@ -123,7 +123,7 @@ def _with_kind(kind: PinnedKind, data: Mapping[str, Any]) -> dict[str, Any]:
 def _tools_of(
     kind: PinnedKind, settings: Mapping[str, Any], tools: Mapping[str, ToolTraits], further: Collection[str]
 ) -> list[str] | None:
-    """The tools of a child as its setting names them; None where it has those of its parent."""
+    """Return the setting ``tools`` of the child; None if the child has the tools of its parent."""
     wanted, without = kind.get("tools"), set(kind.get("without", ()))
     if wanted is None and not without:
         return None

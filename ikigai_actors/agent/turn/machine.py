@@ -209,7 +209,7 @@ def accepts(state: State, command: on.Deferrable) -> bool:
 
 
 def completed(state: State, event: TurnEvent, log: History) -> TurnEvent:
-    """Add to an event the data that only the log has; return the completed event."""
+    """Return the event, completed by the data from the log that the machine needs for it."""
     if isinstance(event, on.Continue) and (effects := state.view.settings.get("effects")) is not None:
         event = replace(event, recorded=from_record(effects, log.messages, state.calls))
     if isinstance(event, on.Continue) and any(call.name == FIND_TOOLS for call in state.calls):
@@ -265,10 +265,7 @@ def _prompt_after(state: State, event: on.Prompt, log: History) -> on.Prompt:
 
 
 def _shorter(state: State, log: History, part: float, tokens: int, near: float, must: bool) -> dict[str, Any]:
-    """Return the fields of an event that shorten the request.
-
-    A plan for a summary, and an elision that is enough without one.
-    """
+    """Return the fields of an event that shorten the request: a plan for a summary, and an elision, each or None."""
     plan = plan_of(log, state.head, state.turn, part)
     elision = elision_of(log, state.head, state.turn, tokens, near) if tokens else None
     if elision is None and plan is None and must and tokens:
@@ -508,16 +505,13 @@ def _loaded(state: State, event: on.Loaded) -> State:
 
 
 def puts_aside(state: State, prompt: on.Prompt) -> bool:
-    """Return whether a prompt must wait as mail.
-
-    So must prompts to a stopped agent, and to a busy one if they must be stored now.
-    """
+    """Return whether a prompt must be stored as mail: the agent is stopped, or busy and the caller wants it stored."""
     busy = state.phase not in (*BETWEEN_TURNS, Phase.UNLOADED)
     return not prompt.interrupted and (state.status is Status.STOPPED or (busy and prompt.stored is not None))
 
 
 def _stored(prompt: on.Prompt) -> tuple[Answer, ...]:
-    """Return the answer to a caller who waits only until the prompt is stored. The prompt opens a turn."""
+    """Return the answer to a caller who waits only until the prompt is stored; empty without such a caller."""
     return () if prompt.stored is None else (Answer(prompt.stored, 0),)
 
 
@@ -576,12 +570,12 @@ def _labels_of_turn(state: State, labels: Mapping[str, str]) -> str:
 
 
 def _goes_on(state: State) -> bool:
-    """Return whether the turn goes on after its last reply when steering messages wait."""
+    """Return whether waiting steering messages make the turn go on after its last reply."""
     return state.status is Status.RUNNING and may_ask(state)
 
 
 def _take_words(state: State, event: on.TakeWords, now: int, words: bool) -> Step:
-    """End the calls that steering messages cut short, and ask the model again, even after a withdrawal."""
+    """End the calls that steering messages interrupt, and ask the model again, even if the messages were withdrawn."""
     if state.phase is Phase.WAITING_FOR_BUDGET:
         return request_anew(state)
     if state.phase is Phase.RUNNING_TOOLS:
@@ -597,9 +591,9 @@ def _take_words(state: State, event: on.TakeWords, now: int, words: bool) -> Ste
 
 
 def _cut_off(partial: str, spent: Spent | None, kind: Kind, reason: str = "") -> PendingMessage:
-    """Return the message for a request that was cut off.
+    """Return the message for a request that was cut off: a reply with the text so far, or a message of this kind.
 
-    A reply with the received text, or, without text, a message of this kind.
+    The message has the kind ``kind`` if no text was received.
     """
     if not partial:
         return kind, reason, spent_data(spent)
@@ -608,10 +602,7 @@ def _cut_off(partial: str, spent: Spent | None, kind: Kind, reason: str = "") ->
 
 
 def _reply(state: State, event: on.ReplyReceived, now: int, has_words: bool) -> Step:
-    """Take a reply: without calls it ends the turn, unless steering messages wait (``has_words``).
-
-    With calls, begin them.
-    """
+    """Take a reply: begin its calls. Without calls it ends the turn, unless steering messages wait (``has_words``)."""
     reply = event.reply
     draft: PendingMessage = (Kind.ASSISTANT, reply.text, reply_message_data(reply, event.model))
     if not reply.tool_calls and state.output is not None:
@@ -730,7 +721,7 @@ def _reopen(state: State, event: on.Resume) -> Step:
 
 
 def _wait_elsewhere(state: State, paused: Paused) -> Step:
-    """Note which budget or limit the waiting request waits for now. The request stays the same."""
+    """Note the budget or limit for which the unchanged request waits now."""
     if not isinstance(state.hold, Paused):
         return Step(state)
     return Step(replace(state, hold=paused._replace(at=state.hold.at)))
@@ -806,18 +797,24 @@ def _undo(state: State, event: on.Undo, now: int) -> Step:
 
 
 def _anew(step: Step) -> Step:
-    """Reset `State.notice` and `State.failed`, since the model may not see the notice or the failed turn any more."""
+    """Return the step with `State.notice` and `State.failed` reset.
+
+    The model may not see the notice or the failed turn any more.
+    """
     return replace(step, state=replace(step.state, notice=0, failed=0))
 
 
 def _repeats(text: str, turn: Sequence[Message]) -> bool:
-    """Whether a prompt repeats the one whose turn has failed or was cut off without a reply: models see it once."""
+    """Whether a prompt repeats that of a turn which failed or was cut off without a reply. Models see it once."""
     replied = any(message.kind in (Kind.ASSISTANT, Kind.TOOL_RESULT, Kind.MARK, Kind.STEER) for message in turn)
     return not replied and turn[0].kind == Kind.USER and turn[0].content == text
 
 
 def failed_turn(newest_first: Iterable[Message]) -> int:
-    """Return `State.failed` of an agent, found in its own messages."""
+    """Return the position of the prompt whose turn has failed (`State.failed`); 0 for none.
+
+    ``newest_first``: the agent's own messages.
+    """
     failed = False
     later: Message | None = None
     earliest: Message | None = None
@@ -840,7 +837,10 @@ def failed_turn(newest_first: Iterable[Message]) -> int:
 
 
 def notice_of(newest_first: Iterable[Message]) -> int:
-    """Return `State.notice` of an agent, found in its own messages."""
+    """Return the position of the latest notice of mail (`State.notice`); 0 for none.
+
+    ``newest_first``: the agent's own messages.
+    """
     for message in newest_first:
         if message.kind == Kind.MAIL:
             position: int = message.id

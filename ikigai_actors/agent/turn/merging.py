@@ -100,7 +100,7 @@ def refuse_merge(state: State, caller: on.Caller) -> Step:
 
 
 def take_child(state: State, event: on.ChildRead, now: int) -> Step:
-    """Write what was taken over, or ask for a summary; or answer with the reason why neither is possible."""
+    """Write the text to be merged, or ask a model for a summary; if neither is possible, the caller gets the error."""
     merging, source = state.merging, event.source
     assert merging is not None  # in this phase
     try:
@@ -118,7 +118,7 @@ def take_child(state: State, event: on.ChildRead, now: int) -> Step:
 
 
 def take_report(state: State, event: on.SummaryReplied, now: int) -> Step:
-    """Take the text of the summary, ask once more, or give up."""
+    """Write the summary of the merged agent's work; after an unusable answer, ask once more or give up."""
     merging, reply = state.merging, event.reply
     assert merging is not None  # in this phase
     again, wrong = objection_to(reply, merging.attempts)
@@ -162,7 +162,7 @@ def _go_on(state: State, next_part: ReadPart | str, further: dict[str, Any], spe
 
 
 def _with_earlier(merging: Merging, spent: Spent | None) -> Spent | None:
-    """The spending, with the cost of the notes of earlier parts."""
+    """Return the cost of the request, plus that of the notes about earlier parts."""
     if spent is None or merging.usage is None:
         return spent if merging.usage is None else Spent(merging.usage, "")
     return replace(spent, usage=spent.usage + merging.usage)
@@ -182,7 +182,7 @@ def fail_merge(state: State, error: IkigaiError, now: int) -> Step:
 
 
 def text_of(source: MergeSource, how: str, positions: Sequence[int]) -> str:
-    """Return the text that is taken over from an agent; empty for a summary, for which a model must be asked.
+    """Return the text of an agent that a merge copies; empty for a summary, which a model must write.
 
     Raises:
         TurnOpen: a turn of the agent is open.
@@ -222,9 +222,9 @@ def asked_agent(state: State, view: View) -> State:
 
 
 def talk_behind(state: State) -> tuple[Message, ...]:
-    """Return the messages that follow a history in the request for a summary.
+    """Return the messages that follow the history in a request for a summary. They are in no log.
 
-    These are the instruction and the talk about it.
+    They are the instruction, then unusable answers of the model with the objections to them.
     """
     merging = state.merging
     if merging is None:
@@ -304,7 +304,7 @@ def _picked(source: MergeSource, positions: Sequence[int]) -> str:
 
 
 def _quotation(message: Message) -> str:
-    """A message as it is quoted: its position, its role and its text; empty when there is nothing to quote."""
+    """Return a message as a merge quotes it: position, role and text; empty when there is nothing to quote."""
     if message.kind not in _QUOTED:
         return ""
     words = [message.content.strip(), *(f"[calls {call.name}]" for call in calls_in(message))]

@@ -23,7 +23,7 @@ _DIGEST = "(Nobody could summarise this; it is what was asked, and the latest an
 
 
 class ReadPart(NamedTuple):
-    """The part of a history that a model reads at once."""
+    """A part of another agent's history, short enough to be sent to a model at once."""
 
     messages: Sequence[Message]
     rest: Sequence[Message] = ()
@@ -35,7 +35,7 @@ class ReadPart(NamedTuple):
 
 
 def shorter(news: Sequence[Message], part: ReadPart | None, window: int) -> ReadPart | str:
-    """Return a shorter part after a request that was too long.
+    """Return a shorter part of a history, after a request that was too long.
 
     Args:
         news: the messages of the agent that the merging agent does not have.
@@ -68,7 +68,7 @@ def behind_part(part: ReadPart, notes: str) -> ReadPart | str:
 
 
 def _split(messages: Sequence[Message], most: float) -> tuple[Sequence[Message], Sequence[Message]]:
-    """Split messages: whole steps of about this many tokens at most, but at least one step; and the rest."""
+    """Split messages into whole steps of about ``most`` tokens, at least one step, and the rest."""
     places = [message.id for message in messages]
 
     def read(start: int, end: int) -> Sequence[Message]:

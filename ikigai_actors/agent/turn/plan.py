@@ -90,7 +90,7 @@ class SummaryPlan(NamedTuple):
 
 
 class Elision(NamedTuple):
-    """A shortening of a request by references in place of long results."""
+    """A plan to shorten a request: references replace long results before a position."""
 
     elide: int
     """The position before which long results are replaced."""
@@ -183,7 +183,7 @@ def plan_of(log: History, head: int, turn: int, part: float = 1.0) -> SummaryPla
 
 
 def plan_in_place(log: History, head: int) -> SummaryPlan | None:
-    """Return the plan for a text that replaces the text of the summary in force; None if no summary is in force."""
+    """Return the plan by which a text replaces the summary in force, over the same messages; None without one."""
     summary, prompt = log.opening(head)
     if summary is None:
         return None
@@ -243,7 +243,6 @@ def _kept(
 def _words(
     opening: Sequence[Message], shown: Sequence[Message], prompt: int, keep_from: int
 ) -> Sequence[Mapping[str, str]]:
-    """Return the latest steering messages of the turn that a prompt has opened, before a position."""
     earlier = [word for message in opening if message.data.get("prompt") == prompt for word in words_beside(message)]
     past = [
         as_word(message)
@@ -261,7 +260,7 @@ def _words(
 
 
 def _readable(log: History, shown: list[Message], sizes: dict[int, int], most: float, keep_from: int) -> int:
-    """Return the position from which on all would be kept if the model read only this many tokens before it.
+    """Return the position at which a summary must cut so that the model reads at most ``most`` tokens.
 
     At least one step is read.
     """

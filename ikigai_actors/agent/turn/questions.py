@@ -87,7 +87,7 @@ def _new(state: State, call: Call, now: int) -> NewQuestion:
 
 
 def terms_of(state: State, call: Call) -> QuestionTerms:
-    """Return the people that a call asks, and what happens while nobody answers.
+    """Return which people a call asks, and what happens while nobody answers.
 
     Settings that cannot be read are ignored.
     """
@@ -106,7 +106,7 @@ def terms_of(state: State, call: Call) -> QuestionTerms:
 
 
 def complaint_about(call: Call) -> str:
-    """Return why no person can be asked the question of a call; empty if a person can be, and for any other call."""
+    """Return the reason why the question of a call can be put to no person; empty if it can, and for other calls."""
     if call.name != ASK_PERSON or call.progress is not Progress.WAITING:
         return ""
     try:

@@ -34,7 +34,7 @@ NOT_RECORDED = "This call is not in the record, and nothing runs here. Go on wit
 
 
 class RecordedResult(NamedTuple):
-    """The recorded result of a call."""
+    """The result that a record has for a call of a tool."""
 
     content: str
     is_error: bool
@@ -71,7 +71,7 @@ def from_record(effects: Mapping[str, Any], own: Iterable[Message], calls: Calls
 
 
 def kept_in(effects: Mapping[str, Any], calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """Return the calls that must not be carried out: those that have not begun, except of named tools that may run."""
+    """Return the calls that must get recorded results: those not begun, except calls of tools that may really run."""
     run, own_files = effects.get("run") or (), has_own_files(effects)
     return tuple(call for call in calls if call.progress in _BEFORE and not _may_run(call, run, own_files, tools))
 

@@ -21,7 +21,7 @@ from ikigai_actors.records.messages.replies import is_whole_reply
 
 
 class RecordedWord(NamedTuple):
-    """A steering message of a record."""
+    """A recorded steering message, and the place at which it enters a turn of a trial."""
 
     turn: int
     """The number of the trial's turn that the message enters, from 1."""
@@ -34,7 +34,7 @@ class RecordedWord(NamedTuple):
     """The data of the message, with the agent that sent it, if an agent did."""
 
     def again(self) -> tuple[Kind, str, Mapping[str, Any]]:
-        """Return the message that is written to the trial's log."""
+        """Return the draft of the message for the trial's log."""
         return Kind.STEER, self.text, {**self.data, "from": self.position}
 
 

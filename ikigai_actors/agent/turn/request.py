@@ -121,12 +121,11 @@ def assemble(
 
 
 def _name(name: str) -> str:
-    """Return a tool's name in characters that the API allows."""
     return _NOT_IN_NAMES.sub("_", name)[:_NAME_LENGTH] or "_"
 
 
 class Turns:
-    """The passages of a conversation while they are made.
+    """Converts the messages of a history, one by one, to the passages of a conversation for a model.
 
     The last message of the user stays open while calls wait for results.
     """
@@ -180,11 +179,14 @@ class Turns:
 
     @property
     def settled(self) -> bool:
-        """Return whether the chain contains all added messages, so that others may continue it."""
+        """Return whether the chain contains all added messages, so that others may continue it.
+
+        False while added messages wait for the end of the user's message.
+        """
         return not (self._results or self._said)
 
     def add(self, message: Message) -> None:
-        """Add a message. Kinds that are not part of the conversation are ignored."""
+        """Add a message of the history. Kinds that models do not see are ignored."""
         match message.kind:
             case Kind.USER | Kind.STEER if "sender" in message.data:
                 self._said.append((message, _word(message.content, as_word(message)["from"])))
@@ -252,7 +254,7 @@ class Turns:
         return blocks
 
     def _use(self, stored: Mapping[str, Any], call_id: str, call: ToolCall, made_by: str) -> CallBlock:
-        """Return the block of a call: as the service made it, unless an API would refuse that."""
+        """Return the block of a call: as its own service made it, unless the API would refuse that."""
         name, arguments = _name(call.name), call.input if isinstance(call.input, Mapping) else {}
         if made_by.partition(":")[0] != self._model.partition(":")[0]:
             return CallBlock(call_id, name, arguments)
@@ -320,15 +322,12 @@ def _summary_of(message: Message) -> str:
 
 
 def _word(text: str, sender: str | None) -> TextBlock:
-    """Return a steering message as the model reads it.
-
-    As the user's own words, or as a quotation that names the sending agent.
-    """
+    """Return a steering message as the model reads it: a quotation if another agent (``sender``) has sent it."""
     return TextBlock(text if sender is None else tagged("steer", {"from": sender}, text))
 
 
 def _merged(message: Message) -> str:
-    """A merge as the model reads it: a quotation that names the other agent and its messages."""
+    """Return a merge as the model reads it: a quotation that names the other agent and its messages."""
     data = message.data
     positions = ", ".join(map(str, data.get("positions") or ())) or f"{data.get('since', 0) + 1}–{data.get('head', 0)}"
     attributes = {"from": str(data.get("name") or data.get("from")), "messages": positions}

@@ -37,7 +37,7 @@ def attachments_of(message: Message) -> list[Said]:
 
 
 class ShownAttachments:
-    """The attachments of a conversation while its passages are made."""
+    """Chooses, while passages are made, which attachments a conversation shows and which a text replaces."""
 
     def __init__(self, limits: AttachmentLimits | None, last: Passage | None, hidden: int = 0) -> None:
         """Continue a chain of passages.
@@ -58,7 +58,7 @@ class ShownAttachments:
         """Whether the passages so far show what they should; else they are to be made again."""
 
     def sent(self, said: Sequence[Said]) -> list[Block]:
-        """Return the next blocks of the conversation as they are sent, in order."""
+        """Return the next blocks of the conversation, with texts in place of attachments beyond the limits."""
         attached = [] if self._limits is None else [blob for _, block in said for blob in blobs_in(block)]
         if self._limits is None or not attached:
             return [block for _, block in said]

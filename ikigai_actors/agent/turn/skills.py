@@ -53,16 +53,16 @@ def _catalogue(settings: Mapping[str, Any]) -> str:
 
 
 def loadable(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the skills that the model may load; none if the setting cannot be read."""
+    """Return the skills in the settings that the model may load; none if the setting cannot be read."""
     entries = settings.get("skills")
     mappings = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
     return [entry for entry in mappings if not entry.get("off") and not entry.get("by_person")]
 
 
 def loaded_in(log: Findings, head: int) -> dict[tuple[str, str], int]:
-    """Return the files of skills that the model sees.
+    """Return the files of skills whose texts the model sees.
 
-    Keys are digest and file; values are the positions of their messages.
+    Keys are the digest of the skill and the file; values are the positions of the messages.
     """
     summary, _ = log.opening(head)
     loaded: dict[tuple[str, str], int] = {}
@@ -122,7 +122,7 @@ def kept_by_summary(opening: Iterable[Message], past: Iterable[Message]) -> list
 
 
 def data_of_kept(kept: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the data of a summary that keeps these texts."""
+    """Return the data of a summary's message that keeps these texts of skills; empty without texts."""
     return {SKILLS: [*kept]} if kept else {}
 
 

@@ -29,7 +29,7 @@ from supervisors.signals import Status
 
 
 class Phase(StrEnum):
-    """The stage of an agent in its turn."""
+    """The phase of an agent: idle, or the stage of its turn."""
 
     UNLOADED = "unloaded"
     """The log was not needed yet, so it was not read."""
@@ -87,7 +87,7 @@ HOSTLESS = "interrupted, no host"
 
 
 def waits_for(names: Sequence[str]) -> str:
-    """Return the state of an agent that waits for others; empty if ``names`` is empty.
+    """Return the words for the state of an agent that waits for others; empty if ``names`` is empty.
 
     Agents whose turns were cut off come first, because they need a person.
     """
@@ -103,7 +103,7 @@ WAITS_FOR_TIME = f"{WAITS_FOR}its time"
 
 
 def waits_for_person(asks: Sequence[str]) -> str:
-    """Return the state of an agent whose turn asks people, with their addresses.
+    """Return the words for the state of an agent whose turn asks people, with their addresses.
 
     The address of all who may approve is left out.
     """
@@ -112,7 +112,7 @@ def waits_for_person(asks: Sequence[str]) -> str:
 
 
 def waits_for_program(name: str) -> str:
-    """Return the state of an agent whose program this process does not have."""
+    """Return the words for the state of an agent whose program this process does not have."""
     return f"{Phase.WAITING_FOR_PROGRAM} {name}"
 
 
@@ -150,7 +150,7 @@ def is_interrupted(state: str) -> bool:
 
 
 class LifecycleState(NamedTuple):
-    """The part of an agent's registry row on which its next actions depend."""
+    """The facts in an agent's registry row on which its next actions depend."""
 
     status: Status = Status.RUNNING
     ending: str = ""
@@ -172,7 +172,7 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """A summary that is in progress."""
+    """A summary in progress, with its plan and the talk with the model about it."""
 
     plan: SummaryPlan
     focus: str
@@ -196,7 +196,7 @@ class Compaction:
 
 @dataclass(frozen=True, slots=True)
 class Merging:
-    """A merge that is in progress."""
+    """A merge in progress, with the data of the merged agent."""
 
     child: str
     """The agent to be merged, by uuid; in a model's call also by name or prefix."""
@@ -310,12 +310,15 @@ class State:
 
     @property
     def called(self) -> str:
-        """Return the name of the agent for people."""
+        """The name of the agent for people: its own or a generated name."""
         return called(self.uuid, self.name)
 
     @property
     def labels(self) -> str:
-        """Return the labels in force: the account for which a request is made and a child works."""
+        """The labels to which the cost of requests is charged, and which children inherit.
+
+        Those of the turn, if its prompt had labels; else those of the agent.
+        """
         return self.turn_labels if self.turn and self.turn_labels else self.own_labels
 
     if TYPE_CHECKING:
@@ -329,7 +332,7 @@ class State:
 
     @property
     def side(self) -> Compaction | Merging | None:
-        """Return the compaction or merge in progress; None for neither."""
+        """The compaction or merge in progress; None if neither is."""
         return self.compaction or self.merging
 
     @property
@@ -349,12 +352,12 @@ class State:
 
     @property
     def is_put_off(self) -> bool:
-        """Return whether the turn waits for its service, or for its program."""
+        """Whether the turn waits until its service accepts a request, or for a process that has its program."""
         return self.service_wait is not None or self.phase is Phase.WAITING_FOR_PROGRAM
 
     @property
     def goes_on(self) -> bool:
-        """Return whether work is in progress that ends here by itself.
+        """Whether work is in progress that will end without action from outside.
 
         It waits for no approval, grant or CONT, and for no program of another process.
         """
@@ -395,14 +398,14 @@ class Summarise:
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
-    """Effect: plan the next part of the summary of `State.compaction`. The summary of the last part is in the log."""
+    """Effect: plan the summary of the next part of the history. The summary of the part before it is committed."""
 
     request: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReadChild:
-    """Effect: read the agent that is to be merged."""
+    """Effect: read the data of the agent that is to be merged."""
 
     request: int
     child: str
@@ -446,7 +449,7 @@ class AskHooks:
 
 @dataclass(frozen=True, slots=True)
 class BeginWait:
-    """Effect: register a call of ``wait``, so that the agent gets its end."""
+    """Effect: begin the wait of a call of ``wait``. The agent gets a message when the wait is over."""
 
     request: int
     """The number of the request whose reply made the call."""
@@ -456,7 +459,7 @@ class BeginWait:
 
 @dataclass(frozen=True, slots=True)
 class ComeBack:
-    """Effect: restart the agent by its supervisor, because the agent has exited and is permanent."""
+    """Effect: have the supervisor restart the agent, which is permanent and has exited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -476,7 +479,7 @@ class Spawn:
 
 @dataclass(frozen=True, slots=True)
 class MergeTree:
-    """Effect: have the toolset merge files, and answer with its result."""
+    """Effect: have the toolset merge files of a child; the caller gets the paths."""
 
     child: str
     caller: Caller
@@ -504,7 +507,10 @@ Effect = (
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """The unit that ends the agent: its row, its orphans, and the mail to its supervisor. Its log does not change."""
+    """The unit of writes that ends the agent: its row, its orphans, and the mail to its supervisor.
+
+    The agent's log does not change.
+    """
 
     cause: Cause
     reason: str
@@ -513,14 +519,14 @@ class Departure:
 
 @dataclass(frozen=True, slots=True)
 class PutAside:
-    """The unit that keeps a prompt to a stopped or busy agent as mail, until the agent goes on."""
+    """The unit of writes that stores a prompt as mail, because the agent is stopped or busy."""
 
     prompt: Prompt
 
 
 @dataclass(frozen=True, slots=True)
 class Parking:
-    """The unit that parks an agent whose turn only waits.
+    """The unit of writes that parks an agent whose turn only waits.
 
     A parked agent needs no memory (`ikigai_actors.records.log.parking`).
     """
@@ -535,12 +541,12 @@ class Parking:
 
 @dataclass(frozen=True, slots=True)
 class Unparking:
-    """The unit by which a parked agent comes back. It is committed before any other unit of the agent."""
+    """The unit of writes by which a parked agent comes back. It is committed before any other unit of the agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallUnit:
-    """The unit of a built-in call: its act, and the message that reports the act."""
+    """The unit of writes of a built-in call: its act, and the message that reports the act."""
 
     agent: str
     id: int
@@ -559,7 +565,7 @@ class CallUnit:
 
 @dataclass(frozen=True, slots=True)
 class MailNotice:
-    """The unit that gives an idle agent the notice of unread mail. It is refused if there is no new mail."""
+    """The unit of writes that gives an idle agent a notice of unread mail. It is refused if there is no new mail."""
 
     agent: str
     id: int

@@ -34,7 +34,7 @@ INTERRUPTION: PendingMessage = (Kind.INTERRUPTED, "", NO_DATA)
 
 
 def messages_of(uuid: str, head: int, now: int, drafts: tuple[PendingMessage, ...]) -> tuple[Message, ...]:
-    """Number drafts as the next messages of an agent with this head."""
+    """Turn drafts into the next messages of an agent whose log ends at ``head``."""
     made = [
         new_message(uuid, head + place, kind._value_, content, data, now)
         for place, (kind, content, data) in enumerate(drafts, start=1)
@@ -43,14 +43,14 @@ def messages_of(uuid: str, head: int, now: int, drafts: tuple[PendingMessage, ..
 
 
 def advance(state: State, messages: tuple[Message, ...], **changes: Any) -> State:
-    """Return the state after messages of the agent itself, with further changes."""
+    """Return the state after the agent's log has grown by these messages, with further fields changed."""
     return replace(state, head=state.head + len(messages), view=play_all(state.view, messages), **changes)
 
 
 def write_messages(state: State, now: int, *drafts: PendingMessage, caller: Caller) -> Step:
     """Append drafts to the log, and give the caller the position of the first.
 
-    The messages may change a request that waits for a budget, so its need is computed again. A request that waits for
+    The messages may change a request that waits for a budget, so its cost is estimated again. A request that waits for
     its service or for a program is sent if the settings have changed, because the model may be another one.
     """
     messages = messages_of(state.uuid, state.head, now, drafts)
@@ -67,7 +67,7 @@ def write_messages(state: State, now: int, *drafts: PendingMessage, caller: Call
 def request_anew(state: State, *messages: Message) -> Step:
     """Send a request that has waited for a budget or for its service, after these messages.
 
-    Its need is computed again.
+    The cost of the request is estimated again.
     """
     request = state.request + 1
     fields = {"request": request, "steps": max(1, state.steps), "calls": (), "passed": 0, "hold": None}
@@ -98,7 +98,7 @@ def await_service(state: State, service: str, seconds: float, now: int, *drafts:
 
 
 def await_program(state: State, name: str) -> Step:
-    """Leave the turn as it is for a process that has its program. The reserved cost of a request is freed."""
+    """Let the turn wait for a process that has its program. The reserved cost of the request is freed."""
     unit = LogUnit(state.uuid, ()) if isinstance(state.hold, Held) else None
     hold = None if unit is not None else state.hold
     waits = replace(state, phase=Phase.WAITING_FOR_PROGRAM, program=name, request=state.request + 1, hold=hold)
@@ -106,7 +106,7 @@ def await_program(state: State, name: str) -> Step:
 
 
 def ask_again(state: State, now: int) -> Step:
-    """Send the request that waits for its service, if its time has come. A stopped agent sends it when it goes on.
+    """Repeat the request that waits for its service, if its time has come. A stopped agent sends it after CONT.
 
     Calls that wait for a hook go on.
     """
@@ -125,7 +125,7 @@ def ask_again(state: State, now: int) -> Step:
 
 
 def between_steps(state: State) -> State:
-    """Return the state of a turn whose request waits, as if the request were not due yet."""
+    """Return the state of a turn, whose request waits, as it was before that request was due."""
     steps = max(1, state.steps) - 1
     return replace(state, phase=Phase.RUNNING_TOOLS, steps=steps, calls=(), service_wait=None)
 
@@ -148,7 +148,7 @@ def close_and_write(state: State, now: int, caller: Caller, *drafts: PendingMess
 
 
 def answers_of_cut_off(state: State) -> tuple[Answer, ...]:
-    """Return the answers for callers of an interrupted turn that a new command replaces."""
+    """Return the answers to the callers of a turn that was cut off and that a new command replaces."""
     return tuple(Answer(caller, _superseded(state)) for caller in state.callers)
 
 
@@ -175,10 +175,7 @@ def end_turn(state: State, now: int, outcome: TurnOutcome, *drafts: PendingMessa
 
 
 def depart(state: State, result: str, now: int, call: Call | None = None) -> Step:
-    """End the agent normally.
-
-    If the agent is permanent, this closes the turn, and the supervisor restarts the agent.
-    """
+    """End the agent because it exits, with ``result``. A permanent agent only ends its turn and is restarted."""
     if not state.lifecycle.permanent:
         return Step(state, Departure(Cause.EXITED, result), call=call.id if call is not None else None)
     drafts = [] if call is None else [(Kind.TOOL_RESULT, "You exited, and were restarted.", call.data)]

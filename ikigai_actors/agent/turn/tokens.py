@@ -33,7 +33,7 @@ _ENOUGH = 32_000
 
 
 class Replies(Protocol):
-    """The replies in an agent's log; see `ikigai_actors.records.log.log.Log`."""
+    """The part of a log with the replies; see `ikigai_actors.records.log.log.Log`."""
 
     def spoken(self, position: int) -> Iterator[Message]:
         """Return the messages that a model may see verbatim, newest first."""
@@ -98,10 +98,7 @@ def bytes_of(message: Message, elide: int = 0) -> int:
 
 
 def _read(message: Message) -> int:
-    """Return the tokens of the request that a reply has answered.
-
-    0 if the message is no reply, or does not report them.
-    """
+    """Return the number of tokens that a reply's request had; 0 if the message is no reply or does not report it."""
     spent = spent_of(message) if message.kind == Kind.ASSISTANT else None
     if spent is None:
         return 0

@@ -94,7 +94,7 @@ _LACKING = (
 def continue_calls(
     state: State, event: on.Continue, now: int, tools: Mapping[str, ToolTraits], has_words: bool = False
 ) -> Step:
-    """Do the next work for the calls of the last reply; nothing while a tool runs.
+    """Return the next step for the calls of the last reply; an empty step while a tool runs.
 
     A stopped agent finishes the ordinary calls of its step, and goes no further. ``has_words`` says whether steering
     messages wait for the model; then it must read them before a typed turn takes its value.
@@ -187,7 +187,6 @@ def _may_await_hooks(state: State, event: on.Continue, now: int) -> bool:
 
 
 def _with(calls: Calls, shown: Calls) -> Calls:
-    """Return the calls; those in ``shown`` have the definitions and builds from there."""
     new = {call.id: call for call in shown}
     return tuple(
         replace(call, definition=entry.definition, build=entry.build)
@@ -198,7 +197,6 @@ def _with(calls: Calls, shown: Calls) -> Calls:
 
 
 def _ask_hooks(state: State, calls: Calls, event: str, hooks: Mapping[str, tuple[str, ...]]) -> Step:
-    """Ask hooks about calls. Nothing is written before they have answered."""
     ids = {call.id for call in calls}
     checking, before = Progress.CHECKING, event == BEFORE_CALL
     asked = tuple(
@@ -293,7 +291,7 @@ def request_model(state: State) -> Step:
 
 
 def placed(step: Step, answer: Held | Paused) -> Step:
-    """Complete a committed step with the budget's answer for the request that follows.
+    """Complete a committed step with the answer of the budget on the request that follows.
 
     If the request has to wait for the budget, the step does not send the request.
     """
@@ -305,7 +303,7 @@ def placed(step: Step, answer: Held | Paused) -> Step:
 
 
 def go_on(state: State, held: Held) -> Step:
-    """Send the request that has waited for a budget; nothing if the turn was ended, or if another request waits now."""
+    """Send the request that has waited for a budget; do nothing if the turn was ended or another request waits."""
     if not isinstance(state.hold, Paused) or state.hold.at != held.at:
         return Step(state)
     if state.phase is Phase.RUNNING_TOOLS:
@@ -320,7 +318,7 @@ def go_on(state: State, held: Held) -> Step:
 
 
 def finished(state: State, event: on.ToolFinished, now: int) -> Step:
-    """Write the result of a tool. The result of a call that does not run any more is dropped."""
+    """Write the result of a tool. The result of a call that no longer runs is dropped."""
     waited = any(call.id == event.call and call.progress is Progress.RUNNING for call in state.calls)
     if event.request != state.request or not waited:
         return Step(state)
@@ -371,7 +369,7 @@ def _always(agent: str, call: Call, event: on.Decide) -> NewRule | None:
 
 
 def lose(state: State, lost: Calls, now: int) -> Step:
-    """Write `PERHAPS_RUN` as the result of calls that a crash cut off."""
+    """Write the error `PERHAPS_RUN` as the result of calls that a crash cut off."""
     return _results(state, lost, PERHAPS_RUN, now)
 
 
@@ -397,7 +395,7 @@ def _why_ended(call: Call) -> tuple[str, bool]:
 
 
 def refuse(state: State, call: str, reason: str, now: int) -> Step:
-    """Write the reason why the store refused a call as the call's result."""
+    """Write the reason why the store refused a built-in call as that call's result."""
     return _results(state, tuple(known for known in state.calls if known.id == call), reason, now)
 
 
@@ -452,14 +450,14 @@ def _write_results(
 
 
 def asks_next(state: State) -> bool:
-    """Return whether the next request to the model follows, unless a command or a signal comes first."""
+    """Return whether the machine sends the next request at once, unless a command or a signal comes first."""
     done = all(call.progress is Progress.DONE and call.after is not Progress.CHECKING for call in state.calls)
     free = state.hold is None and state.focus is None and state.status is not Status.STOPPED
     return done and free and may_ask(state)
 
 
 def may_ask(state: State) -> bool:
-    """Return whether the turn may have a further request."""
+    """Return whether the turn may send a further request: its number of steps is limited."""
     return state.steps < _most_steps(state)
 
 

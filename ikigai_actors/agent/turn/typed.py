@@ -47,7 +47,7 @@ _DESCRIPTION = (
 
 
 def form_of(wanted: Expected) -> Mapping[str, Any]:
-    """Return the tool by which a model gives the value, as a Messages-API dict."""
+    """Return the tool `GIVE_RESULT`, by which a model gives the value, as a Messages-API dict."""
     return {"name": GIVE_RESULT, "description": _DESCRIPTION, "input_schema": wanted.arguments}
 
 
@@ -110,7 +110,7 @@ def take_reply(state: State, reply: Reply, draft: PendingMessage, now: int, goes
 
 
 def misfits_in(turn: Iterable[Message]) -> tuple[str, ...]:
-    """Return `State.misfits`, as found in the messages of a turn."""
+    """Return the objections to earlier values in the messages of a turn (`State.misfits`)."""
     misfits: tuple[str, ...] = ()
     for message in turn:
         if message.kind == Kind.ERROR:  # it was opened again
@@ -121,7 +121,6 @@ def misfits_in(turn: Iterable[Message]) -> tuple[str, ...]:
 
 
 def _accept(state: State, value: Any, spent: Spent | None, now: int, *drafts: PendingMessage) -> Step:
-    """End the turn with the value."""
     data = {"output": value, **spent_data(spent)}
     draft: PendingMessage = (Kind.OUTPUT, storable(as_text(value)), data)
     [message] = messages_of(state.uuid, state.head + len(drafts), now, (draft,))
@@ -156,7 +155,6 @@ def _end_step(state: State, now: int, *drafts: PendingMessage) -> Step:
 
 
 def _is_last(state: State) -> bool:
-    """Whether the model has repaired its value as often as it may."""
     return len(state.misfits) >= MOST_REPAIRS
 
 
@@ -187,7 +185,7 @@ def _misfit(wrong: list[str]) -> str:
 
 
 def _wrong_in(misfit: str) -> str:
-    """Return the fault that a text of `_misfit` describes."""
+    """Return the error in a text that `_misfit` has made."""
     lines = misfit.removeprefix(f"{_DOES_NOT_FIT}\n- ").removesuffix(f"\n{_WHAT_TO_DO}")
     return lines.replace("\n- ", "; ")
 

@@ -11,7 +11,10 @@ WAYS = (RESULT, SUMMARY, PICK)
 
 
 def check_merge(how: object, positions: object) -> tuple[int, ...]:
-    """Check the positions of the messages to pick; they must be empty unless ``how`` is ``pick``. Raises `BadInput`."""
+    """Return the positions of the messages to pick as a tuple; empty unless ``how`` is ``pick``.
+
+    Raises `BadInput` for another way, or for positions that do not fit.
+    """
     check_choice(how, "how", WAYS)
     if isinstance(positions, str) or not isinstance(positions, Sequence):
         raise BadInput(f"Expected positions to be a list of positions of messages; got {shown(positions)}.")
