@@ -87,7 +87,7 @@ _PROBE = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
 class ConnectedAccount(NamedTuple):
-    """An account that was just connected."""
+    """An account at a remote server that a person has just connected."""
 
     question: str
     """The id of the question that it answers."""
@@ -96,7 +96,7 @@ class ConnectedAccount(NamedTuple):
 
 
 class RenewalUnclear(Exception):
-    """The authorization server has neither renewed an account nor refused it for good."""
+    """Raised when an authorization server has neither renewed an account nor refused it for good."""
 
 
 class Accounts:
@@ -123,7 +123,7 @@ class Accounts:
         self._box = SealedBox(keys)
 
     async def begin(self, question: str, connect: Mapping[str, Any], url: str) -> str:
-        """Begin a flow; return the address to which the person goes.
+        """Begin to connect an account; return the address at which the person gives consent.
 
         Args:
             question: the id of the question that the account answers.
@@ -152,7 +152,7 @@ class Accounts:
         )
 
     async def finish(self, state: str, code: str, iss: str, error: str = "") -> ConnectedAccount:
-        """Finish a flow: the person has come back. Raises `BadInput`, and nothing is kept."""
+        """Finish connecting an account, after the person has come back from the authorization server."""
         hashed = _sha256(state)
         flow = await self._writes(TakeFlow(hashed, self._now_ms()))
         if flow is None:
@@ -213,7 +213,10 @@ class Accounts:
         return "" if row is None else row.scope
 
     async def _renewed(self, row: AccountRow, kept: dict[str, Any], tokens: Tokens) -> str | None:
-        """Renew a version that was claimed. Raises `RenewalUnclear`, and the next call tries again."""
+        """Renew the tokens of an account, whose version this process has claimed; return the new access token.
+
+        None if the server refuses for good. Raises `RenewalUnclear`; then the next call tries again.
+        """
         client = OAuthClient(**kept["client"])
         try:
             request = renewal_request(self._with_secret(client), refresh=tokens.refresh, resource=kept["resource"])
@@ -234,7 +237,10 @@ class Accounts:
         return after.access
 
     async def remove(self, server: str, subject: str) -> tuple[bool, str]:
-        """Remove an account, and revoke it; return whether it was there, and why it could not be revoked."""
+        """Remove an account and revoke its tokens.
+
+        Return whether the account existed, and the reason why its tokens could not be revoked; empty if they were.
+        """
         row: AccountRow | None = await self._writes(RemoveAccount(server, subject))
         if row is None:
             return False, ""
@@ -242,7 +248,7 @@ class Accounts:
         return True, await self._revoke(kept, Tokens(*kept["tokens"]))
 
     async def _revoke(self, kept: Mapping[str, Any], tokens: Tokens) -> str:
-        """Revoke tokens; return why they could not be."""
+        """Revoke tokens; return the reason why the server did not, or an empty text."""
         issuer = _issuer_of(kept["issuer"])
         if not issuer.revocation:
             return "the authorization server takes no revocations"
@@ -258,7 +264,7 @@ class Accounts:
         return ""
 
     def rekey(self) -> int:
-        """Seal every account by the first key; return how many were sealed by another. Blocks.
+        """Seal every account by the operator's first key; return how many were sealed by another key. Blocks.
 
         An account that is renewed meanwhile is read and sealed again.
         """
@@ -298,10 +304,7 @@ class Accounts:
         raise BadInput("The server's authorization server does not describe itself.")
 
     async def _client(self, issuer: Issuer, connect: Mapping[str, Any], url: str, scope: str) -> OAuthClient:
-        """Return the OAuth client.
-
-        The configured one, or one with our metadata document, or one that is registered now.
-        """
+        """Return the OAuth client: configured, described by our metadata document, or registered now."""
         if client_id := str(connect.get("client_id") or ""):
             secret = str(connect.get("client_secret") or "")
             post = "client_secret_post" in issuer.methods and "client_secret_basic" not in issuer.methods
@@ -319,7 +322,7 @@ class Accounts:
         return registered_in(_json(answer.body))
 
     def _with_secret(self, client: OAuthClient) -> OAuthClient:
-        """The client with its secret looked up, where that is a reference."""
+        """Return the client with its secret, which is looked up if it is a reference. Raises `BadInput`."""
         if not client.is_referred:
             return client
         if not (secret := referred_secret(client.secret)):
@@ -331,7 +334,6 @@ class Accounts:
         return await guarded_request(self._allowed, "POST", url, headers, request.fields)
 
     def _sealed(self, kept: Mapping[str, Any], tokens: Tokens, scope: str) -> tuple[str, int | None, bytes]:
-        """Return the scope, the expiry time and the sealed tokens of an account."""
         whole = {name: kept[name] for name in ("client", "issuer", "resource", "server", "subject")}
         expires_at = None if tokens.expires_in is None else self._now_ms() + 1000 * tokens.expires_in
         place = account_place(kept["server"], kept["subject"])

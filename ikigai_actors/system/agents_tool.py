@@ -13,7 +13,7 @@ from ikigai_actors.tools.policy import ToolTraits
 
 
 class ListAgents(Tool):
-    """The tool ``agents``: the caller, its supervisor, and the agents that it supervises."""
+    """The tool ``agents``: shows a model its own agent, the supervisor, and the agents that its agent supervises."""
 
     name = "agents"
     timeout = 30.0

@@ -41,8 +41,6 @@ _Face = TypeVar("_Face", bound="AsyncSystem[System]")
 
 
 class _Beside(Generic[_S_co]):
-    """The base of the asyncio versions: it calls a blocking object on other threads."""
-
     def __init__(self, blocking: _S_co, beside: Beside) -> None:
         self._blocking, self._beside = blocking, beside
 
@@ -76,7 +74,7 @@ def _asks_in_order(call: Callable[Concatenate[_S, _P], _T]) -> Callable[Concaten
 def _gives(
     call: Callable[Concatenate[_S, _P], _T], face: Callable[[_T], _U]
 ) -> Callable[Concatenate[_Beside[_S], _P], Future[_U]]:
-    """Convert a blocking method whose value has handles to one that returns a future; ``face`` converts the value."""
+    """Convert a blocking method that returns handles to one that returns a future; ``face`` makes the handles async."""
 
     @wraps(call)
     def ask(self: _Beside[_S], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_U]:
@@ -158,7 +156,7 @@ def _grouped(groups: dict[str, list[AgentRef]]) -> dict[str, list[AsyncAgentRef]
 
 
 class AsyncSystem(_Beside[_System]):
-    """The common part of both kinds of systems, for an asyncio program."""
+    """The methods that both kinds of systems have in common, for an asyncio program."""
 
     def __init__(self, system: _System) -> None:
         """Use an open system.
@@ -263,7 +261,6 @@ class Opening(Generic[_Face]):
     """A system that is being opened. Use it with ``async with``, or await it."""
 
     def __init__(self, make: Callable[[], _Face]) -> None:
-        """Open the system with a function that may block."""
         self._make = make
         self._opened: _Face | None = None
 
@@ -285,7 +282,7 @@ class Opening(Generic[_Face]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close the system, as `AsyncSystem` does."""
+        """Close the system, as the system's own ``async with`` does."""
         assert self._opened is not None
         await self._opened.__aexit__(kind, error, traceback)
 
@@ -335,7 +332,7 @@ class AsyncActorSystem(AsyncSystem[ActorSystem]):
 
 
 async def _to_its_end(close: Callable[[], None]) -> None:
-    """Close on another thread. A cancellation is raised only when that is done."""
+    """Close on another thread. A cancellation is raised only after the close has ended."""
     closing = asyncio.ensure_future(in_thread(close, "ikigai-closing"))
     try:
         await asyncio.shield(closing)

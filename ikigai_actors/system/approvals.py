@@ -42,7 +42,7 @@ from ikigai_actors.tools.rules.rule import UNFENCED
 
 
 class Agent(Protocol):
-    """A handle of an agent."""
+    """A handle of an agent, as far as approvals need it."""
 
     @property
     def uuid(self) -> str:
@@ -53,7 +53,10 @@ class Approvals(OfOneProcess):
     """The calls of a system that wait for somebody to decide. See `ActorSystem.approvals`."""
 
     def __init__(self, store: Store, log_cache: LogCache, tell: Callable[[str, object], object]) -> None:
-        """Use a store and its logs. ``tell`` sends a command to an agent, and returns the actor that has taken it."""
+        """Use a store and its logs.
+
+        ``tell`` sends a command to an agent, and returns the actor that got the command.
+        """
         self._store, self._log_cache, self._tell = store, log_cache, tell
 
     def pending(self) -> list[PendingCall]:
@@ -61,7 +64,6 @@ class Approvals(OfOneProcess):
         return [call for call in self._waiting() if call.tool != ASK_PERSON]
 
     def _waiting(self, agents: Collection[str] | None = None) -> list[PendingCall]:
-        """The calls that wait for a person, also by a model's own question; of some agents, by uuid, or of all."""
         open_turns = self._store.read(lambda tx: turns_that_asked(tx, agents))
         return [call for uuid, turn in open_turns.items() for call in self._of(uuid, turn)]
 
@@ -112,7 +114,6 @@ class Approvals(OfOneProcess):
         answer: str,
         timeout: float | None,
     ) -> bool:
-        """Decide on a call as the answer of a question says (`OpenQuestions.answer`); raises as `approve` does."""
         rule = _rule_of(call, always) if approved and not answer else ""
         return self._decide(call, _Decision(approved, reason, rule, question, answer), by, timeout)
 
@@ -149,8 +150,6 @@ class Approvals(OfOneProcess):
 
 
 class _Decision(NamedTuple):
-    """A decision on a call."""
-
     approved: bool
     reason: str
     always: str
@@ -160,9 +159,9 @@ class _Decision(NamedTuple):
 
 
 def _rule_of(call: PendingCall, always: bool | str) -> str:
-    """Return which later calls may run without a question; empty for none.
+    """Return the calls that a new rule allows: ``tool``, ``exact``, or empty for no rule.
 
-    Raises `BadInput` for an unsuitable ``always``.
+    Raises `BadInput` if the call cannot be approved in this way.
     """
     rule = (TOOL if always else "") if isinstance(always, bool) else check_choice(always, "always", (TOOL, EXACT))
     if rule and rule not in call.always:
@@ -171,7 +170,6 @@ def _rule_of(call: PendingCall, always: bool | str) -> str:
 
 
 def _why_not(call: PendingCall, always: str) -> str:
-    """Return the reason why an approval of a call cannot be extended to later ones."""
     if call.compound:
         return (
             "This command of bash is compound: it expands, redirects or chains something, or changes the shell that "

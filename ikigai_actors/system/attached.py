@@ -183,8 +183,8 @@ class AttachedSystem(System):
     def _statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
         """The counters of an agent over its whole life, according to the rows.
 
-        With a ``record`` nothing is read, and only what was done since this process was attached counts. 0 means that
-        no row has it: the inbox and the times it waited, which only its host knows, and its restarts.
+        With a ``record`` nothing is read, and only work since this process was attached counts. The size of the inbox,
+        the times of waiting and the restarts are 0, because only the agent's host knows them.
         """
         self._check_open()
         check_type(uuid, str, "uuid", "text")
@@ -202,7 +202,7 @@ class AttachedSystem(System):
             self._publisher.publish(event)
 
     def _on_commit(self, answer: object) -> None:
-        """Note that this process has written rows, which its watch does not report."""
+        """Note that this process has written rows, since its own watch of the database does not report these."""
         self._waits.look_again()
 
     def _nobody_answers(self) -> IkigaiError | None:

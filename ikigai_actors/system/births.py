@@ -36,7 +36,7 @@ _AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A child that goes on from any history: see `AgentRef.fork_many`."""
+    """A child that continues any agent's history: see `AgentRef.fork_many`."""
 
     of: Handle | str
     """The agent whose history the child inherits, living or dead: a handle, uuid, name or prefix."""
@@ -53,7 +53,7 @@ class Child:
 
 
 def births_of(directory: Directory, children: Sequence[Child]) -> tuple[on.TrialBirth, ...]:
-    """Make the births of these children, each with a new uuid."""
+    """Return the births of these children for the fork command. Each child gets a new uuid."""
     if not isinstance(children, list | tuple):
         raise BadInput(f"Expected children to be a list of Child(…); got {shown(children)}.")
     check_count(len(children), "the number of children", least=1, most=MOST_AT_ONCE)
@@ -62,7 +62,7 @@ def births_of(directory: Directory, children: Sequence[Child]) -> tuple[on.Trial
 
 
 def note_of(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Check that a dict can be the data of a note, and return it. Raises `BadInput`."""
+    """Return a dict as the data of a note. Raises `BadInput` if JSON cannot hold it, or if a key is reserved."""
     content = dict(check_mapping(data, "data", "a dict"))
     if taken := content.keys() & {"terms", "verdicts"}:
         raise BadInput(f"Expected a note without {min(taken)!r}: by this name an experiment keeps its book.")
@@ -99,7 +99,7 @@ def _without_births(tx: Transaction, uuid: str, head: int) -> int:
 
 
 def asked_at(directory: Directory, uuid: str, at: int) -> Mapping[str, Any]:
-    """Return, as the data of a prompt, the type of the value that a model must give when it goes on from a position.
+    """Return the type of value that a model must give when it goes on from a position, as the data of a prompt.
 
     Raises `BadInput` when nothing waits for an answer there.
     """
@@ -129,9 +129,10 @@ def _birth(directory: Directory, child: Child, end_of: Callable[[str], int]) -> 
 def _settings(
     directory: Directory, uuid: str, at: int, settings: Mapping[str, Any], end_of: Callable[[str], int]
 ) -> Mapping[str, Any]:
-    """The settings that were changed since then, so that no tool that was withdrawn comes back.
+    """Return the settings for a child: those passed, over the changes that its history's agent has made since ``at``.
 
-    A child that does nothing outside keeps those of then.
+    So a tool that was withdrawn does not come back. A child without effects outside keeps the settings at that
+    position.
     """
     then = directory._log_cache.settings_at(uuid, at)
     if {**then, **settings}.get("effects") is not None:
@@ -147,7 +148,7 @@ def _settings(
 
 
 def _asked(tx: Transaction, uuid: str, position: int) -> Mapping[str, Any] | None:
-    """The type that a model must give when it goes on from a position, as the data of a prompt; else None."""
+    """Return the type of value for `asked_at`, in the data of a prompt; None if nothing waits for an answer there."""
     history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
     is_open = False
     for message in history.backwards(position):

@@ -54,7 +54,7 @@ def configuration_file(
 
 
 def host_paths(database: str | os.PathLike[str] | None, config: str | os.PathLike[str] | None) -> HostPaths:
-    """The paths of a host's files that tools must not disclose. Arguments as for `ActorSystem.open`."""
+    """Return the paths of a host's files that tools must not disclose. Arguments as for `ActorSystem.open`."""
     secrets, file, config_file = list[Path](), locate(database).path, configuration_file(config)
     if file is not None:
         secrets += [file, *(file.with_name(file.name + end) for end in BESIDE)]

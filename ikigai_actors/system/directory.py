@@ -114,7 +114,7 @@ S = TypeVar("S", bound=Subscriber)
 
 
 class SystemPart(NamedTuple):
-    """A part of a system that is closed with the system, and perhaps started with it."""
+    """A part of a system, with the functions that start and close it."""
 
     name: str
     """The name of the part, for errors."""
@@ -123,7 +123,7 @@ class SystemPart(NamedTuple):
 
 
 class Directory(OfOneProcess, ABC):
-    """The agents of a database, and the way to send them commands. The base of `ActorSystem` and `AttachedSystem`."""
+    """The agents of a database, and the ways to send them commands. The base of `ActorSystem` and `AttachedSystem`."""
 
     def __init__(
         self,
@@ -280,16 +280,16 @@ class Directory(OfOneProcess, ABC):
 
     @abstractmethod
     def _models_asked(self, settings: Mapping[str, Any], summary: bool) -> "tuple[PricedModel, ...]":
-        """As `_asked_models`."""
+        """Return the models of `_asked_models`, whose arguments are checked already."""
 
     def _check_answered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
-        """Raise `ProviderMissing` where no model can be asked: there is no key, or nobody but the offline provider.
+        """Raise `ProviderMissing` if only the offline provider could answer with these settings, or no model at all.
 
-        The offline provider may answer if somebody asked for it, or it wrote the record itself.
+        The offline provider may answer if somebody asked for it, or if it wrote the record itself.
 
         Args:
             settings: those of the agent that is asked.
-            writers: the models that wrote the record, as ``provider:model``; none when there is no reply in it.
+            writers: the models that wrote the record, as ``provider:model``; empty when the record has no reply.
         """
         self._check_open()
         asked = check_mapping(settings, "settings", "a dict of settings")
@@ -299,18 +299,21 @@ class Directory(OfOneProcess, ABC):
 
     @abstractmethod
     def _refuse_unanswered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
-        """As `_check_answered`."""
+        """Do the check of `_check_answered`; its arguments are checked already."""
 
     @abstractmethod
     def _check_model(self, model: str) -> None:
-        """Raise `BadInput` when a ``model`` setting names a provider that is not registered, if this process knows."""
+        """Raise `BadInput` when a ``model`` setting names a provider that is not registered.
+
+        A process that does not know the providers checks nothing.
+        """
 
     def _check_new_rule(self, rule: NewRule) -> None:
         """Raise `BadInput` if a rule allows too much. Checks nothing in a process that does not have the tools."""
 
     @abstractmethod
     def state_of(self, record: AgentRecord) -> str:
-        """The state of an agent, in a word or two."""
+        """The state of an agent for people, in a word or two."""
 
     def _abandoned(self) -> int:
         """Return the number of tool threads of this process that still run after the time-out of their calls."""
@@ -318,7 +321,6 @@ class Directory(OfOneProcess, ABC):
 
     @property
     def _hooks(self) -> "tuple[Hook, ...]":
-        """The hooks of this process."""
         return ()
 
     @property
@@ -350,10 +352,10 @@ class Directory(OfOneProcess, ABC):
 
     @abstractmethod
     def _statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
-        """The counters of an agent, without its restarts. Reads nothing when it is given the record."""
+        """Return the counters of an agent, without its restarts. With a ``record`` no row is read."""
 
     def _look_at_rows(self) -> None:
-        """Check for rows that this process wrote for agents that it runs itself. Never waits."""
+        """Have this process notice the rows that it wrote for agents which it runs itself. Never waits."""
 
     @abstractmethod
     def _parts(self) -> Sequence[SystemPart]:
@@ -361,11 +363,14 @@ class Directory(OfOneProcess, ABC):
 
     @abstractmethod
     def _on_commit(self, answer: object) -> None:
-        """Carry out the effects on other agents of a unit that this process has committed. Never waits."""
+        """Carry out what a committed unit of this process means for other agents. Never waits.
+
+        ``answer``: the answer of the unit.
+        """
 
     @abstractmethod
     def _handle(self, uuid: str) -> object:
-        """The handle of an agent, also while the system closes."""
+        """Return the handle of an agent, even while the system closes."""
 
     # Open and closed
 
@@ -383,7 +388,7 @@ class Directory(OfOneProcess, ABC):
 
     @contextmanager
     def _says_why_it_stopped(self) -> Iterator[None]:
-        """In the block, replace any error with the reason for the stop, if the system has stopped."""
+        """In a ``with`` block, raise the error that has stopped the system in place of later errors."""
         try:
             yield
         except IkigaiError:
@@ -418,7 +423,7 @@ class Directory(OfOneProcess, ABC):
     def _fail(self, error: IkigaiError) -> None:
         """Stop the system with an error: the store is lost, belongs to another host, or needs another program version.
 
-        No agent crashes, and none is buried.
+        The agents are not marked as crashed or dead.
         """
         with self._failing:
             if self._failure is not None:
@@ -567,7 +572,7 @@ class Directory(OfOneProcess, ABC):
         return self._begin_subscription(lambda: self._publisher.subscribe(callback, only=only))
 
     def _listen(self, callback: Callback, only: tuple[type, ...]) -> DirectSubscription:
-        """Subscribe, as `subscribe` does, a callback that never waits: it runs on the publishing thread."""
+        """Subscribe a callback that never waits. The publishing thread calls it, unlike that of `subscribe`."""
         self._check_open()
         check_events(only)
         return self._begin_subscription(lambda: self._publisher.listen(callback, only))
@@ -579,7 +584,10 @@ class Directory(OfOneProcess, ABC):
         return subscription
 
     def _publish_news(self, news: News, before: Sequence[HostRecord]) -> None:
-        """Publish the events of ``news``; ``before`` are the hosts that ran the agents at the previous look."""
+        """Publish the events of ``news``.
+
+        ``before``: the hosts that ran the agents at the previous look.
+        """
         self._tallies.note(news, self._clock.now_ms())
         events: list[Event] = [*news.messages, *news.died, *news.renamed, *news.statuses]
         for reply in news.replies:
@@ -739,7 +747,7 @@ class Directory(OfOneProcess, ABC):
         return AgentDead(f"Agent {record.short} is {record.status}: {reason}.", record.uuid)
 
     def _tell(self, uuid: str, command: object) -> "AgentActor | RemoteActor":
-        """Give an agent a command; return the actor or remote agent that took the command.
+        """Send a command to an agent; return the actor or remote agent that got the command.
 
         If the actor has ended and the agent has a new actor, the new actor gets the command.
 
@@ -758,9 +766,9 @@ class Directory(OfOneProcess, ABC):
         raise AgentDead(f"Agent {uuid} is dead, or no longer runs on this host.", uuid)
 
     def _take_back(self, uuid: str, command: Future[Any]) -> bool:
-        """Drop a command of this process, by its future, unless its agent has begun it; return whether it waited.
+        """Drop a command of this process, given by its future, unless its agent has begun to carry it out.
 
-        The future raises `Withdrawn` then. Raises what `_tell` raises.
+        Return whether the command still waited; its future then raises `Withdrawn`. Raises the errors of `_tell`.
         """
         waited = Future[bool]()
         self._tell(uuid, TakeBack(command, waited))
@@ -793,7 +801,7 @@ class Directory(OfOneProcess, ABC):
         return self._write_once(unit, call, lambda done: done, timeout, waits=True).get()
 
     def _prompt_once(self, call: KeyedCall, command: on.Prompt) -> None:
-        """Leave a prompt once under a key, as mail; its caller gets the outcome of its turn.
+        """Store a prompt as mail, once under a key; its caller gets the outcome of the turn.
 
         The prompt is committed when this returns, unless this thread may not wait.
         """
@@ -829,7 +837,7 @@ class Directory(OfOneProcess, ABC):
             asked.add_done_callback(left)
 
     def _end_of_prompt(self, uuid: str, mail: int, caller: Future[Any]) -> None:
-        """Give a caller the outcome of the turn that a prompt by mail opens, or has opened."""
+        """Settle ``caller`` with the outcome of the turn that the prompt in this mail opens, even if it is over."""
 
         def ended(end: object) -> None:
             if isinstance(end, CutOff):
@@ -840,11 +848,11 @@ class Directory(OfOneProcess, ABC):
         self._waits.probe(uuid, PromptedTurn(uuid, mail, self._nobody_answers).current_end, ended)
 
     def _nobody_answers(self) -> IkigaiError | None:
-        """Return the error that no process runs the agents, so no prompt is answered; None while a process does."""
+        """Return an error if no process runs the agents, so that no prompt is answered; None while one does."""
         return None
 
     def _steer(self, uuid: str, text: str, now: bool = False, key: str | None = None) -> "Receipt":
-        """As `AgentRef.steer`."""
+        """Send a steering message; see `AgentRef.steer`."""
         receipt = Receipt(uuid, lambda mail: bool(self._writer.perform(WithdrawPrompt(uuid, mail))))
         at_once = check_flag(now, "now")
         call = None if key is None else KeyedCall(key, "steer", {"text": text, "now": at_once}, uuid, uuid, text)

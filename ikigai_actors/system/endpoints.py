@@ -189,7 +189,6 @@ class Endpoints(OfOneProcess):
         return received
 
     def _found(self, endpoint: Endpoint) -> Sequence[str]:
-        """Return the secrets of an endpoint that this process can look up. Raises `Forged` if it finds no secret."""
         try:
             secrets = self._secrets.opened(endpoint_place(endpoint.name), endpoint.spec.secrets)
         except BadInput as error:
@@ -221,7 +220,7 @@ class Endpoints(OfOneProcess):
             self.take_held(name)
 
     def _take(self, endpoint: Endpoint, delivery: str) -> Received:
-        """Process a held delivery, unless the limit does not allow it yet; return the result."""
+        """Process a held delivery; return the result, which says if the limit still holds it."""
         raw, _ = self._store.read(lambda tx: body_of_arrival(tx, endpoint.name, delivery))
         now = self._now_ms()
         act = _act(endpoint, delivery, raw, parsed_body(raw)[0], now)
@@ -267,7 +266,7 @@ def _arrive(endpoint: Endpoint, arrival: NewArrival, delivery: SignedDelivery) -
 
 
 def _act(endpoint: Endpoint, delivery: str, raw: bytes, value: Any, now: int) -> ArrivalAct:
-    """Return what a delivery does: the prompt, the mail or the child that it becomes."""
+    """Return the act of a delivery: the prompt, the mail or the child that the delivery becomes."""
     spec, agent = endpoint.spec, endpoint.agent
     text = filled(spec.template, value, raw.decode("utf-8", "replace"))
     if not text.strip():
@@ -288,8 +287,8 @@ def _act(endpoint: Endpoint, delivery: str, raw: bytes, value: Any, now: int) ->
 
 
 def child_of(agent: str, endpoint: str, delivery: str) -> str:
-    """The uuid of the child that a delivery makes.
+    """Return the uuid of the child that a delivery makes.
 
-    It is always the same, so a repeated delivery cannot make a second child.
+    The uuid is always the same, so a repeated delivery cannot make a second child.
     """
     return derived_agent_uuid(f"{agent} {endpoint} {delivery}")

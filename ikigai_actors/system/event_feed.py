@@ -72,7 +72,10 @@ class EventSource(Protocol):
 
 
 class EventInbox:
-    """Events from the threads that publish them, for one reader. The reader waits for a future, or awaits it."""
+    """A queue of events from the threads that publish them, for one reader.
+
+    When the queue is long, pieces of replies are dropped.
+    """
 
     def __init__(self) -> None:
         self._events: deque[Event | None] = deque()
@@ -97,7 +100,7 @@ class EventInbox:
         return taken
 
     def arrival(self) -> "Future[None]":
-        """A future that is settled when an event has arrived."""
+        """Return a future that is settled as soon as the queue has an event."""
         with self._lock:
             if self._waiting is None or self._waiting.done():  # an await that was cancelled
                 self._waiting = Future(cancel=lambda: None)
@@ -108,13 +111,13 @@ class EventInbox:
 
 
 class Places:
-    """How far an event feed has come: the latest message of each agent, and the deaths, that have passed.
+    """The position of an event feed: the latest message of each agent and the deaths that the feed has given.
 
-    It filters duplicates.
+    Each event passes once.
     """
 
     def __init__(self, at: int, passed: dict[str, int], dead: dict[str, int]) -> None:
-        """Make the places of a feed that begins at a position.
+        """Make the position of a feed.
 
         Args:
             at: when the position was taken, in milliseconds since 1970.
@@ -133,7 +136,7 @@ class Places:
         return True
 
     def note(self, event: Event, now: int) -> None:
-        """Note that an event has passed."""
+        """Note that the feed has given an event."""
         match event:
             case Message(agent_uuid=uuid, id=number):
                 self.passed[uuid] = number
@@ -141,7 +144,7 @@ class Places:
                 self.dead[uuid] = now
 
     def copy(self) -> "Places":
-        """A copy of the places, which changes independently."""
+        """Return an independent copy of the position."""
         return Places(self.at, {**self.passed}, {**self.dead})
 
     def encode(self, now: int) -> str:
@@ -231,11 +234,11 @@ class EventFeed(ClosedByBlock, Generic[E_co]):
 
     @property
     def has_ready(self) -> bool:
-        """Return whether `pop` has an event to give."""
+        """Return whether `pop` would return an event."""
         return bool(self._ready)
 
     def arrival(self) -> "Future[None]":
-        """A future that is settled when `prepare` has something to do."""
+        """Return a future that is settled when `prepare` has something to do."""
         return self._inbox.arrival()
 
     def pop(self) -> E_co:
@@ -288,7 +291,6 @@ class EventFeed(ClosedByBlock, Generic[E_co]):
             self._missed = _Missed(heads, begun.copy())
 
     def _heads(self, tx: Transaction, at: int) -> list[Head]:
-        """Return the heads of the logs of all living agents, and of agents that may have died since ``at``."""
         return heads(tx, at - CLOCK_MARGIN) if self._agents is None else heads_of(tx, self._agents)
 
     def _read_missed(self, missed: "_Missed") -> Iterator[Event]:
@@ -310,7 +312,10 @@ class EventFeed(ClosedByBlock, Generic[E_co]):
             start = upto
 
     def _before(self, event: Event) -> list[Message]:
-        """Return the messages before an event that the subscription did not deliver."""
+        """Return the messages between the latest that the feed has seen of an agent and this one.
+
+        The subscription did not deliver them.
+        """
         if not isinstance(event, Message) or (passed := self._seen.passed.get(event.agent_uuid)) is None:
             return []
         return [*self._log(event.agent_uuid, passed, event.id - 1)]
@@ -319,7 +324,7 @@ class EventFeed(ClosedByBlock, Generic[E_co]):
         return not self._only or issubclass(kind, self._only)
 
     def _hear(self, event: Event) -> None:
-        """Pass on an event to the reader, unless its agent is not one of the feed's agents."""
+        """Put a published event into the queue, unless its agent is not one of the feed's agents."""
         agent: Any = None if self._agents is None else getattr(event, "agent", None)
         if agent is None or self._agents is None or agent in self._agents:
             self._inbox.put(event)

@@ -25,14 +25,17 @@ ALLOW_PRIVATE = "IKIGAI_ALLOW_PRIVATE"
 
 
 def allowed_addresses(networks: Iterable[str] | None) -> AllowedAddresses:
-    """The addresses that may be reached; None for the networks of the environment. Raises `BadInput`."""
+    """Return the addresses that requests may reach: those of the networks, or of an environment variable if None.
+
+    Raises `BadInput` for a text that is no network.
+    """
     if networks is None:
         networks = [part for part in os.environ.get(ALLOW_PRIVATE, "").split(",") if part.strip()]
     return AllowedAddresses.of(networks)
 
 
 class GuardedAnswer(NamedTuple):
-    """The answer to a request."""
+    """The answer to an HTTP request: status, headers and body."""
 
     status: int
     headers: Mapping[str, str]
@@ -59,7 +62,10 @@ async def guarded_request(
     headers: Mapping[str, str],
     data: bytes | Mapping[str, str] | None = None,
 ) -> GuardedAnswer:
-    """Send a request. Raises `BadInput` where there is no answer; the text has nothing of the request but its host."""
+    """Send an HTTP request to an allowed address, and return the answer.
+
+    Raises `BadInput` if no answer comes; its text names the host and nothing else of the request.
+    """
     import aiohttp
 
     scheme = url.partition(":")[0].lower()

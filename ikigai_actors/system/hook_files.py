@@ -19,7 +19,7 @@ HOOK_FILE = ".claude/settings.json"
 
 
 class FoundHooks(NamedTuple):
-    """The commands that were found on a disk."""
+    """The commands in the file of a workspace that can be pinned as hooks."""
 
     entries: tuple[Mapping[str, Any], ...] = ()
     """The commands, each as the setting ``hook_commands`` has it, in the order of the file."""
@@ -28,7 +28,7 @@ class FoundHooks(NamedTuple):
 
 
 class ListedHook(NamedTuple):
-    """A command that an agent has as a hook, or could have."""
+    """A command that an agent has as a hook, or that its workspace offers."""
 
     name: str
     state: str
@@ -66,7 +66,7 @@ def _manifest(entry: HookEntry) -> dict[str, Any]:
 
 
 def hooks_listed(settings: Mapping[str, Any], there: FoundHooks) -> list[ListedHook]:
-    """Return the pinned commands of an agent, and the commands on the disk, in order."""
+    """Return the pinned commands of an agent, and then the commands in the file, for a list that people read."""
     pinned = {entry["name"]: entry for entry in settings.get("hook_commands") or ()}
     listed = {entry["name"]: entry for entry in (*pinned.values(), *there.entries)}
     return [_listed(entry, pinned.get(name)) for name, entry in listed.items()]

@@ -27,16 +27,19 @@ def host_events(before: Sequence[HostRecord], now: Sequence[HostRecord]) -> list
 
 
 class DifferenceWatch:
-    """Notices when hosts that share the agents have other tools than one another, and when that ends."""
+    """Notices when hosts that share the agents have different tools, and when they have the same again."""
 
     def __init__(self, store: Store) -> None:
-        """Make a watch that takes all hosts to have the same tools."""
+        """Begin as if all hosts had the same tools."""
         self._store = store
         self._seen: frozenset[str] = frozenset()
         self._latest = HostsDiffer(())
 
     def compare(self, hosts: Sequence[HostRecord]) -> list[HostsDiffer]:
-        """Compare the tools of the living hosts; return the event, if any. Reads tools if the hosts changed."""
+        """Compare the tools of the living hosts; return the event if their difference has changed, else an empty list.
+
+        The tools are read only if the hosts have changed.
+        """
         shared = frozenset(host.id for host in hosts if host.name is not None)
         if shared == self._seen:
             return []

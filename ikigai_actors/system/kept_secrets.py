@@ -20,7 +20,7 @@ from ikigai_actors.system.secrets import referred_key, referred_secret
 
 
 class KeptSecrets:
-    """Opens and seals the secrets of rows. The operator's key is looked up when the first one needs it."""
+    """Opens and seals the secrets of rows. The operator's key is looked up when a sealed secret needs it."""
 
     def __init__(self, keys: Callable[[], Sequence[str]]) -> None:
         """Use the operator's keys; ``keys`` returns references to them. The first key seals."""
@@ -28,7 +28,7 @@ class KeptSecrets:
         self._box: SealedBox | None = None
 
     def kept(self, place: str, references: Sequence[str], plain: Sequence[str]) -> tuple[str, ...]:
-        """Return secrets in the form in which a row stores them: references, and sealed texts.
+        """Return secrets as a row stores them: references as they are, and plain secrets sealed.
 
         Args:
             place: the row for which they are sealed.
@@ -47,7 +47,10 @@ class KeptSecrets:
         return sealed_text(self._opened_box().seal(place, secret.encode()))
 
     def opened(self, place: str, kept: Sequence[str]) -> list[str]:
-        """Return the secrets of a row in clear that this process finds. Raises `BadInput` if a seal is wrong."""
+        """Return the secrets of a row in clear, without references that this process cannot resolve.
+
+        Raises `BadInput` if a seal is wrong.
+        """
         return [secret for text in kept if (secret := self._secret(place, text))]
 
     def again(self, place: str, kept: Sequence[str]) -> tuple[str, ...]:

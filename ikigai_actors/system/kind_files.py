@@ -67,7 +67,7 @@ class FoundKind:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The content of the file."""
+        """The data of the kind as they are pinned in a setting."""
         return {"name": self.name, "description": self.description, **self.says}
 
     @property
@@ -78,7 +78,7 @@ class FoundKind:
 
 @dataclass(frozen=True, slots=True)
 class FoundKinds:
-    """The kinds that a search has found, and the troubles with files."""
+    """The kinds that a search has found, and the errors in files."""
 
     kinds: tuple[FoundKind, ...]
     """One for each name, sorted."""
@@ -87,9 +87,9 @@ class FoundKinds:
 
 
 def find_kinds(places: Sequence[str | os.PathLike[str]]) -> FoundKinds:
-    """Return the kinds in files and below directories. Of two kinds of one name the later one counts.
+    """Return the kinds in files and below directories. If two have the same name, the later one counts.
 
-    Raises `BadInput` where one of them does not exist.
+    Raises `BadInput` where a file or directory does not exist.
     """
     by_name: dict[str, FoundKind] = {}
     troubles: list[str] = []
@@ -144,9 +144,9 @@ def read_kind(file: Path) -> FoundKind:
 
 
 def usual_kind_places(directory: Path | None = None) -> list[Path]:
-    """The directories with kinds of installed packages, of the user, and of a workspace from its repository's root on.
+    """Return the directories with kinds: of installed packages, of the user, and of a workspace.
 
-    ``directory``: the workspace.
+    Those of a workspace begin at the root of its repository. ``directory``: the workspace.
     """
     from ikigai_actors.tools.skills.folders import places_below
 

@@ -19,7 +19,7 @@ SkillTexts = Callable[[Sequence[str]], Sequence[Mapping[str, Any]]]
 
 
 class Kinds:
-    """The kinds of agents on the disk of this process."""
+    """Finds kinds of agents on the disk of this process. See `ActorSystem.kinds`."""
 
     def find(self, *places: PathLike) -> FoundKinds:
         """Look for kinds. Reads files, and may take a moment.
@@ -35,7 +35,7 @@ class Kinds:
 
 
 class ListedKind(NamedTuple):
-    """A kind that an agent has, or could have."""
+    """A kind that an agent has, or that a file offers."""
 
     name: str
     state: str
@@ -46,14 +46,14 @@ class ListedKind(NamedTuple):
 
 
 def kinds_listed(settings: Mapping[str, Any], listing: FoundKinds) -> list[ListedKind]:
-    """Return the pinned kinds of an agent, and the kinds that were found, sorted by name."""
+    """Return the pinned kinds of an agent, and the kinds found in files, sorted by name."""
     entries = {kind["name"]: kind for kind in settings.get("kinds") or ()}
     there = {kind.name: kind for kind in listing.kinds}
     return [_listed(entries.get(name), there.get(name)) for name in sorted({*entries, *there})]
 
 
 def undecided_kinds(settings: Mapping[str, Any], directory: Path) -> list[str]:
-    """Return the names of found kinds that are neither pinned nor refused, or that have changed since.
+    """Return the names of kinds in files that are neither pinned nor refused, or that have changed since.
 
     ``directory``: the workspace.
     """
@@ -108,7 +108,6 @@ def _listed(entry: Mapping[str, Any] | None, kind: FoundKind | None) -> ListedKi
 
 
 def _says_the_same(entry: Mapping[str, Any], kind: FoundKind) -> bool:
-    """Whether a pinned kind equals the kind in a file now. Its skills are compared by name."""
     said = {key: value for key, value in entry.items() if key not in ("sha256", "from", "off", "skills")}
     named = tuple(skill["name"] for skill in entry.get("skills", ()))
     return said == kind.manifest and (bool(entry.get("off")) or named == kind.skills)

@@ -28,6 +28,5 @@ def why_late(system: Directory, uuid: str) -> str:
 
 
 def _called(system: Directory, uuid: str) -> str:
-    """Return the name of an agent for people, from memory."""
     actor = system._here(uuid)
     return words_of(uuid) if actor is None else actor.called

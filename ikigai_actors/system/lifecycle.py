@@ -49,7 +49,7 @@ class Lifecycle:
         host: str | None,
         here: "Callable[[str], AgentActor | None]",
     ) -> None:
-        """Put the parts together.
+        """Make the object.
 
         Args:
             store: where descendants are looked up.
@@ -71,14 +71,14 @@ class Lifecycle:
         reason: str = "",
         grace: float = GRACE,
     ) -> Future[T]:
-        """Send a signal; return a future of what ``make`` makes of its `LifecycleChange`, after the commit.
+        """Send a signal; after the commit, the returned future has the value that ``make`` returns for the change.
 
         Args:
             uuid: the target.
-            signal: what is done to it.
-            make: turns the answer of the unit into the value of the future.
+            signal: the signal.
+            make: converts the committed change to the value of the future.
             cascade: the signal hits all descendants of the target too.
-            reason: why, for people.
+            reason: the reason, for people.
             grace: seconds after which TERM becomes KILL.
 
         Raises:
@@ -177,7 +177,6 @@ def _listed(value: Any, what: str) -> Sequence[Any]:
 
 
 def _checked(name: Any, prompt: Any, named: str, prompted: str) -> tuple[str | None, str | None]:
-    """Check the name and the prompt of a child, and return them. Raises `BadInput`, which names the argument."""
     if prompt is not None and not check_text(prompt, prompted).strip():
         wanted = "a prompt" if prompted == "prompt" else prompted
         raise BadInput(f"Expected {wanted} for the child, got blank text. Leave it out to fork without one.")
@@ -265,7 +264,10 @@ def labels_over(own: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, 
 def supervision(
     uuid: str, now: int, strategy: str | None, intensity: int | None, period: float | None, on_orphan: str | None
 ) -> "SetSupervision":
-    """The unit that sets how an agent supervises its children; None leaves a setting as it is. Raises `BadInput`."""
+    """Return the unit that sets how an agent supervises its children; None leaves a setting as it is.
+
+    Raises `BadInput`.
+    """
     from ikigai_actors.records.lives.supervision import SetGroupSupervision, SetSupervision
 
     if strategy is not None:
@@ -283,5 +285,5 @@ def check_policy(on_orphan: str | None) -> str | None:
 
 
 def had_effect(change: "LifecycleChange") -> bool:
-    """Whether a signal did something."""
+    """Return whether a signal has changed the status of an agent or ended it."""
     return not change.ignored

@@ -33,14 +33,17 @@ class ShownSystem(Protocol):
         """The database."""
 
     def _check_open(self) -> None:
-        """Raise `SystemClosed` when it is closed."""
+        """Raise `SystemClosed` when the system is closed."""
 
     def state_of(self, record: "AgentRecord") -> str:
         """The state of an agent, in a word or two."""
 
 
 def mime_bundle(tree: ShownSystem, plain: str, under: str | None = None) -> dict[str, str]:
-    """The output of a notebook for a system, or for the agent ``under`` and all below it: by media type."""
+    """Return the output of a notebook for a system, by media type: the tree of agents as HTML, and plain text.
+
+    ``under``: the agent at the top of the tree; None for all agents.
+    """
     try:
         return {"text/plain": plain, "text/html": _html(tree, under)}
     except IkigaiError:

@@ -70,7 +70,7 @@ def choose_approver(approvals: Approver | str) -> tuple[Policy, Approver | None]
 
 
 def check_tools(tools: object) -> list[Tool | Toolset]:
-    """The tools as a list. Raises `BadInput` for an object that is no tool."""
+    """Check that values are tools or toolsets, and return them as a list. Raises `BadInput`."""
     if isinstance(tools, str) or not isinstance(tools, Iterable):
         raise BadInput(f"Expected tools to be a list of tools; got {shown(tools)}.")
     listed = [*tools]
@@ -108,7 +108,7 @@ def check_host_name(name: str | None, join: bool) -> str | None:
 
 
 def usual_prices() -> Prices:
-    """Return the prices from the file beside the default database; if it cannot be read, none, with a warning."""
+    """Return the prices in the file beside the default database. If it cannot be read, log a warning; none then."""
     prices, trouble = known_prices(home())
     for complaint in trouble:
         logger.warning("%s", complaint)
@@ -124,7 +124,7 @@ def prices_in(file: str | os.PathLike[str], others: Prices) -> Prices:
 
 @dataclass(frozen=True, slots=True)
 class HostOptions:
-    """The options of a host; see `ActorSystem.open`."""
+    """The checked options of a host; see `ActorSystem.open`."""
 
     providers: Providers
     prices: Prices

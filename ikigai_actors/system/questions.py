@@ -63,7 +63,7 @@ class WaitingQuestion:
 
     @property
     def form(self) -> dict[str, Any] | None:
-        """The form of the answer, a flat JSON Schema; None for a text, and for a call that waits for approval."""
+        """The form of the answer as a flat JSON Schema; None if the answer is a text, allow or deny."""
         return self.row.form
 
     @property
@@ -78,7 +78,7 @@ class WaitingQuestion:
 
 
 def check_addressed(row: QuestionRow, by: str, roles: Collection[str]) -> None:
-    """Raise `NotAllowed` unless a question asks a principal, by its id and its roles."""
+    """Raise `NotAllowed` unless a question is addressed to the principal ``by``, by id or by one of the roles."""
     if not is_asked(row.asks, by, roles):
         raise NotAllowed(f"Question {row.id} asks {', '.join(row.asks)}, and not {by or 'you'}.")
 
@@ -87,7 +87,7 @@ class OpenQuestions(OfOneProcess):
     """The questions of a system. See `ActorSystem.questions`."""
 
     def __init__(self, store: Store, approvals: Approvals) -> None:
-        """Put the parts together."""
+        """Use a store; ``approvals`` decides on calls."""
         self._store, self._approvals = store, approvals
 
     def pending(self) -> list[WaitingQuestion]:
@@ -107,7 +107,7 @@ class OpenQuestions(OfOneProcess):
         return WaitingQuestion(row, calls[0]) if calls and row.is_open else None
 
     def get(self, question: str) -> QuestionRow:
-        """A question by its id, open or not, for 30 days after its end. Raises `BadInput`."""
+        """Return a question by its id, open or answered; it is known for 30 days after its end. Raises `BadInput`."""
         check_type(question, str, "question", "the id of a question")
         return self._store.read(lambda tx: question_called(tx, question))
 
@@ -126,19 +126,20 @@ class OpenQuestions(OfOneProcess):
         """Answer a question; return after the commit whether this was the first answer.
 
         Args:
-            question: its id.
+            question: the id of the question.
             answer: ``"allow"`` or ``"deny"`` for a call that waits for approval. Otherwise a value of the form, a text
                 where there is none, or None to decline.
-            reason: why it is denied or declined, for the model.
-            by: who answers, for the log.
+            reason: the reason for a denial, which the model reads.
+            by: the person who answers, for the log.
             roles: the roles of the person who answers; None for the operator of this machine, who may answer all.
-            digest: of what was shown; an answer about something else is refused.
+            digest: the digest of the question as it was shown; an answer to a changed question is refused.
             always: which later calls run unasked, as `Approvals.approve` takes it.
             timeout: seconds to wait.
 
         Raises:
-            BadInput: there is no such question, it was shown otherwise, or the answer does not fit.
-            NotAllowed: it asks somebody else.
+            BadInput: there is no such question, the question has changed since it was shown, or the answer does not
+                fit.
+            NotAllowed: the question is addressed to somebody else.
         """
         check_type(question, str, "question", "the id of a question")
         check_text(reason, "reason")

@@ -41,12 +41,12 @@ class Receipt(Future[Steered]):
             self.kept.settle(value)
 
     def refuse(self, asked: "Future[Any]") -> None:
-        """Settle the receipt with the error of the unit that stores the steering message, if the unit was refused."""
+        """Settle the receipt with the error of ``asked``, if the message could not be stored."""
         if (error := asked.exception()) is not None:
             self.settle(error)
 
     def wait_until_kept(self) -> None:
-        """Wait until the steering message is committed or refused. If it is refused, the receipt has the reason."""
+        """Wait until the steering message is committed or refused. If it is refused, the receipt raises the error."""
         with suppress(IkigaiError):
             self.kept.get()
 

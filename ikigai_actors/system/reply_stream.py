@@ -48,7 +48,7 @@ class StreamPiece:
 
 
 class PieceMaker:
-    """Makes pieces of the events of one agent. Its only state is the reply in progress."""
+    """Converts the events of one agent to the pieces of a stream."""
 
     def __init__(self, prompt: str | None) -> None:
         """Begin with the prompt that opens the turn; with None, in the turn that is open."""
@@ -57,7 +57,7 @@ class PieceMaker:
         self._streamed = ""
 
     def pieces_of(self, event: Event) -> Iterator[StreamPiece]:
-        """Yield the pieces of a stream that an event brings."""
+        """Yield the pieces that an event brings."""
         if not self._begun:
             self._begun = isinstance(event, Message) and event.kind == Kind.USER and event.content == self._prompt
             return
@@ -90,12 +90,12 @@ class PieceMaker:
 
 
 class Streaming(Protocol):
-    """The part of a system that a stream needs."""
+    """A system, as far as a stream needs it."""
 
     _beside: Beside
 
     def subscribe(self, callback: Callback, only: tuple[type, ...] = ()) -> Subscription:
-        """Call back for each event."""
+        """Call the callback for each event."""
 
 
 class ReplyStream(ClosedByBlock):
@@ -154,7 +154,7 @@ class ReplyStream(ClosedByBlock):
 
     @property
     def has_ready(self) -> bool:
-        """Whether `pop` has a piece to give."""
+        """Return whether `pop` has a piece to return."""
         for event in self._inbox.drain():
             if event is None or (isinstance(event, Message) and event.kind == _OUTCOME):
                 self._over = True
@@ -165,15 +165,15 @@ class ReplyStream(ClosedByBlock):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will come."""
+        """Return whether no more pieces will come."""
         return self._over and not self._ready
 
     def arrival(self) -> "Future[None]":
-        """A future that is settled when a piece, or the end, has arrived."""
+        """Return a future that is settled when a piece, or the end, has arrived."""
         return self._inbox.arrival()
 
     def pop(self) -> StreamPiece:
-        """The next piece that is ready."""
+        """Return the next piece that is ready."""
         return self._ready.popleft()
 
 

@@ -22,9 +22,9 @@ KEYRING_SERVICE = "ikigai-actors"
 
 
 def referred_secret(reference: str) -> str:
-    """The secret that a reference names; empty where this process does not find it.
+    """Return the secret that a reference names; empty if this process does not find the secret.
 
-    Raises `BadInput` where the machine's keyring cannot be asked.
+    Raises `BadInput` if the machine's keyring cannot be asked.
     """
     kind, _, place = reference.partition(":")
     if kind == "env":

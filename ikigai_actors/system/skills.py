@@ -32,7 +32,7 @@ INSTRUCTIONS_NAME = "instructions"
 
 
 class Skills:
-    """The skills on the disk of this process."""
+    """Finds skills on the disk of this process. See `ActorSystem.skills`."""
 
     def find(self, *places: PathLike) -> FoundSkills:
         """Look for skills. Reads files, and may take a moment.
@@ -48,7 +48,7 @@ class Skills:
 
 
 class ListedSkill(NamedTuple):
-    """A skill that an agent has, or could have."""
+    """A skill that an agent has, or that a directory offers."""
 
     name: str
     state: str
@@ -84,10 +84,10 @@ def _listed(skill: Mapping[str, Any], entry: Mapping[str, Any] | None) -> Listed
 
 
 def unanswered(settings: Mapping[str, Any], directory: Path) -> list[str]:
-    """Return the names of found skills that are neither pinned nor refused, or whose texts have changed since.
+    """Return the names of skills in a workspace that are neither pinned nor refused, or that have changed since.
 
-    ``directory``: the workspace. Where it has instructions that were neither taken nor refused, `INSTRUCTIONS_NAME` is
-    among the names.
+    ``directory``: the workspace. `INSTRUCTIONS_NAME` is among the names if it has instructions that were neither taken
+    nor refused.
     """
     entries = {skill["name"]: blob_of(skill, SKILL_FILE) for skill in settings.get("skills") or ()}
     heads = skill_heads(usual_places(directory))

@@ -28,12 +28,12 @@ class StoredRemotes(RemoteTools):
         keys: Sequence[str],
         allowed: AllowedAddresses,
     ) -> None:
-        """Put the parts together.
+        """Make the object; nothing is read yet.
 
         Args:
-            store: is read.
-            journal: writes.
-            clock: the time.
+            store: where rows are read.
+            journal: commits writes.
+            clock: gives the time.
             redefine: offers changed tools.
             keys: references to the operator's keys.
             allowed: the addresses that a server may name.

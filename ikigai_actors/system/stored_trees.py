@@ -8,10 +8,9 @@ from ikigai_actors.tools.trees.tree import Copied, TreeMerge, TreeRows, TreeStor
 
 
 class StoredTrees(TreeStore):
-    """The trees of a database. The journal commits their writes."""
+    """The stored file trees of agents, for toolsets. The journal commits their writes."""
 
     def __init__(self, store: Store, journal: Journal, clock: Clock) -> None:
-        """Read from a store, and write by a journal."""
         self._store, self._journal, self._clock = store, journal, clock
 
     def of(self, agent: str, base: str) -> TreeRows:

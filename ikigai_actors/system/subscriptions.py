@@ -57,7 +57,7 @@ class Subscriptions(OfOneProcess):
         random_bytes: RandomBytes,
         secrets: KeptSecrets,
     ) -> None:
-        """Put the parts together; ``perform`` commits a unit, and returns its answer; ``secrets`` seals."""
+        """Use a store. ``perform`` commits a unit and returns its answer; ``secrets`` seals and opens secrets."""
         self._store, self._perform, self._now_ms, self._random_bytes = store, perform, now_ms, random_bytes
         self._secrets = secrets
 
@@ -78,18 +78,19 @@ class Subscriptions(OfOneProcess):
         """Send events to a receiver from now on; return the id of the subscription.
 
         Args:
-            url: the address of the receiver. A host reaches public addresses by https, and others as far as it allows.
+            url: the address of the receiver. A host sends to public addresses by https, and to other addresses if it
+                allows them.
             secrets: references to the secrets, as ``env:NAME``, which the sending host looks up.
             plain: secrets themselves. The database keeps them sealed by the operator's key, which the sending host
                 needs as well.
-            kinds: the kinds of events, as ``turn.done``; ``turn`` means all that begin so.
-            agent: whose events, by handle, uuid, name or prefix; None for everybody's.
+            kinds: the kinds of events, as ``turn.done``; ``turn`` means all kinds of turns.
+            agent: the agent whose events are sent: a handle, uuid, name or prefix; None for all agents.
             below: whether the events of all agents below that one are sent as well.
             form: ``standard``, or ``cloudevents``.
-            thin: whether bodies have names alone, and no texts.
-            links: the address of the API, as people reach it: then ``question.asked`` has a link there, by which
-                whoever has it answers the question once.
-            key: the reference to the operator's key, which signs links; `ikigai_actors.api.api` has the same.
+            thin: whether bodies have only ids and names, and no texts.
+            links: the address of the API, as people reach it. Then ``question.asked`` has a link by which anybody who
+                has it can answer the question once.
+            key: the reference to the operator's key, which signs links; `ikigai_actors.api.api` gets the same.
 
         Raises:
             BadInput: a term cannot be used, there are too many subscriptions, or there is no operator's key for
@@ -112,7 +113,7 @@ class Subscriptions(OfOneProcess):
         return str(self._perform(AddSubscription(name, url, scope, below, chosen, spec, self._now_ms())))
 
     def list(self) -> list[EventSubscription]:
-        """The subscriptions that are not ended, the oldest first."""
+        """Return the subscriptions that have not ended, the oldest first."""
         return self._store.read(all_subscriptions)
 
     def get(self, subscription: str) -> EventSubscription:
@@ -136,16 +137,16 @@ class Subscriptions(OfOneProcess):
         self._perform(ResumeSubscription(subscription))
 
     def rotate(self, subscription: str, secret: str | None = None, *, plain: str | None = None) -> None:
-        """Sign with one more secret from now on, beside those that sign already, until `finish_rotation`.
+        """Add a secret by which deliveries are signed from now on, beside the existing ones, until `finish_rotation`.
 
         Args:
-            subscription: its id.
+            subscription: the id of the subscription.
             secret: a reference to the new secret, as ``env:NAME``; or give ``plain``.
             plain: the new secret itself, which the database keeps sealed by the operator's key.
 
         Raises:
-            SubscriptionNotFound: there is none.
-            BadInput: not one secret was given, it cannot be used, or too many sign already.
+            SubscriptionNotFound: there is no such subscription.
+            BadInput: not exactly one secret was given, the secret cannot be used, or the subscription has too many.
         """
         if (secret is None) == (plain is None):
             raise BadInput("Expected one new secret: a reference, such as 'env:EVENTS_SECRET', or plain.")
@@ -155,7 +156,7 @@ class Subscriptions(OfOneProcess):
         self._perform(RotateSecret(subscription, kept))
 
     def finish_rotation(self, subscription: str) -> None:
-        """Sign with the latest secret alone. Raises `SubscriptionNotFound`."""
+        """Drop all secrets but the latest. Raises `SubscriptionNotFound`."""
         self._perform(RotateSecret(subscription, None))
 
     def remove(self, subscription: str) -> None:
@@ -167,18 +168,18 @@ class Subscriptions(OfOneProcess):
     ) -> int:
         """Send deliveries once more, at once; return how many. They keep their ids.
 
-        A try in progress does not count any more: where it is received, its receiver gets the delivery twice.
+        The result of an attempt in progress is ignored: if it succeeds, the receiver gets the delivery twice.
 
         Args:
-            subscription: its id.
+            subscription: the id of the subscription.
             delivery: the id of one of its deliveries, received, dead or late; None for all that are dead or
                 late, which are those that failed and wait for their next try.
-            since: of events at this time or later alone, in milliseconds since 1970.
+            since: only deliveries of events at this time or later, in milliseconds since 1970.
             received: whether those that were received are sent once more, too.
 
         Raises:
-            SubscriptionNotFound: there is none.
-            BadInput: it has no delivery with that id.
+            SubscriptionNotFound: there is no such subscription.
+            BadInput: the subscription has no delivery with that id.
         """
         self.get(subscription)
         every = self._store.read(lambda tx: deliveries_since(tx, subscription, since))

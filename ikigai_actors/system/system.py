@@ -146,7 +146,7 @@ class ActorSystem(System):
     attached = ""  # this process runs them: see `AttachedSystem`
 
     def __init__(self, store: Store, host: Host, options: HostOptions) -> None:
-        """Put the parts together; use `open`."""
+        """Make the parts of a system; programs call `open`."""
         threads, clock = options.parts.threads, host.clock
         journal = Journal(
             store,
@@ -350,7 +350,7 @@ class ActorSystem(System):
                 host that was opened without this is waited for.
             name: of a host that joins, by which it is known: the next host of that name takes its place at once. None
                 makes one of the machine's name and the process id.
-            on_wait: takes a text that tells which host is waited for, whenever that is another one.
+            on_wait: takes a text that names the host for which this one waits, whenever that changes.
             on_renewal: is called when the lease begins, and after each renewal: a heartbeat for whoever would start
                 this process again. It must not wait for anything.
             balance: of a host that joins: seconds between two moves of agents to a host that has fewer. None moves
@@ -365,7 +365,8 @@ class ActorSystem(System):
             park_after: seconds after which a program whose turn only waits gives up its actor and its function's frame,
                 at once where 256 others have begun to wait since; it replays when what it waits for comes. None keeps
                 all.
-            instruments: hear when requests, tools, waits, commits and restarts of agents begin and end.
+            instruments: objects whose methods are called when requests, tools, waits, commits and restarts of agents
+                begin and end.
             labels: on whose account agent 0 works, as ``{"team": "sales"}``, and all that it forks from now on; at most
                 16 short texts, which are stored; see `spending`. None leaves those that it has.
             rules: of agent 0, so for all agents, each as ``(decision, tool)``, perhaps with a pattern and a scope: see
@@ -382,7 +383,8 @@ class ActorSystem(System):
             build: a name for this version of the app's code, which ``hosts`` shows: a question about a call that was
                 asked by another build is asked again. None makes a digest of the files and definitions of its tools and
                 programs, and of the version of ikigai-actors.
-            parts: the ground of the system; a simulation gives its own (`ikigai_actors.testing`).
+            parts: the threads, time, randomness and database of the system; a simulation replaces them
+                (`ikigai_actors.testing`).
 
         Raises:
             StoreInUse: another process runs this database, or a part of it, and this one does not join.
@@ -430,16 +432,17 @@ class ActorSystem(System):
     def attach(cls, database: str | os.PathLike[str] | None = None) -> AttachedSystem:
         """Use agents that another process runs, by handles as of `open`.
 
-        Everything can be read, also while nobody runs the agents. What is asked of an agent, its host does, once; its
-        future raises `NoHost` when there is none. A prompt then waits for the next host, any other command is not done.
+        Everything can be read, even while no process runs the agents. The agent's host carries out a command once.
+        Without a host, the future of the command raises `NoHost`; a prompt then waits for the next host, and any other
+        command is dropped.
 
         Args:
-            database: its place, as for `open`; it must be there.
+            database: the database, as for `open`; it must exist.
 
         Raises:
-            StoreUnusable: there is no database of ours, or it has another version than this program needs.
+            StoreUnusable: there is no database of this runtime, or it has another version than this program needs.
             StoreError: the database does not answer.
-            BadInput: the place is none.
+            BadInput: the argument is no path or URL.
         """
         return AttachedSystem.open(database)
 
@@ -487,10 +490,11 @@ class ActorSystem(System):
         self._start()
 
     def _look_at_sleeper(self, uuid: str, shards: Collection[int], store: RowReader | None) -> Survey:
-        """Look at the row of an agent that is being woken.
+        """Read the row of an agent that is being woken.
 
-        Of hosts that share the agents another one may have run it before: its log is read again, and subscribers hear
-        what was committed there before it acts here. One with an open turn is about to be taken from there.
+        If hosts share the agents, another host may have run the agent before. Then its log is read again, and
+        subscribers get the commits of that host before the agent acts here. An agent with an open turn is not in the
+        survey then, because it is about to be taken over with its turn.
         """
         host, shared = self._runtime.host.id, self._rebalancer is not None
         surveyed = survey_one(store or self._ungated_store, host, shards, uuid, resting=shared)
@@ -515,7 +519,10 @@ class ActorSystem(System):
         self._supervision.look_at_rows()
 
     def _on_commit(self, answer: object) -> None:
-        """Carry out the effects of a committed unit on other agents. Never waits."""
+        """Carry out what a committed unit means for other agents. Never waits.
+
+        ``answer``: the answer of the unit.
+        """
         match answer:
             case Rule():
                 self._supervision.look_at_rows()
@@ -580,7 +587,7 @@ class ActorSystem(System):
                     self._on_commit(mail)
 
     def _kept(self, word: KeptWord) -> None:
-        """Give an agent a steering message that was just committed, before the sender goes on."""
+        """Give an actor a steering message that was just committed, before the sender goes on."""
         is_here = word.entered is not None or self._processes.word(word)
         if not is_here:  # it sleeps, perhaps
             self._supervision.look_at_rows()
@@ -612,17 +619,17 @@ class ActorSystem(System):
                 self._toolbox.copied += (toolset.copied,)
 
     def statistics(self) -> SystemStatistics:
-        """The counters of the system."""
+        """The counters of this host and its agents."""
         self._check_open()
         agents = self._store.read(lambda tx: registry.count_living(tx, self._runtime.host.id))
         return self._processes.statistics(agents, self._ungated_log_cache.read_logs)
 
     def _statistics_of(self, uuid: str, record: AgentRecord | None = None) -> AgentStatistics:
-        """The counters of an agent since its actor was started; without its restarts.
+        """Return the counters of an agent since its actor was started, without its restarts.
 
-        An agent of this host is not looked up in the database. Of one of another host the rows of its log are counted,
-        which cover its whole life; with a ``record`` nothing is read, and only what was counted so far is there. 0
-        means that no row has it: its inbox, and the times it waited.
+        The database is not read for an agent of this host. For an agent of another host, the rows of its log are
+        counted, which cover its whole life; with a ``record`` nothing is read, and only what was counted so far is
+        returned. The size of the inbox and the times of waiting are then 0.
         """
         self._check_open()
         check_optional(record, AgentRecord, "record", "a row of the registry")
@@ -639,14 +646,14 @@ class ActorSystem(System):
         return tally.statistics(self.state_of(row))
 
     def resume(self) -> list[AgentRef]:
-        """Go on with every turn that was cut off; return the agents with such turns."""
+        """Resume every turn that was cut off; return the agents with such turns."""
         self._check_open()
         return [self.handle(uuid) for uuid in self._processes.resume()]
 
     def _is_idle(self, within: float) -> bool:
         """Whether this host is unused: no other process is attached, no agent is at work, and no timer is due.
 
-        What waits for a person's decision, a grant or CONT waits in the database, and needs no host.
+        Turns that wait for a person's decision, a grant or CONT wait in the database, and need no host.
 
         Args:
             within: seconds from now in which no timer is due.
@@ -657,7 +664,7 @@ class ActorSystem(System):
         return not self._store.read(lambda tx: host_is_needed(tx, self._runtime.host.id, within))
 
     def drain(self, timeout: float | None = None) -> None:
-        """Give all agents to the other hosts; return when none is left. New ones are not taken.
+        """Give all agents to the other hosts; return when this host runs no agent. It takes no new agents.
 
         Replies and tools that are in progress have a lease's time to end; the rest is cut off, and goes on elsewhere as
         after a crash. Callers here still get their answers.
@@ -667,7 +674,7 @@ class ActorSystem(System):
 
         Raises:
             NoHost: no other host shares these agents.
-            TimedOut: some are left.
+            TimedOut: this host still runs some agents.
         """
         self._check_open()
         check_timeout(timeout)
@@ -751,7 +758,6 @@ class ActorSystem(System):
         return self._runtime.executor.printed(uuid)
 
     def _signs(self) -> dict[str, Sign]:
-        """The latest heartbeats of the agents that are in a turn, by uuid."""
         return {**super()._signs(), **self._processes.signs()}
 
     def _waits_for(self, uuid: str) -> str:
@@ -766,14 +772,12 @@ class ActorSystem(System):
         return "" if wait is None else wait.state
 
     def _called(self, uuid: str) -> str:
-        """The name of an agent for people."""
         actor = self._processes.get(uuid)
         if actor is not None:
             return actor.called
         return self._ungated_store.read(lambda tx: registry.get(tx, uuid)).short
 
     def _awaited(self, uuid: str) -> str:
-        """The name of an agent for which another one waits."""
         if (actor := self._processes.get(uuid)) is not None:
             return called_awaited(uuid, actor.origin.name, interrupted=actor.state.shown is Phase.INTERRUPTED)
         record = self._ungated_store.read(lambda tx: registry.get(tx, uuid))
@@ -785,12 +789,10 @@ class ActorSystem(System):
 
     @property
     def _toolbox(self) -> Toolbox:
-        """The tools that agents may use."""
         return self._runtime.toolbox
 
     @property
     def _default_settings(self) -> Mapping[str, Any]:
-        """The settings for the models of agents that have not set them."""
         return self._runtime.providers.settings
 
     @property
@@ -858,7 +860,7 @@ class ActorSystem(System):
             self._rebalancer.drain(LEAVING).add_done_callback(lambda drained: self._fail(error))
 
     def _lose(self, error: IkigaiError) -> None:
-        """Stop at once: the database may not be this host's any more. Waits for nothing, whatever the network does."""
+        """Stop at once, because the database may belong to another host now. Waits for nothing."""
         self._fail(error)
         if isinstance(error, StoreError):
             self._store.abandon(f"The system stopped: {error}")

@@ -45,7 +45,7 @@ _BEGINNING = 4
 
 
 class TeamAgent(NamedTuple):
-    """An agent of a team, as its file says."""
+    """An agent of a team, as the team file describes it."""
 
     name: str
     under: str | None
@@ -151,12 +151,12 @@ def raise_team(
     """Make the agents of a team file that were never made; return a line about each agent.
 
     Args:
-        store: has the agents.
-        logs: reads them.
-        handle: gives the handle of an agent, by uuid.
-        root: agent 0.
+        store: the store of the agents.
+        logs: reads their logs.
+        handle: returns the handle of an agent, by uuid.
+        root: the uuid of agent 0.
         file: the file.
-        plan: whether to make nothing, and to say in the lines what a call would make.
+        plan: whether to make nothing, and only to report in the lines what a call would make.
     """
     team = read_team(file)
     log = logs.load(root)
@@ -197,7 +197,7 @@ def _make(parent: Any, agent: TeamAgent) -> str:
 
 
 def _told_of(store: Store, logs: LogCache, agent: TeamAgent, parent: str | None) -> TeamLine:
-    """Return the line about an agent as it is now; ``parent`` is its parent's uuid, None if that is not made yet."""
+    """Return the line about an agent as it is now; ``parent`` is the uuid of its parent, None if not made yet."""
     if parent is None:
         return TeamLine(agent.name, "new")
     called = [each for each in store.read(lambda tx: registry.children(tx, parent)) if each.name == agent.name]

@@ -20,7 +20,7 @@ from ikigai_actors.records.messages.messages import Kind
 
 
 class Ahead(NamedTuple):
-    """What a program's function did with the result of a step before that result was committed."""
+    """The progress of a program's function with the result of a step, made before that result was committed."""
 
     at: int
     """The time when the function got the result, in milliseconds since 1970. The result is written with this time."""

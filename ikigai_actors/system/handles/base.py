@@ -42,7 +42,7 @@ class BaseRef(Generic[H]):
         return mime_bundle(self.system, repr(self), self.uuid)
 
     def _told(self) -> str:
-        """Return the agent's name and state as text, as far as they can be read now."""
+        """Return the agent's name and state as text for `repr`, as far as they can be read now."""
         try:
             if (actor := self.system._here(self.uuid)) is not None:
                 return f"{actor.called} {actor.state.shown.value}"

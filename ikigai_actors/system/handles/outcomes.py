@@ -23,7 +23,7 @@ class Compacted:
 
 
 def compacted(outcome: Mapping[str, Any]) -> Compacted:
-    """Make the outcome of a compaction from the agent's answer."""
+    """Return the outcome of a compaction as an object, from the agent's answer."""
     usage = outcome.get("usage")
     return Compacted(
         outcome["position"], outcome["before"], outcome["after"], None if usage is None else Usage(**usage)
@@ -49,7 +49,7 @@ class Merged:
 
 
 def merged(outcome: Mapping[str, Any]) -> Merged:
-    """Make the outcome of a merge from the agent's answer."""
+    """Return the outcome of a merge as an object, from the agent's answer."""
     usage, documents = outcome.get("usage"), tuple(MergedDocument(**document) for document in outcome["documents"])
     return Merged(
         outcome["position"], outcome["head"], outcome["text"], documents, None if usage is None else Usage(**usage)

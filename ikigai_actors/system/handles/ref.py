@@ -68,8 +68,6 @@ class _Asked(Commands["AgentRef"]):
 
 
 class _Read(Readings["AsyncAgentRef"]):
-    """The readings from which `AsyncAgentRef` is made; their handles are async handles."""
-
     __slots__ = ()
 
     def _ref(self, uuid: str, output: Any = None) -> "AsyncAgentRef":
@@ -77,7 +75,10 @@ class _Read(Readings["AsyncAgentRef"]):
 
 
 def _words(form: Signature, ref: str) -> str:
-    """The return type of a signature, for ``help`` and editors, with the sync or the async handles."""
+    """Return the return type of a signature as text, for ``help`` and editors.
+
+    ``ref``: the class of handles to name in it, sync or async.
+    """
     return _MODULE.sub("", formatannotation(form.return_annotation)).replace("~H", ref)
 
 
@@ -255,7 +256,7 @@ class AsyncAgentRef(Commands["AsyncAgentRef"]):
         return AsyncReplyStream(self.system._beside, lambda: ReplyStream(it.system, it.uuid, text, opens))
 
     def _read(self, reading: Callable[[_Read], _T]) -> Future[_T]:
-        """Run a reading on another thread; return a future of its result."""
+        """Run a reading of the agent on another thread; return a future of the result."""
         it = _Read(self.system, self.uuid, self._output)
         return self.system._beside.read(lambda: reading(it))
 
@@ -384,7 +385,7 @@ class System(Directory):
         return {name: [self.handle(uuid) for uuid in uuids] for name, uuids in groups.items()}
 
     def _tools_of(self, uuid: str) -> Future[list[Mapping[str, Any]]]:
-        """The tools that an agent's model is offered, as the process that runs it knows them."""
+        """Return a future of the tools that an agent's model is offered, from the process that runs the agent."""
         offered = Future[list[Mapping[str, Any]]]()
         offered.settle(self.handle(uuid).tools())
         return offered

@@ -77,7 +77,7 @@ class Attend(Protocol):
     """Runs coroutines that send requests to a service."""
 
     def __call__(self, work: Callable[[], Coroutine[Any, Any, Any]], done: Callable[[Any], object], /) -> object:
-        """Run a coroutine; ``done`` gets its result, or its error, on any thread. Never waits."""
+        """Run a coroutine; ``done`` gets the result or the error, on any thread. Never waits."""
 
 
 class BatchLink(NamedTuple):
@@ -112,8 +112,6 @@ class _Waiter:
 
 @dataclass(slots=True)
 class _Service:
-    """The data about a service that the host keeps in memory."""
-
     busy: set[str] = field(default_factory=set)  # batches about which it is being asked
     asked_at: dict[str, int] = field(default_factory=dict)  # when, by batch
     troubled: set[str] = field(default_factory=set)  # batches whose trouble is published
@@ -121,7 +119,7 @@ class _Service:
 
 
 class Batches(BatchDesk):
-    """The batches of one host. For one thread, which may wait for the database; `join` and `leave` are for any."""
+    """The batches of one host's model requests. One thread uses it; any thread may call `join` and `leave`."""
 
     def __init__(
         self,
@@ -133,13 +131,13 @@ class Batches(BatchDesk):
         post: Callable[[Callable[[], object]], object],
         after: Callable[[float, Callable[[], object]], object],
     ) -> None:
-        """Put the parts together.
+        """Make the batches of a host.
 
         Args:
-            reader: reads what waits.
-            journal: writes what came of it.
+            reader: reads the waiting requests and open batches.
+            journal: commits the changes.
             host: the id of the host.
-            clock: decides what is due.
+            clock: gives the time by which work is due.
             link: asks services.
             post: has the thread call a function; from any thread.
             after: lets the thread call a function in this many seconds.
@@ -225,7 +223,7 @@ class Batches(BatchDesk):
         self._write(ReadMembers([member.key for member in ended], self._clock.now_ms()), hand_over)
 
     def _see_to(self, name: str, service: BatchService) -> None:
-        """Carry out the due work for the batches of a service whose seat this host has."""
+        """Do the due work for the batches of one service, for which this host is responsible."""
         now = self._clock.now_ms()
         work = self._reader.read(lambda tx: _work(tx, name, now))
         known = self._services.setdefault(name, _Service())
@@ -260,7 +258,7 @@ class Batches(BatchDesk):
         self._write(unit, sealed, failed)
 
     def _go_on(self, known: _Service, service: BatchService, batch: OpenBatch, now: int) -> None:
-        """Send a batch, look for it, or ask whether it has ended."""
+        """Do the next step of a batch: send it, look for it at the service, or ask whether it has ended."""
         asked_at = known.asked_at.get(batch.id)
         if batch.remote is None and asked_at == -1:
             known.asked_at[batch.id] = now
@@ -296,7 +294,7 @@ class Batches(BatchDesk):
         self._ask(known, batch, lambda: service.create_batch(batch.id, requests), answered)
 
     def _find(self, known: _Service, service: BatchService, batch: OpenBatch) -> None:
-        """Search the service's list for a batch that may or may not have been sent."""
+        """Search the service's list for a batch whose sending had an unclear result."""
         taken = self._reader.read(lambda tx: known_batches(tx, batch.service))
 
         async def look() -> str | bool:
@@ -324,7 +322,7 @@ class Batches(BatchDesk):
         self._ask(known, batch, look, looked)
 
     def _poll(self, known: _Service, service: BatchService, batch: OpenBatch, remote: str) -> None:
-        """Ask whether a batch has ended, and take its results."""
+        """Ask the service whether a batch has ended, and take the results."""
 
         async def ask() -> "dict[str, MemberOutcome] | None":
             if not await service.has_ended(remote):
@@ -344,7 +342,7 @@ class Batches(BatchDesk):
         self._ask(known, batch, ask, answered)
 
     def _cancel(self, known: _Service, service: BatchService, batch: OpenBatch, remote: str) -> None:
-        """Cancel a batch at its service: the time of all its members is over, and their models were asked directly."""
+        """Cancel a batch at its service, because no member waits for it: the models were asked directly."""
 
         def cancelled(error: BaseException | None) -> None:
             if error is None:
@@ -393,7 +391,7 @@ class Batches(BatchDesk):
         self._write(unit, ended, lambda: self._rest(known, batch))
 
     def _rest(self, known: _Service, batch: OpenBatch) -> None:
-        """Leave a batch alone for a minute."""
+        """Do nothing for a batch for a minute."""
         known.busy.discard(batch.id)
         self._wake_in(POLL_SECONDS)
 
@@ -429,7 +427,10 @@ def _work(tx: Transaction, service: str, now: int) -> BatchWork:
 
 
 async def _found(service: BatchService, batch: OpenBatch, candidates: list[ListedBatch]) -> str | bool:
-    """Return the service's name of a batch; False if no candidate can be the batch, True if a candidate may be."""
+    """Return the service's id of a batch, searched among candidates.
+
+    False if no candidate can be the batch, True if a candidate may be.
+    """
     open_ones = False
     for candidate in candidates:
         if candidate.id == batch.id:

@@ -45,7 +45,7 @@ def span(milliseconds: int) -> str:
 
 
 def users_frames(error: BaseException) -> TracebackType | None:
-    """Return the traceback of an error without the frames of the runtime; the whole traceback if it has no others."""
+    """Return the traceback of an error without the frames of the runtime; the whole one if no other frame is left."""
     frames, each = list[TracebackType](), error.__traceback__
     while each is not None:
         frames.append(each)

@@ -55,7 +55,7 @@ OF_ANOTHER_TASK = ReceiverAnswer(204, "not sent: it does not change this task")
 
 
 class Outgoing(NamedTuple):
-    """A request to a receiver."""
+    """An HTTP request to a receiver outside."""
 
     url: str
     headers: dict[str, str]
@@ -65,7 +65,7 @@ class Outgoing(NamedTuple):
 
 
 class ReceiverLink(Protocol):
-    """Sends to receivers."""
+    """A way to send requests to receivers outside, such as HTTP."""
 
     def send(self, outgoing: Outgoing, done: Callable[[ReceiverAnswer], object]) -> None:
         """Send a request; ``done`` gets the answer of the receiver, once, on any thread. Never waits."""
@@ -75,7 +75,7 @@ class ReceiverLink(Protocol):
 
 
 class Deliveries:
-    """Sends the deliveries of one host's agents. For one thread, which may wait for the database."""
+    """Sends the due deliveries of one host's agents to receivers. One thread uses it, and may wait for the database."""
 
     def __init__(
         self,
@@ -88,14 +88,14 @@ class Deliveries:
         post: Callable[[Callable[[], object]], object],
         after: Callable[[float, Callable[[], object]], object],
     ) -> None:
-        """Put the parts together.
+        """Make the sender of a host's deliveries.
 
         Args:
-            reader: reads what is due.
-            journal: writes what came of it.
+            reader: reads the due deliveries.
+            journal: writes the results.
             host: the id of the host.
-            clock: decides what is due.
-            link: sends.
+            clock: gives the time by which deliveries are due.
+            link: sends requests to receivers.
             secrets: opens the secrets of subscriptions.
             post: has the thread call a function; from any thread.
             after: lets the thread call a function in this many seconds.
@@ -157,7 +157,7 @@ class Deliveries:
             self._link.send(outgoing, partial(self._answered, due, outgoing.is_last))
 
     def _outgoing(self, subscription: EventSubscription, due: DueDelivery) -> Outgoing | None:
-        """The request of a delivery; None for an event that does not concern the only task."""
+        """Return the request of a delivery; None for an event of another task than the subscription's only one."""
         spec, is_last = subscription.spec, False
         secrets = self._secrets.opened(subscription_place(subscription.id), spec.secrets)
         if (task := spec.task) is not None:

@@ -53,7 +53,10 @@ _STEP = 100
 
 
 def delivery_body(tx: Transaction, due: DueDelivery, spec: SubscriptionSpec, key: bytes | None = None) -> bytes:
-    """The body of a delivery. The operator's key signs the link to a question, where the subscription wants it."""
+    """Return the body of a delivery as JSON.
+
+    With ``key``, the operator's key, the body has a signed link to the question, if the subscription wants it.
+    """
     names = _names(tx, due.key)
     if key is not None and due.key.kind == QUESTION_ASKED:
         link = signed_link(key, due.key.about, due.at + LINK_MS)
@@ -109,7 +112,7 @@ def _texts(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
 
 
 def _asked(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
-    """Return the fields of a question: those that a person needs to answer it."""
+    """Return the fields of a question that a person needs in order to answer."""
     question = question_with(tx, key.about)
     if question is None:
         return {}
@@ -129,7 +132,7 @@ def _decided(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
 
 
 def _question(tx: Transaction, key: DeliveryKey) -> dict[str, Any]:
-    """The call about which a person is asked, under the name by which every door takes a decision."""
+    """Return the call about which a person is asked, with the full name that a decision must give."""
     for asked in _messages(tx, key):
         wanted = asked.data.get("tool_use_id")
         for message in reversed(section(tx, key.agent, max(0, key.position - _STEP), key.position)):

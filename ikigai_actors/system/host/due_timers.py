@@ -37,11 +37,11 @@ RETRY = 5.0
 
 
 class Due(Protocol):
-    """An event that is due for an agent at a time."""
+    """A thing that is due for an agent at a time, such as a timer."""
 
     @property
     def agent(self) -> str:
-        """The agent, by uuid."""
+        """The uuid of the agent."""
 
     @property
     def due_at(self) -> int:
@@ -49,7 +49,7 @@ class Due(Protocol):
 
 
 class DueKind(NamedTuple):
-    """A kind of due events, such as timers or steps of questions."""
+    """A kind of due things, such as timers or steps of questions, and how they are read and carried out."""
 
     name: str
     next: Callable[[Transaction, str, int], Sequence[Any]]
@@ -64,7 +64,10 @@ WAITS = DueKind("Wait", next_waits, WakeParked)
 
 
 class DueTimers:
-    """Carries out the due events of one kind for a host's agents. For one thread, which may wait for the database."""
+    """Carries out the due things of one kind for a host's agents.
+
+    One thread uses it, and may wait for the database.
+    """
 
     def __init__(
         self,
@@ -76,14 +79,14 @@ class DueTimers:
         post: Callable[[Callable[[], object]], object],
         after: Callable[[float, Callable[[], object]], object],
     ) -> None:
-        """Put the parts together.
+        """Make the timers of one kind for a host.
 
         Args:
-            kind: what is done.
-            reader: reads what is to be done.
-            journal: commits it.
+            kind: the kind of due things.
+            reader: reads when the next thing is due.
+            journal: commits the units that carry them out.
             host: the id of the host.
-            clock: decides what is due.
+            clock: gives the time.
             post: has the thread call a function; from any thread.
             after: lets the thread call a function in this many seconds.
         """

@@ -31,10 +31,10 @@ _MOST_READ = 200
 
 
 class HttpLink(ReceiverLink):
-    """Sends to receivers over HTTP."""
+    """Sends requests to receivers over HTTP, on an event loop of its own thread."""
 
     def __init__(self, allowed: AllowedAddresses, threads: Threads) -> None:
-        """Make a link. Nothing is opened before something is sent."""
+        """Make a link. The event loop begins with the first request."""
         self._allowed, self._threads = allowed, threads
         self._lock = Lock()
         self._loop: EndlessLoop | None = None
@@ -116,7 +116,7 @@ class HttpLink(ReceiverLink):
 
 
 def _seconds(text: str) -> float:
-    """Return the seconds in a ``Retry-After`` header; 0 if the text has none."""
+    """Return the seconds in a ``Retry-After`` header; 0 if the header has none."""
     try:
         seconds = float(text)
     except ValueError:

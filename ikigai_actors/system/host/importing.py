@@ -17,13 +17,13 @@ def import_file(database: str | os.PathLike[str] | None, file: ImportFile, under
     """Bring the agents of a file into a database; an empty one gets agent 0 first. No agent begins anything.
 
     Args:
-        database: its place, as for `ActorSystem.open`.
-        file: the file, which was looked at.
+        database: the database, as for `ActorSystem.open`.
+        file: the file, which was read and checked.
         under: a uuid, name, or unique prefix of a uuid; None for agent 0.
 
     Raises:
         StoreInUse: a process runs the agents.
-        IkigaiError: what `System.import_` raises, and what `ActorSystem.open` does for the database.
+        IkigaiError: an error of `System.import_`, or one that `ActorSystem.open` raises for the database.
     """
     with ExitStack() as closing:
         store = open_store(database)

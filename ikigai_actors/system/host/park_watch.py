@@ -21,7 +21,7 @@ MOST_UNPARKED = 256
 
 
 class ParkWatch:
-    """Parks the programs of one host. Any thread may say who waits."""
+    """Parks the programs of one host that have waited for long. Any thread may report waits."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class ParkWatch:
         after: Callable[[float, Callable[[], object]], object],
         park_after: float | None,
     ) -> None:
-        """Put the parts together.
+        """Make the watch of a host.
 
         Args:
             post: has the thread of the supervision call a function.

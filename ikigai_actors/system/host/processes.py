@@ -72,7 +72,7 @@ class LookAt(Protocol):
     """A function that reads the row of an agent that may sleep."""
 
     def __call__(self, uuid: str, shards: Collection[int], store: "RowReader | None", /) -> "Survey":
-        """Find the agent if it lives in one of these shards; raises `StoreError`."""
+        """Return a survey with the agent if it lives in one of these shards; else an empty one. Raises `StoreError`."""
 
 
 class _Look:
@@ -85,7 +85,7 @@ class _Look:
 
 
 class _Sleeper(Successor):
-    """The heir of an actor that fell asleep: it wakes the agent, and passes on messages that came meanwhile."""
+    """Takes messages that still come to an actor that fell asleep: it wakes the agent, and passes them on."""
 
     def __init__(self, uuid: str, hand_on: Callable[[str, object], object]) -> None:
         self._uuid, self._hand_on = uuid, hand_on
@@ -98,34 +98,40 @@ class Supervision(Protocol):
     """The supervision as the process table uses it: it decides about agents that fail, and keeps times."""
 
     def note_failure(self, uuid: str, cause: Cause, reason: str, error: BaseException | None) -> None:
-        """Remember that an agent has crashed, or has exited and is permanent. Called before its next actor is seen."""
+        """Note that an agent has crashed, or has exited and is permanent.
+
+        Called before other threads can see the agent's next actor.
+        """
 
     def on_crash(self, uuid: str) -> None:
-        """Decide on an agent whose failure was noted: its next actor is there, and held."""
+        """Decide on an agent whose failure was noted, and whose next actor is held."""
 
     def on_failed_start(self, uuid: str, restarted: Restarted, error: Exception) -> bool:
         """Hold a restarted agent whose log could not be read, and decide on it; return False when it has died."""
 
     def retry_prompts(self) -> None:
-        """Let actors be given again, later, the prompts and remote commands that no agent has taken up."""
+        """Schedule a further attempt to give actors the prompts and remote commands that no agent has taken up."""
 
     def watch_time(self) -> None:
-        """Schedule the notices to owners of budgets with a time limit, because there may be new limits. Never waits."""
+        """Schedule the notices to owners of budgets with a time limit again, because limits may be new. Never waits."""
 
     def serve(self, budgets: Iterable[str], due: int | None = None) -> None:
-        """Look at budgets again, by their owners: soon, or at a time in milliseconds since 1970. Never waits."""
+        """Schedule a check of budgets, given by their owners: soon, or at a time in milliseconds since 1970.
+
+        Never waits.
+        """
 
     def await_service(self, uuid: str, at: int) -> None:
-        """Let an agent ask its model again at a time in milliseconds since 1970. Never waits."""
+        """Let an agent repeat its model request at a time in milliseconds since 1970. Never waits."""
 
     def look_at_questions(self) -> None:
-        """Check which question is due next. Never waits."""
+        """Schedule the next step of the questions to people, because there may be a new question. Never waits."""
 
     def watch(self, uuid: str) -> None:
         """Watch whether an agent sends heartbeats. Never waits."""
 
     def hand_on(self, uuid: str, message: object) -> None:
-        """Wake an agent, and give it a message. Never waits."""
+        """Wake an agent, and give the message to its actor. Never waits."""
 
     def begins_wait(self, uuid: str) -> None:
         """Note that a program only waits from now on. Never waits."""
@@ -134,10 +140,10 @@ class Supervision(Protocol):
         """Note that a program no longer waits. Never waits."""
 
     def look_at_changes(self, since: int) -> None:
-        """Let the actors follow what has changed in the registry since a version of the tree. Never waits."""
+        """Give the actors all changes in the registry since a version of the tree of agents. Never waits."""
 
     def look_at_woken_later(self) -> None:
-        """Check after a while which parked agents must go on. Never waits."""
+        """Schedule another look at parked agents that must go on. Never waits."""
 
     def crowded(self) -> None:
         """Note that the host has many actors, so unused agents go to sleep after some time. Returns at once."""
@@ -181,20 +187,20 @@ class ProcessTable(Processes):
         *,
         alone: bool = True,
     ) -> None:
-        """Take the parts that actors need. Comes before anything else.
+        """Set the parts that actors need. Called before any other method.
 
         Args:
             runtime: the parts of the system.
             supervision: decides about agents that fail.
-            remote: gives what takes over from the actor of an agent that has left to another host.
-            look_at: looks at the row of an agent that is woken.
+            remote: returns the object that takes over from the actor of an agent which has moved to another host.
+            look_at: reads the row of an agent that is woken.
             alone: whether no other host runs agents of this database.
         """
         self._runtime, self._supervision, self._remote, self._look_at = runtime, supervision, remote, look_at
         self._alone = alone
 
     def serve_shards(self, shards: Collection[int]) -> None:
-        """Let the agents of these shards be woken, and no others. Those that have actors keep them."""
+        """Set the shards whose agents may be woken here. Agents of other shards keep the actors that they have."""
         with self._lock:
             if shards != self._shards:
                 self._shards = frozenset(shards)
@@ -202,20 +208,20 @@ class ProcessTable(Processes):
                     self._has_changed(uuid)
 
     def serves(self, shard: int | None) -> bool:
-        """Whether the agents of a shard may be woken here."""
+        """Return whether the agents of a shard may be woken here."""
         return shard in self._shards
 
     def wake(self, uuid: str, store: "RowReader | None" = None) -> "AgentActor | None":
-        """The actor of an agent, which is made if the agent sleeps; None when this host does not run it.
+        """Return the actor of an agent, which is made if the agent sleeps; None if this host does not run the agent.
 
-        It reads the agent's row. What a commit does to the agent meanwhile finds no actor: then the row is read again.
+        The row of the agent is read. If a commit changes the agent meanwhile, its row is read again.
 
         Args:
-            store: where to read; None for the one of the system.
+            store: where to read; None for the store of the system.
 
         Raises:
             StoreError: the row cannot be read.
-            SystemClosed: actors are made no more.
+            SystemClosed: no more actors are made.
         """
         while (actor := self._actors.get(uuid)) is None:
             with self._looking(uuid) as look:
@@ -282,9 +288,9 @@ class ProcessTable(Processes):
             actor.actor_inbox.put_urgent(on.Interrupt(Future(), turn=agent.turn))
 
     def finish(self, uuid: str, finished: Callable[[], object]) -> None:
-        """Stop an agent from starting requests and tool calls; call a function when the running ones have ended.
+        """Stop an agent from starting requests and tool calls; call ``finished`` when the running ones have ended.
 
-        It may never be called: the agent may end, or crash.
+        If the agent ends or crashes first, ``finished`` is never called.
         """
         actor = self._actors.get(uuid)
         if actor is None:
@@ -293,7 +299,10 @@ class ProcessTable(Processes):
             actor.actor_inbox.put_urgent(Finish(finished))
 
     def leave(self, uuid: str) -> Future[None]:
-        """Leave an agent to another host. The future is settled when its actor has ended."""
+        """End the actor of an agent that another host runs from now on.
+
+        The future is settled when the actor has ended.
+        """
         done: Future[None] = Future()
         with self._lock:
             self._has_changed(uuid)
@@ -322,7 +331,10 @@ class ProcessTable(Processes):
         return successor
 
     def _take_out(self, old: Predecessor) -> Successor | None:
-        """Take an actor out of the table that is about to end; None when it must not. Under the lock."""
+        """Remove an actor that is about to end from the table; return its heir, or None when it must not end.
+
+        Called with the lock held.
+        """
         uuid = old.origin.uuid
         assert self._supervision is not None
         actor = self._actors.get(uuid)
@@ -353,14 +365,14 @@ class ProcessTable(Processes):
         self._supervision.look_at_woken_later()
 
     def awaken(self, uuid: str, store: "RowReader") -> None:
-        """Let a parked agent go on, because a result that it waits for has come. Raises `StoreError`."""
+        """Let a parked agent go on, because its wait is over. Raises `StoreError`."""
         if (actor := self._actors.get(uuid)) is not None:
             actor.actor_inbox.put_urgent(Awaken())
         else:
             self.wake(uuid, store)
 
     def take_slept(self) -> list[str]:
-        """The agents that have fallen asleep since the last call."""
+        """Return the uuids of the agents that have fallen asleep since the last call."""
         with self._lock:
             slept, self._slept = self._slept, []
         return slept
@@ -395,13 +407,13 @@ class ProcessTable(Processes):
         return [*self._actors, *self._parked]
 
     def get(self, uuid: str) -> "AgentActor | None":
-        """The actor of an agent; None when it sleeps, or this host does not run it. Reads nothing."""
+        """Return the actor of an agent; None when it sleeps, or this host does not run it. Reads nothing."""
         return self._actors.get(uuid)
 
     def is_idle(self, uuid: str) -> bool:
-        """Whether an agent has nothing to do, according to memory.
+        """Return whether an agent has nothing to do, according to memory.
 
-        True for an agent without an actor: its rows say that.
+        True for an agent without an actor, since only agents without open work sleep.
         """
         actor = self._actors.get(uuid)
         return actor is None or actor.is_idle
@@ -452,7 +464,10 @@ class ProcessTable(Processes):
         runtime.journal.submit(WriteDeath(uuid, runtime.host.id, reason, runtime.clock.now_ms(), Cause.DAMAGED), done)
 
     def follow(self, change: "LifecycleChange") -> None:
-        """Carry out what a committed unit did to agents. Never waits."""
+        """Give the actors the changes that a committed unit made to their agents: births, deaths, new statuses.
+
+        Never waits.
+        """
         self._end_actors(change.dead)
         with self._lock:
             self._changed_here.update(change.status)
@@ -464,12 +479,15 @@ class ProcessTable(Processes):
         self.notified(change.notified)
 
     def notified(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Notify actors of mail from the runtime. A pair has the recipient and the subject agent. Never waits."""
+        """Notify actors of mail that the runtime has written. Never waits.
+
+        ``pairs``: the uuid of the recipient, and of the agent about which the mail is.
+        """
         for recipient, about in pairs:
             self.mailed(recipient, about)
 
     def renamed(self, change: Renamed) -> None:
-        """Give an actor the new name of its agent, which this process has committed, and publish the name."""
+        """Give an actor its agent's new name, which this process has committed, and publish the event."""
         with self._lock:
             self._changed_here.add(change.agent_uuid)
             self._name(change)
@@ -482,7 +500,10 @@ class ProcessTable(Processes):
         self._parts.publisher.publish(change)
 
     def mailed(self, recipient: str, sender: str | None) -> None:
-        """End the waits for a committed mail, and notify the actor of its recipient if it wants news. Never waits."""
+        """End the waits for a committed mail, and notify the recipient's actor if its agent wants notices.
+
+        Never waits.
+        """
         self._parts.waits.mailed(recipient, sender)
         if (actor := self._actors.get(recipient)) is not None and actor.wants_news:
             actor.actor_inbox.put_urgent(NewMail())
@@ -490,15 +511,15 @@ class ProcessTable(Processes):
     def prompt(
         self, uuid: str, mail: int, text: str, data: Mapping[str, Any] = NO_DATA, interrupted: bool = False
     ) -> None:
-        """Give an agent a prompt of another process, which it takes up once, when idle, however often it comes.
+        """Give an actor a prompt that another process has stored as mail, and wake the agent if it sleeps.
 
-        Wakes it. Raises `StoreError`.
+        A prompt that is given several times is answered once. Raises `StoreError`.
         """
         if (actor := self.wake(uuid)) is not None:
             actor.actor_inbox.put_urgent(on.Prompt(text, Future(), mail, data=data, interrupted=interrupted))
 
     def word(self, word: KeptWord) -> bool:
-        """Give an actor a steering message just committed; return False if the agent has no actor. Never waits."""
+        """Give an actor a steering message that was just committed; return False without an actor. Never waits."""
         uuid, mail = word.mail.recipient, word.mail.id
         with self._lock:
             actor = self._actors.get(uuid)
@@ -537,16 +558,19 @@ class ProcessTable(Processes):
             receipt.settle(value)
 
     def command(self, uuid: str, command: on.Command) -> bool:
-        """Give an agent a command of another process; return False when this host does not run it. Wakes it."""
+        """Give an actor a command of another process, and wake the agent if it sleeps.
+
+        Return False when this host does not run the agent.
+        """
         if (actor := self.wake(uuid)) is None:
             return False
         actor.actor_inbox.put_urgent(command)
         return True
 
     def give(self, uuid: str, message: object, store: "RowReader") -> None:
-        """Wake an agent, and give it a message before any other, wherever it lives.
+        """Put a message first in the inbox of an agent's actor, here or at the remote agent; wake the agent.
 
-        Raises `AgentDead` when no actor of it takes messages any more, and `StoreError`.
+        Raises `AgentDead` when no actor of the agent takes messages any more, and `StoreError`.
         """
         actor = self.wake(uuid, store)
         if actor is not None:
@@ -567,13 +591,13 @@ class ProcessTable(Processes):
 
     @property
     def asking(self) -> bool:
-        """Whether any agent has asked for approval of a call; may still be True when the question is answered."""
+        """Whether some agent may wait for approval of a call; it may be True after the last question is answered."""
         return bool(self._asking)
 
     def look_at_rules(self, rules_for: Callable[[Collection[str]], Mapping[str, Rules]]) -> None:
-        """Give actors that ask about calls the rules that are in force now; ``rules_for`` reads those of some agents.
+        """Give the actors that wait for approvals the rules that are in force now.
 
-        Raises `StoreError`.
+        ``rules_for`` reads the rules of some agents. Raises `StoreError`.
         """
         with self._lock:
             self._asking = {agent for agent in self._asking if agent in self._actors and self._actors[agent].state.turn}
@@ -583,20 +607,23 @@ class ProcessTable(Processes):
                 actor.actor_inbox.put_urgent(RulesRead(rules))
 
     def look_for_mail(self, among: Collection[str] | None) -> None:
-        """Notify actors that mail from another process may have come; ``among`` limits this to some agents."""
+        """Notify actors that other processes may have sent mail.
+
+        ``among``: only the actors of these agents; None for all.
+        """
         for actor in self if among is None else filter(None, map(self._actors.get, among)):
             if actor.wants_news:
                 actor.actor_inbox.put_urgent(NewMail())
 
     def begin_look(self) -> None:
-        """Note that the registry is about to be read: the rows may not have what this host commits from now on."""
+        """Note that the registry is about to be read. Commits of this host after this are not in the rows."""
         with self._lock:
             self._changed_here.clear()
 
     def catch_up(self, change: AgentChange) -> bool:
-        """Follow the registry, where another process may have changed an agent.
+        """Give the actor of an agent the changes that another process may have made to the agent's row.
 
-        Returns False, and does nothing, if this host has changed the agent since `begin_look`: its row has to be read
+        Returns False, and does nothing, if this host has changed the agent since `begin_look`: the row must be read
         again, or a former name would come back, and an agent that was stopped would go on.
         """
         uuid = change.uuid
@@ -657,7 +684,7 @@ class ProcessTable(Processes):
         self._supervision.await_service(uuid, at)
 
     def service_due(self, uuid: str, at: int) -> bool:
-        """Let an agent send its request again that waits for its service until this time; False where none does."""
+        """Let an agent repeat the request that waits for its service until this time; False if no request does."""
         actor = self._actors.get(uuid)
         wait = actor.state.service_wait if actor is not None else None
         if actor is None or wait is None or wait.until != at:
@@ -667,7 +694,7 @@ class ProcessTable(Processes):
         return True
 
     def granted(self, uuid: str, held: Held) -> None:
-        """Let an agent's request that has waited for a budget go on; does nothing if the wait was ended.
+        """Let the request of an agent go on that has waited for a budget. Does nothing if the wait has ended.
 
         Never waits.
         """
@@ -675,7 +702,7 @@ class ProcessTable(Processes):
             actor.actor_inbox.put_urgent(on.Granted(held))
 
     def waits_elsewhere(self, uuid: str, paused: Paused) -> None:
-        """Inform an agent which budget its request waits for now. Never waits; does nothing if the agent knows."""
+        """Give an agent the budget for which its request waits now. Never waits; does nothing if it is the same."""
         actor = self._actors.get(uuid)
         known = actor.state.hold if actor is not None else None
         if actor is None or not isinstance(known, Paused):
@@ -687,7 +714,7 @@ class ProcessTable(Processes):
                 self.serve((paused.budget,), paused.again_at)
 
     def paused(self) -> list[str]:
-        """The agents whose requests wait for budgets, according to memory."""
+        """Return the uuids of agents whose requests wait for budgets, according to memory."""
         return [actor.origin.uuid for actor in self if isinstance(actor.state.hold, Paused)]
 
     def reset(self, uuid: str) -> Future[None]:
@@ -725,21 +752,21 @@ class ProcessTable(Processes):
         return [actor.origin.uuid for actor in cut_off if actor.deliver(on.Resume(Future(), by))]
 
     def go_on(self, survey: "Survey", left: Collection[str]) -> None:
-        """Resume the cut-off turns of a survey, except those of the agents ``left``."""
+        """Resume the cut-off turns of the agents in a survey, except those in ``left``."""
         due = [origin.uuid for origin in survey.restored if origin.is_cut_off and origin.uuid not in frozenset(left)]
         if due:
             self.resume(due, on.Resumption.HOST)
 
     def working(self) -> int:
-        """How many agents are in a turn that goes on here."""
+        """Return the number of agents with a turn that goes on here."""
         return sum(actor.state.phase in WORKING for actor in self)
 
     def signs(self) -> dict[str, Sign]:
-        """The latest heartbeats of the agents that work, by uuid."""
+        """Return the latest heartbeats of the working agents, by uuid."""
         return {actor.origin.uuid: actor.tally.sign() for actor in self if actor.state.phase in WORKING}
 
     def is_at_work(self) -> bool:
-        """Whether any agent has work in progress that ends without a person."""
+        """Return whether any agent has work in progress that will end without a person."""
         return any(actor.state.goes_on for actor in self)
 
     def statistics(self, agents: int, read_logs: int) -> SystemStatistics:
@@ -809,9 +836,9 @@ class ProcessTable(Processes):
             (actor.actor_inbox.release if held else actor.actor_inbox.put_urgent)(dead)
 
     def _send_status(self, uuid: str, status: Status, reason: str) -> None:
-        """Send an actor the status of its agent, unless it was sent that last.
+        """Send an actor the status of its agent, unless the actor got this status last.
 
-        Under the lock, so that the statuses arrive in the order in which they were noted.
+        Called with the lock held, so that the statuses arrive in the order in which they were noted.
         """
         self._parts.publisher.publish(StatusSet(uuid, status.value))
         with self._lock:

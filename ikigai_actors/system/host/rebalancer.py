@@ -55,7 +55,7 @@ LEAVING = 30.0
 
 
 class Parting:
-    """Agents that are about to move to another host, and have some time to finish their running tools and requests."""
+    """A move of agents to another host: their running tools and requests have some time to end first."""
 
     def __init__(self, agents: Collection[str], until: float, go: RefusableTask) -> None:
         """Wait until these agents have finished, or ``until`` (monotonic seconds); then ``go`` gives them away."""
@@ -65,7 +65,7 @@ class Parting:
 
 
 class Rebalancer(Worker):
-    """Keeps the agents of one host at its share. See the module."""
+    """Gives and takes shards, so that one host runs its share of the agents. See the module."""
 
     def __init__(
         self,
@@ -80,17 +80,17 @@ class Rebalancer(Worker):
         publish: Callable[[Event], object],
         catch_up: Callable[[frozenset[str]], object],
     ) -> None:
-        """Put the parts together; `start` starts the thread.
+        """Make the rebalancer of a host; `start` starts its thread.
 
         Args:
-            store: where it is read who has which shards.
+            store: where the owners of shards are read.
             host: this host.
             journal: commits the gifts.
             log_cache: the logs that are in use.
             supervision: gets the agents that this host has taken.
             on_end: gets `Fenced` when another host has ended this one.
             publish: takes a `HostEnded`, and a `HostsDiffer`.
-            catch_up: has subscribers told what former hosts of agents have committed, before the agents act here.
+            catch_up: gives subscribers the commits of former hosts of agents, before the agents act here.
         """
         super().__init__("ikigai-rebalancer", threads, host.clock)
         self._store, self._host, self._journal = store, host, journal
@@ -133,7 +133,7 @@ class Rebalancer(Worker):
         super().run()
 
     def close(self, timeout: float | None = None) -> None:
-        """End the thread. Callers that wait are answered with `SystemClosed`."""
+        """End the thread. Waiting callers get `SystemClosed`."""
         super().close(timeout)
         for parting in self._partings:
             parting.go.refuse(SystemClosed("The system was closed before the agents had gone."))
@@ -141,11 +141,11 @@ class Rebalancer(Worker):
             drained.settle(SystemClosed("The system was closed before it had given all agents away."))
 
     def lives(self, host: str | None) -> bool:
-        """Whether a host was alive at the latest look. Reads nothing."""
+        """Return whether a host was alive at the latest look. Reads nothing."""
         return host in self._living
 
     def look_again(self) -> None:
-        """Look at the shards soon: another host may have given one. Never waits."""
+        """Schedule a look at the shards soon: another host may have given one. Never waits."""
         self.add(RefusableTask(self._look))
 
     def drain(self, within: float | None = None) -> Future[None]:
@@ -245,9 +245,10 @@ class Rebalancer(Worker):
         self._processes.serve_shards({*self._runs, *new} - self._leaving)
 
     def _count(self, own: Mapping[int, int], *, fresh: bool = False) -> Mapping[int, Living]:
-        """Count the living agents in the shards of this host, if their number may have changed since the latest count.
+        """Return the numbers of living agents by shard, counted again if they may have changed.
 
-        It reads an entry of an index for each agent, so it is paced, unless the host has other shards now.
+        The count reads an entry of an index for each agent, so it is limited in rate, unless the host has other shards
+        now.
 
         Args:
             own: the shards, each with its epoch.
@@ -267,7 +268,7 @@ class Rebalancer(Worker):
         return Living(sum(load.agents for load in self._counted.values()), self._processes.working())
 
     def _begin(self, survey: Survey) -> None:
-        """Make the actors of agents that have none here."""
+        """Make the actors of surveyed agents that have no actor here."""
         new = [origin for origin in survey.restored if self._processes.get(origin.uuid) is None]
         for origin in new:
             self._log_cache.forget(origin.uuid)  # another host may have written since it was read here
@@ -282,7 +283,7 @@ class Rebalancer(Worker):
             logger.info("Host %s runs %s more agents", self._host.name, len(new))
 
     def _balance(self, shares: Shares) -> None:
-        """Give away the shards that this host has beyond its share."""
+        """Give away the shards of this host that exceed its share."""
         if not may_give(self._host.id, shares.members):
             return
         now = self._clock.monotonic()
@@ -309,7 +310,7 @@ class Rebalancer(Worker):
             self._give(shards, to)
 
     def _let_finish(self, agents: Collection[str], go: RefusableTask) -> None:
-        """Give agents away once nothing of them runs outside, or after a lease."""
+        """Call ``go``, which gives agents away, once their tools and requests have ended, or after a lease."""
         parting = Parting(agents, self._clock.monotonic() + self._host.lease, go)
         self._partings.append(parting)
         for uuid in agents:
@@ -321,7 +322,7 @@ class Rebalancer(Worker):
         self._part(lambda parting: not parting.busy)
 
     def _part(self, due: Callable[[Parting], bool]) -> None:
-        """Give away the partings that are due, and end the actors of their agents."""
+        """Carry out the moves of agents that are due."""
         for parting in [parting for parting in self._partings if due(parting)]:
             self._partings.remove(parting)
             self._leave(parting.agents)
@@ -348,7 +349,7 @@ class Rebalancer(Worker):
             self.look_again()
 
     def _prepare_move(self, agent: str, to: str, caller: RemoteCaller) -> None:
-        """Let a branch get ready to move, if it can; the transaction that moves it answers the row."""
+        """Prepare the move of an agent and its descendants to a host; ``caller`` gets an error if they cannot move."""
         try:
             taker = self._store.read(lambda tx: find_taker(tx, to)).id
             unit = CarryOut(caller.key, MoveBranch(agent, self._host.id, taker), None, self._clock.now_ms())
@@ -380,7 +381,7 @@ class Rebalancer(Worker):
         caller.committed(None)
 
     def _take_anew(self) -> None:
-        """Make the next look read the agents of this host again, to find those without an actor."""
+        """Have the next look read the agents of this host again, to find those without an actor."""
         self._runs.clear()
         self.look_again()
 
@@ -388,14 +389,12 @@ class Rebalancer(Worker):
         return self._store.read(lambda tx: branch_here(tx, agent, self._host.id))
 
     def _agents_in(self, shards: Collection[int]) -> list[str]:
-        """Return the uuids of agents of some shards that have actors here."""
         return self._store.read(lambda tx: agents_in(tx, shards, self._processes.uuids()))
 
     def _with_actors(self, agents: Iterable[str]) -> list[str]:
         return [uuid for uuid in agents if self._processes.get(uuid) is not None]
 
     def _leave(self, agents: Iterable[str]) -> None:
-        """End the actors of agents."""
         for uuid, left in [(uuid, self._processes.leave(uuid)) for uuid in agents]:
             try:
                 left.get(timeout=LEAVING)

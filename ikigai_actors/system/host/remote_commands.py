@@ -58,7 +58,7 @@ class RemoteCommands(OutcomeHandler):
         host: str,
         listen: Callable[[float], object],
     ) -> None:
-        """Put the parts together.
+        """Make the object; the threads that follow the database call `follow`.
 
         Args:
             store: where the rows of other processes are read.
@@ -67,7 +67,7 @@ class RemoteCommands(OutcomeHandler):
             threads: makes the lock by which threads take turns.
             retry: has `follow` called again, later; never waits.
             host: the id of this host.
-            listen: hears for how many seconds other processes want to see replies on their way; never waits.
+            listen: gets the seconds for which other processes want to see replies in progress; never waits.
         """
         self._store, self._writer, self._processes = store, writer, processes
         self._clock, self._retry = clock, retry
@@ -79,14 +79,14 @@ class RemoteCommands(OutcomeHandler):
         """The version of the tree up to which the actors have followed."""
 
     def handle(self, kind: type[T], handler: Callable[[T, RemoteCaller], object]) -> None:
-        """Have commands of a class carried out by the host, not by an actor. The handler never waits."""
+        """Have the host itself carry out commands of a class, by a function that never waits."""
         self._handlers[kind] = handler
 
     def follow(self, since: int | None = None) -> bool:
         """Give the actors the changes in the registry, then the prompts and commands of other processes.
 
-        Of agents that were looked at earlier than the others, also what has changed ``since`` that version. Returns
-        whether anything has changed.
+        With ``since``, changes after that version are given once more, for agents that were read earlier than the
+        others. Returns whether anything has changed.
         """
         with self._following:
             if since is not None:
@@ -102,7 +102,7 @@ class RemoteCommands(OutcomeHandler):
     def _follow_changes(self) -> bool:
         """Give the actors the changes in the registry; return whether there were any.
 
-        What this host has committed itself is among it, and changes nothing any more.
+        The commits of this host are among the changes, and have no effect.
         """
         is_any = False
         # This host may commit the next change between the read and what follows from it: read until nothing is new.
@@ -122,12 +122,11 @@ class RemoteCommands(OutcomeHandler):
         return self._store.read(lambda tx: {uuid: rules_for(tx, uuid) for uuid in agents})
 
     def _hand_over(self) -> None:
-        """Give the actors the prompts that their agents have not taken up, and the commands that have no answer.
+        """Give the actors the prompts that their agents have not taken up, and the unanswered commands.
 
-        And note who wants to see replies on their way.
-
-        A prompt that an actor has already changes nothing. All are read at one moment, prompts are given first: a
-        command knows which of them were sent before it.
+        All are read at one moment, and prompts are given first, because a command knows which prompts were sent before
+        it. A prompt that an actor has already changes nothing. Also note which processes want to see replies in
+        progress.
         """
         before = frozenset(self._given)  # one that is left meanwhile may be read, and given again before it is answered
         prompts, commands, listened = self._store.read(self._asked)

@@ -36,14 +36,12 @@ CLEAR_EVERY = 2.0
 
 @dataclass(slots=True)
 class _Told:
-    """The progress of a reply: how much of it is written."""
-
     number: int
     deltas: int = 0
 
 
 class ReplyStreams(Service):
-    """Writes the replies in progress of one host as rows, while other processes listen."""
+    """Writes the replies in progress of one host as rows, while other processes want to see them."""
 
     def __init__(
         self,
@@ -53,7 +51,7 @@ class ReplyStreams(Service):
         clock: Clock,
         threads: Threads,
     ) -> None:
-        """Put the parts together. The thread begins with the first listener.
+        """Make the writer. Its thread begins with the first listener.
 
         Args:
             requests: gives the model requests in flight.
@@ -96,9 +94,9 @@ class ReplyStreams(Service):
                 self._writer.ask(ClearPieces(self._host))  # not waited for: the system may be closing
 
     def write(self) -> None:
-        """Write the text received since the last rows as new rows, and delete rows of replies that are over.
+        """Write the new text of replies in progress as rows, and delete the rows of replies that are over.
 
-        Raises what `Writer.perform` raises.
+        Raises the errors of `Writer.perform`.
         """
         new, ends = self._new()
         now = self._clock.monotonic()

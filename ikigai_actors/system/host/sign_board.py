@@ -27,7 +27,7 @@ SIGNS_EVERY = 2.0
 
 
 class SignBoard(Instrument):
-    """The board of one host. Any thread may report heartbeats to it; one given thread checks them."""
+    """Writes the heartbeats of one host's agents as a row. Any thread may report heartbeats; one thread writes."""
 
     _is_ours = True
 
@@ -40,7 +40,7 @@ class SignBoard(Instrument):
         post: Callable[[Callable[[], object]], object],
         after: Callable[[float, Callable[[], object]], object],
     ) -> None:
-        """Put the parts together.
+        """Make the board of a host.
 
         Args:
             journal: commits what is published.

@@ -25,7 +25,7 @@ _PAUSE = 1.0
 
 
 class SleepWatch:
-    """Lets the agents of one host sleep. For one thread."""
+    """Lets agents of one host sleep that were not used for long. One thread uses it."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class SleepWatch:
         after: Callable[[float, Callable[[], object]], object],
         sleep_after: float | None,
     ) -> None:
-        """Put the parts together.
+        """Make the watch of a host.
 
         Args:
             journal: commits what clears marks.
@@ -51,7 +51,7 @@ class SleepWatch:
         self._clears = False
 
     def begin(self) -> None:
-        """Look again and again while there are many actors."""
+        """Begin to check the actors regularly, while the host has many of them."""
         if not self.looks and self._sleep_after is not None:
             self.looks = True
             self._after(self._sleep_after / _LOOKS, self._look)
@@ -75,6 +75,6 @@ class SleepWatch:
         self._journal.perform(PutToSleep(self._host, some))
 
     def clear_marks(self) -> None:
-        """Clear, in batches, the boot marks of agents that have nothing open."""
+        """Clear, in batches, the marks by which a boot looks at agents, for agents without open work."""
         if self._journal.perform(PutToSleep(self._host)) == MOST_PUT_TO_SLEEP:
             self._after(_PAUSE, self.clear_marks)

@@ -21,7 +21,7 @@ WATCHED = (Phase.WAITING_FOR_MODEL, Phase.RUNNING_TOOLS, Phase.COMPACTING)
 
 
 class StuckWatch:
-    """Watches the agents of one host. For one thread."""
+    """Watches whether agents of one host send heartbeats in their turns. One thread uses it."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class StuckWatch:
         clock: Clock,
         after: Callable[[float, Callable[[], object]], object],
     ) -> None:
-        """Put the parts together.
+        """Make the watch of a host.
 
         Args:
             journal: commits the mails to supervisors.
@@ -41,7 +41,7 @@ class StuckWatch:
         self._watched: set[str] = set()
 
     def begin(self, uuid: str) -> None:
-        """Watch an agent, unless it is watched."""
+        """Begin to watch an agent, unless it is watched already."""
         if uuid not in self._watched:
             self._watched.add(uuid)
             self._look(uuid)

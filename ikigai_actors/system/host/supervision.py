@@ -94,7 +94,7 @@ RESET_TIMEOUT = 30.0
 
 
 class AgentFailure(NamedTuple):
-    """An agent has ended without being told to, or could not be started: its supervisor decides what follows."""
+    """A failure of an agent, on which its supervisor decides: it has crashed, or could not be started."""
 
     cause: Cause
     """`Cause.CRASHED`, or `Cause.EXITED` of a permanent agent."""
@@ -183,8 +183,8 @@ class SupervisionLoop(Worker, Supervision):
     def take_over(self, survey: Survey) -> None:
         """Schedule the restarts, deadlines and timers of agents that this host has just begun to run.
 
-        That is: a supervisor that gave up and whose own restart was cut off, deadlines, timers, and what other
-        processes have changed and prompted since the agents were looked at.
+        These include a supervisor that gave up and whose own restart was cut off. Changes and prompts that other
+        processes have committed since the survey are given to the actors.
         """
         if survey.gave_up:
             self.post(lambda: self._journal.perform(ReviveAll(self._host, self._clock.now_ms())))
@@ -240,9 +240,9 @@ class SupervisionLoop(Worker, Supervision):
     def look_at_other_processes(self, among: Collection[str] | None = None) -> None:
         """Give the actors the changes that other processes may have committed.
 
-        Changes, prompts and remote commands are given to them at once; mail, grants and timers are looked at soon.
+        Changes, prompts and remote commands are given at once; mail, grants and timers are checked soon.
 
-        Mail of these agents only, by uuid, when they are known; all else is found by what is new of it.
+        ``among``: the uuids of the agents that may have new mail; None if they are not known.
         """
         self._follow_others()
         self.post(lambda: self._processes.look_for_mail(among))
@@ -255,11 +255,11 @@ class SupervisionLoop(Worker, Supervision):
         self.batches.look_soon()
 
     def look_at_rows(self) -> None:
-        """Give actors the prompts that were committed as mail, and the rules, as their rows say. Never waits."""
+        """Give the actors the prompts and the rules that are in the database as rows. Never waits."""
         self.post(self._follow_others)
 
     def look_at_cancelled(self) -> None:
-        """End the turns that programs have asked for here and have cancelled since. Never waits."""
+        """End the turns of agents here that programs have asked for and cancelled since. Never waits."""
         self.post(self._end_cancelled)
 
     def _end_cancelled(self) -> None:
@@ -276,7 +276,7 @@ class SupervisionLoop(Worker, Supervision):
             self.post(self._wake_parked)
 
     def look_at_changes(self, since: int) -> None:
-        """Give the actors all changes since a version of the tree again, even those that they have followed before.
+        """Give the actors all changes since a version of the tree of agents, even changes that they got before.
 
         Never waits.
         """
@@ -303,7 +303,7 @@ class SupervisionLoop(Worker, Supervision):
         self.post(self._due_waits.fire_due)
 
     def look_at_questions(self) -> None:
-        """Check which question is due next. Never waits."""
+        """Schedule the next step of the questions to people. Never waits."""
         self.post(self._due_questions.fire_due)
 
     def watch(self, uuid: str) -> None:
@@ -430,7 +430,7 @@ class SupervisionLoop(Worker, Supervision):
     def _restart(self, agent: str, supervisor: str, failure: AgentFailure | None) -> None:
         """Count a restart if the agent itself has failed, and let the agent go on.
 
-        A turn that keeps crashing it is closed.
+        A turn in which the agent keeps crashing is closed.
         """
         known = None if failure is None else failure.known
         earlier = self._failures.get(agent, failure)
@@ -463,7 +463,7 @@ class SupervisionLoop(Worker, Supervision):
         self._follow_others()  # the actor before this one had their prompts
 
     def _give_up(self, supervisor: str, children: tuple[str, ...], failed: str, failure: AgentFailure) -> None:
-        """Stop all children of a supervisor, the last one first; then the supervisor itself has crashed.
+        """Stop all children of a supervisor, the last one first; the supervisor itself then counts as crashed.
 
         The children are restarted at once, but their status is ``stopped``: they go on when the supervisor does.
         """
@@ -486,12 +486,12 @@ class SupervisionLoop(Worker, Supervision):
         return words_of(agent) if actor is None else actor.called
 
     def _has_given_up(self, supervisor: str, reason: str) -> None:
-        """Decide on a supervisor that has given up: it has crashed."""
+        """Decide on a supervisor that has given up, as on an agent that has crashed."""
         self._reset(supervisor)
         self._decide(supervisor, AgentFailure(Cause.CRASHED, reason))
 
     def _decide_as_asked(self, fail: Fail, caller: RemoteCaller) -> None:
-        """Decide on a supervisor of this host that has given up, as a row of another host asks. Never waits."""
+        """Decide on a supervisor of this host that has given up, at the request of another host. Never waits."""
 
         def decide() -> None:
             try:
@@ -539,14 +539,14 @@ class SupervisionLoop(Worker, Supervision):
                 self.after(max(0, line - now) / 1000, partial(self._tell_of_time, budget, line))
 
     def _tell_of_time(self, budget: str, line: int) -> None:
-        """Check a budget whose time is nearly over; once more if the database's clock is slower."""
+        """Notify the owner of a budget whose time is nearly over; check again if the database's clock is slower."""
         if self._time_lines.get(budget) == line:
             del self._time_lines[budget]
             self._serve(budget)
             self.after(1, self._watch_time)
 
     def _look_for_grants(self) -> None:
-        """Let requests go on whose budget another process has raised; name to the others the budget they wait for."""
+        """Let requests go on whose budget another process has raised; update the others' budgets."""
         if waiting := self._processes.paused():
             held_for, paused_for = self._reader.read(lambda tx: (holds_of(tx, waiting), pauses_of(tx, waiting)))
             for uuid, held in held_for.items():
@@ -580,7 +580,7 @@ class SupervisionLoop(Worker, Supervision):
             self.post(self._watch_deadlines)  # a TERM may be among them
 
     def _retry_prompts_later(self) -> None:
-        """Set one timer, however many agents could not take up a prompt."""
+        """Schedule one further attempt for all prompts that agents could not take up."""
         if not self._retrying:
             self._retrying = True
             self.after(PROMPT_RETRY, self._retry_prompts)

@@ -26,7 +26,7 @@ LARGEST_PUSHED = 20_000
 
 
 class TaskBody(NamedTuple):
-    """The body that is sent for an event of a task."""
+    """The body of a push notification about a task."""
 
     body: bytes
     is_last: bool
@@ -34,7 +34,7 @@ class TaskBody(NamedTuple):
 
 
 def task_body(tx: Transaction, due: DueDelivery, task: PushedTask) -> TaskBody | None:
-    """Return the body of a delivery; None where the event is of another task, or asks its client nothing any more."""
+    """Return the body of a delivery; None if the event is of another task, or its question is answered already."""
     record, key = registry.get(tx, due.key.agent), due.key
     if key.kind == QUESTION_ASKED:
         question = question_with(tx, key.about)

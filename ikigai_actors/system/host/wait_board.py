@@ -38,7 +38,7 @@ over several hosts."""
 
 
 class WaitBoard(Service, Instrument):
-    """Writes the waits of one host's agents as rows, and ends circles of waits over several hosts."""
+    """Writes the waits of one host's agents as rows, and ends circles of waits that go over several hosts."""
 
     _is_ours = True
 
@@ -52,7 +52,7 @@ class WaitBoard(Service, Instrument):
         state: Callable[[str], str],
         threads: Threads,
     ) -> None:
-        """Put the parts together. The thread begins with the first wait.
+        """Make the board. Its thread begins with the first wait.
 
         Args:
             registry: the waits of this host's agents.
@@ -75,7 +75,7 @@ class WaitBoard(Service, Instrument):
         registry.on_change = self._note
 
     def publish_waits(self) -> None:
-        """Write the waits that have lasted since the latest look, and end circles over hosts. Raises `StoreError`."""
+        """Write the waits that existed at the previous look too, and end circles over hosts. Raises `StoreError`."""
         waits = self._registry.waits()
         lasting = self._lasting([wait for wait in waits if wait.key in self._seen])
         keys, at_services = frozenset(wait.key for wait in waits), frozenset(self._at_services.copy())

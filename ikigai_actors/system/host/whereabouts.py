@@ -19,10 +19,12 @@ from ikigai_actors.system.host.processes import ProcessTable
 
 
 class Whereabouts:
-    """Remembers the shard of each agent that a look has read. Thread-safe, but one thread at a time may look."""
+    """Remembers which agents a host runs, by the shard of each agent. Thread-safe.
+
+    One thread at a time may look at the log.
+    """
 
     def __init__(self, processes: ProcessTable) -> None:
-        """Make an empty memory."""
         self._processes = processes
         self._shards: dict[str, int] = {}
         self._changed: set[str] = set()  # since the look in progress began: it may have read what was before
@@ -30,16 +32,16 @@ class Whereabouts:
         processes.on_change = self.forget
 
     def is_here(self, uuid: str) -> bool:
-        """Whether this host runs an agent, as far as that is known."""
+        """Return whether this host runs an agent; False also if that is unknown."""
         return self._processes.get(uuid) is not None or self._processes.serves(self._shards.get(uuid))
 
     def begin_look(self) -> None:
-        """Note that a look begins to read."""
+        """Note that a look at the log begins to read."""
         with self._lock:
             self._changed.clear()
 
     def note(self, heads: Iterable[Head]) -> None:
-        """Note the shards of the agents that a look has read, except agents that have changed meanwhile."""
+        """Note the shards of the agents whose heads a look has read, except those that have changed meanwhile."""
         with self._lock:
             self._shards.update((head.uuid, head.shard) for head in heads if head.uuid not in self._changed)
 

@@ -88,14 +88,14 @@ class RemoteAgents:
         follower: Follower,
         who: str,
     ) -> None:
-        """Put the parts together.
+        """Make the object; the loop that follows the database calls `carry_out` and `refresh`.
 
         Args:
             store: where agents and their logs are read.
             client: writes what is asked.
             publisher: takes a `PromptKept`, and knows which messages of agents were published already.
             follower: follows all agents, or those of which something is awaited.
-            who: names this process, as one that wants to see replies on their way: the id of a host, else random.
+            who: names this process as a reader of replies in progress: the id of a host, else random.
         """
         self.follower = follower
         """Reads what is new, in a `refresh`."""
@@ -132,9 +132,9 @@ class RemoteAgents:
         self._post_for(command.caller, partial(self._ask, uuid, command), wait)
 
     def inherit(self, uuid: str, handover: "Handover") -> None:
-        """Take over from the actor of an agent that has left to another host: callers and commands. Never waits.
+        """Take over the callers and commands of an actor whose agent has moved to another host. Never waits.
 
-        That host may have gone on, so what the log has after the place where the actor left it is read.
+        The agent may have gone on there, so the log after the last position that the actor knew is read.
         """
         for caller in handover.callers:
             if handover.turn:
@@ -162,7 +162,7 @@ class RemoteAgents:
         self._post(partial(self._try, receipt, partial(self._steer, uuid, word, receipt)), wait=may_block())
 
     def take_over(self, uuid: str, message: Any) -> None:
-        """Take a message that the actor of an agent has not handled. Never waits."""
+        """Send on a message that the ended actor of an agent has not handled. Never waits."""
         caller = getattr(message, "caller", None)
         if isinstance(caller, RemoteCaller):
             caller.settle(Fenced(f"Agent {uuid} is left to another host.", uuid))  # it finds the row itself
@@ -208,8 +208,9 @@ class RemoteAgents:
         """Settle the futures of turns and commands that have ended. Raises `StoreError`.
 
         Args:
-            read: gives what was committed since the latest look, of all agents that are awaited at least.
-            tell: takes these news, and who ran the agents at the look before; called before any future is settled.
+            read: returns the commits since the latest look, at least those of the agents with waiting callers.
+            tell: takes these news, and the hosts that ran the agents at the previous look; called before any future is
+                settled.
         """
         with self._looking:
             awaits = self._whom()  # their callers need all that is new of them, also if others published it
@@ -246,15 +247,14 @@ class RemoteAgents:
         return self._looking
 
     def listen(self, wants: Callable[[], tuple[bool, bool]], now: float) -> None:
-        """Inform the hosts that this process listens, so that they write replies in progress while these are wanted.
+        """Note in the database that this process wants to see replies in progress, so that hosts write them.
 
-        Call it again and again: it renews what it has said. Where it cannot be said, replies are published when they
-        are committed.
+        Call it again and again, to renew that. If it cannot be written, replies are published when they are committed.
 
         Args:
-            wants: gives whether somebody here listens to anything, and whether he wants to see replies on their way. It
-                is called under the lock: what a thread has seen before it came may be over.
-            now: seconds of the clock that never leaps.
+            wants: returns whether this process listens at all, and whether it wants replies in progress. It is called
+                under the lock, because an earlier answer may be out of date.
+            now: seconds of a monotonic clock.
         """
         with self._looking, suppress(IkigaiError):  # the next look reports a trouble with the store
             wanted = is_here, replies = wants()
@@ -303,7 +303,10 @@ class RemoteAgents:
                 self._remote_command(uuid, command)
 
     def await_turn(self, turn: RemoteTurn | RemoteWord, behind: int, future: Future[Any]) -> None:
-        """Settle a future with the end of a turn, or the place of a steering message, after message ``behind``."""
+        """Settle a future with the outcome of a turn, or with the position of a steering message.
+
+        ``behind``: the message after which the turn or the steering message comes.
+        """
 
         def read(tx: Transaction) -> tuple[AgentRecord, list[Message]]:
             return registry.get(tx, turn.agent), section(tx, turn.agent, behind)
@@ -359,7 +362,7 @@ class RemoteAgents:
     def _remote_command(self, uuid: str, command: RemoteCommand) -> None:
         """Send an agent a remote command; the caller's future gets the answer.
 
-        When no process runs the agents, nothing is asked, and the caller gets `NoHost`.
+        When no process runs the agents, nothing is sent, and the caller gets `NoHost`.
         """
         if self._deserted:
             raise nobody_asked(self._former)
@@ -404,7 +407,7 @@ class RemoteAgents:
             self._asked.pop(key).settle(answer.value)
 
     def _take_back(self, caller: Future[Any]) -> None:
-        """Withdraw a command, not taken up yet, whose caller would deadlock by waiting for it."""
+        """Withdraw a command, if not begun yet, for whose answer the caller's thread would wait in vain."""
         try:
             for key in [key for key, future in self._asked.items() if future is caller]:
                 self._client.withdraw(key, caller.refusal or nobody_asked())
@@ -434,7 +437,7 @@ class RemoteAgents:
 
 
 class RemoteActor(Heir):
-    """Represents the actor of an agent that another process runs: commands are rows, which that process takes up."""
+    """Represents the actor of an agent that another process runs: it writes commands as rows for that process."""
 
     __slots__ = ("_remote", "_uuid")
 

@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 def shown_state(record: AgentRecord, hosts: Sequence[HostRecord]) -> str:
-    """The state of an agent, according to its row and those of the hosts that run the agents."""
+    """Return the state of an agent for people, by the agent's row and the hosts that run the agents."""
     if record.status != "running":
         return record.status
     if record.waits_for is not None:
@@ -129,7 +129,7 @@ class Client(ClosedByBlock):
 
     @property
     def location(self) -> str:
-        """The database, as a person may see it."""
+        """The path or URL of the database, without a password."""
         return self._store.location
 
     def now_ms(self) -> int:
@@ -139,7 +139,7 @@ class Client(ClosedByBlock):
     # Reading
 
     def why_late(self, uuid: str) -> str:
-        """Why an agent has not answered yet, as a sentence; empty when it has nothing to do."""
+        """Return a sentence on why an agent has not answered yet; empty when the agent has nothing to do."""
         from ikigai_actors.system.remote.lateness import late_by_rows
 
         def read(tx: "Transaction") -> str:
@@ -149,19 +149,19 @@ class Client(ClosedByBlock):
         return self._store.read(read)
 
     def read(self, work: "Callable[[Transaction], T]") -> T:
-        """The result of a function that reads within one transaction."""
+        """Run a function that reads, within one transaction, and return the result."""
         return self._store.read(work)
 
     def root(self) -> AgentRecord | None:
-        """Agent 0; None before it was made."""
+        """Return agent 0; None before it was made."""
         return self._store.read(registry.root)
 
     def get(self, uuid: str) -> AgentRecord:
-        """The agent with a uuid. Raises `AgentNotFound`."""
+        """Return the agent with a uuid. Raises `AgentNotFound`."""
         return self._store.read(lambda tx: registry.get(tx, uuid))
 
     def label(self, uuid: str) -> str:
-        """The label of the agent with a uuid; see `registry.shown_name_of`."""
+        """Return the name by which people see an agent; see `registry.shown_name_of`."""
         return self._store.read(lambda tx: registry.shown_name_of(tx, uuid))
 
     def find(self, text: str) -> AgentRecord:
@@ -173,7 +173,7 @@ class Client(ClosedByBlock):
         return self._store.read(lambda tx: [registry.find(tx, text) for text in texts])
 
     def host(self) -> HostRecord | None:
-        """The host that runs the agents; None when nobody does."""
+        """Return the host that runs the agents; None if no process runs them."""
         return self._store.read(owner)
 
     def hosts(self) -> "list[HostRecord]":
@@ -211,9 +211,9 @@ class Client(ClosedByBlock):
     # Writing
 
     def write(self, unit: Unit) -> Any:
-        """Commit a unit, and return its answer: all that is written from outside goes through here.
+        """Commit a unit, and return its answer. All methods of the client write by this one.
 
-        Raises the unit's refusal, and what `Store.write` raises.
+        Raises the unit's refusal, and the errors of `Store.write`.
         """
         answer = write_alone(self._store, unit)
         if unit.concerns_others:
@@ -235,7 +235,7 @@ class Client(ClosedByBlock):
     ) -> int:
         """Store a prompt as mail, which the host takes up when the agent is idle; return the number of the mail.
 
-        Raises what `Send` does, and `KeyTaken`.
+        Raises the errors of `Send`, and `KeyTaken`.
 
         Args:
             text: the prompt.
@@ -258,24 +258,21 @@ class Client(ClosedByBlock):
             return int(repeated.gave["mail"])
 
     def add_command(self, uuid: str, kind: str, body: str, blobs: "tuple[Attachment, ...]" = ()) -> "RemoteCommandKey":
-        """Add a remote command, which the host carries out; return its key. Raises what `AddRemoteCommand` does."""
+        """Add a remote command, which the host carries out; return its key. Raises the errors of `AddRemoteCommand`."""
         from ikigai_actors.records.hosts.remote_commands import AddRemoteCommand, RemoteCommandKey
 
         return RemoteCommandKey(uuid, self.write(AddRemoteCommand(uuid, kind, body, self._clock.now_ms(), blobs)))
 
     def withdraw(self, key: "RemoteCommandKey", why: "IkigaiError") -> bool:
-        """Answer a remote command with an error, unless it has an answer; return True if it had no answer.
-
-        It is not carried out any more.
-        """
+        """Answer a remote command with an error, so that it is not carried out; False if it has an answer already."""
         from ikigai_actors.records.hosts.remote_commands import AnswerRemoteCommand
 
         return bool(self.write(AnswerRemoteCommand(key, why, self._clock.now_ms())))
 
     def first_turn(self, child: str) -> "RemoteTurn":
-        """The turn of a child that was forked with a prompt, followed by a feed that began before this call.
+        """Return the first turn of a child that was forked with a prompt.
 
-        Raises `AgentNotFound`.
+        A feed that began before this call follows it. Raises `AgentNotFound`.
         """
         from ikigai_actors.records.log.heads import section
         from ikigai_actors.records.messages.messages import Kind
@@ -289,7 +286,7 @@ class Client(ClosedByBlock):
         return turn
 
     def signal(self, uuid: str, name: "Signal", *, cascade: bool, reason: str, grace: float) -> "LifecycleChange":
-        """Send a signal, as a person; arguments as of `AgentRef.signal`. Raises what `SendSignal` does."""
+        """Send a signal as a person; arguments as for `AgentRef.signal`. Raises the errors of `SendSignal`."""
         from ikigai_actors.records.lives.deaths import LifecycleChange
         from ikigai_actors.records.lives.signals import SendSignal, milliseconds
 
@@ -298,7 +295,10 @@ class Client(ClosedByBlock):
         return done
 
     def interrupt(self, uuid: str, turn: int) -> None:
-        """End one turn of an agent, by the message that opened it, and no later one. Raises what `SendSignal` does."""
+        """End the turn of an agent that the message ``turn`` opened, and no later turn.
+
+        Raises the errors of `SendSignal`.
+        """
         from ikigai_actors.records.lives.signals import SendSignal
         from supervisors.signals import Signal
 

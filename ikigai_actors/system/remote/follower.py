@@ -41,7 +41,7 @@ CLOCK_MARGIN = 60_000
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """The messages, deaths, reply pieces and hosts that a look found new since the previous look."""
+    """The news of one look: the messages, deaths, pieces of replies and hosts since the previous look."""
 
     messages: Sequence[Message]
     died: Sequence[Died]
@@ -61,13 +61,11 @@ class News:
 
     @property
     def deserted(self) -> bool:
-        """Whether no host runs the agents, and no former host is expected back soon."""
+        """Whether no host runs the agents, and none is expected to come back soon."""
         return not self.hosts and not self.expects
 
 
 class _Hosts(NamedTuple):
-    """The hosts that run the agents, or that may run them again soon."""
-
     owners: Sequence[HostRecord]
     expected: Sequence[HostRecord]
 
@@ -90,8 +88,6 @@ def _ask_hosts(tx: Transaction, check: Callable[[int], object] | None) -> Callab
 
 
 class _Look(NamedTuple):
-    """The rows that one look has read, at one moment."""
-
     heads: Sequence[Head]
     sections: Sequence[Sequence[Message]]
     hosts: "_Hosts"
@@ -103,13 +99,13 @@ class Follower:
     """Follows the logs of some agents, or of all. For one thread at a time. Its methods raise `StoreError`."""
 
     def __init__(self, store: Store, agents: Sequence[str] | None = None, attached: bool = False) -> None:
-        """Follow agents.
+        """Make a follower; `begin` begins to follow.
 
         Args:
             store: where their rows are.
-            agents: follow these, by uuid; None follows everybody, those too that are not born yet.
-            attached: whether this process runs no agents: then a look raises `ProgramOutdated` once a newer program has
-                changed the schema so that this one should not use it. A host sees that with its lease.
+            agents: the uuids of the agents to follow; None follows all agents, those born later too.
+            attached: whether this process runs no agents. Then a look raises `ProgramOutdated` once a newer program has
+                changed the schema so that this program must not use it. A host learns that from its lease.
         """
         self._check = self._refuse_outdated if attached else None
         self.is_told: Callable[[str], int] = lambda uuid: 0
@@ -157,7 +153,7 @@ class Follower:
         return now - self._gone[1] < RETURNS
 
     def follow_all(self, now: int) -> News:
-        """Follow all agents; agents that are followed already keep their places. Returns news as `begin` does."""
+        """Follow all agents; return news as `begin` does. Agents that are followed already keep their places."""
         places, gone = self._places, self._told
         news = self._begin(now, None)
         self._agents = None
@@ -173,12 +169,12 @@ class Follower:
         self._statuses = {}
 
     def listen(self, host: str) -> None:
-        """Follow replies in progress too, from their beginnings, except replies that this host receives."""
+        """Report replies in progress too, from their beginnings, except those that this process, ``host``, receives."""
         if self._replies is None:
             self._replies, self._host = ReplyFeed(), host
 
     def listen_from_the_beginning(self) -> None:
-        """Report replies in progress from their beginnings again, because no subscriber has received them."""
+        """Report replies in progress from their beginnings again, because no subscriber has got them yet."""
         if self._replies is not None:
             self._replies = ReplyFeed()
 
@@ -199,22 +195,22 @@ class Follower:
                 self._places[agent] = head.position
 
     def keep(self, agents: Collection[str]) -> None:
-        """Stop following all agents but these. For a follower of some agents."""
+        """Follow only these agents from now on. For a follower of some agents."""
         assert self._agents is not None
         for agent in set(self._agents) - set(agents):
             self._agents.remove(agent)
             self._places.pop(agent, None)
 
     def place(self, agent: str) -> int:
-        """Return the id of the latest message of an agent that was published, or that existed before."""
+        """Return the id of an agent's latest message that was reported, or that existed before."""
         return self._places.get(agent, 0)
 
     def news(self, among: frozenset[str] | None = None) -> News:
-        """The news since `begin`, or the last time.
+        """Return the news since the previous look.
 
         Args:
-            among: look at these agents, by uuid, as far as they are followed; None for all. Others are looked at when
-                pieces of their replies have come.
+            among: the uuids of the agents to look at, as far as they are followed; None for all. Other agents are
+                looked at when pieces of their replies have come.
         """
         if among is None and self._agents is None:
             return self.page()
@@ -246,7 +242,7 @@ class Follower:
         return bool(self._after)
 
     def page(self, most: int = EVERYBODY) -> News:
-        """Return the news of the next part of all agents; after the last part it starts over.
+        """Return the news of the next part of all agents. After the last part, the first one comes again.
 
         Args:
             most: the most agents of a part.
@@ -277,7 +273,7 @@ class Follower:
         return _Look(heads, [self._section(tx, head) for head in heads if self._is_new(head)], hosts, pieces)
 
     def _news_of(self, looked: "_Look") -> News:
-        """Return the news of a look, and move the places of the agents past them."""
+        """Return the news of a look, and note that they were reported."""
         heads, sections, hosts, pieces = looked
         if self.whereabouts is not None:
             self.whereabouts.note(heads)
@@ -322,7 +318,7 @@ class Follower:
 
 @contextmanager
 def watching(store: Store) -> Iterator[Watch]:
-    """Open a watch on the commits of other processes, for the length of a block."""
+    """Watch the commits of other processes, for the length of a ``with`` block."""
     watch = store.watch(hosts=True)
     try:
         yield watch

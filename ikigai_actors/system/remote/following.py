@@ -65,7 +65,7 @@ AT_A_TIME = 2_000
 
 
 class FollowingLoop(Service):
-    """Follows what other processes commit, on a thread of its own."""
+    """Reads the commits of other processes, on a thread of its own, and passes the news on."""
 
     def __init__(
         self,
@@ -84,20 +84,20 @@ class FollowingLoop(Service):
         is_used: Callable[[], bool] = lambda: False,
         is_here: Callable[[str], bool] = lambda uuid: False,
     ) -> None:
-        """Put the parts together, and begin to listen; `start` starts the thread.
+        """Make the loop, and begin to listen for hints; `start` starts the thread.
 
         Args:
             clock: gives the time, and measures how long a look takes.
             waits: those of this process, which may concern agents of others.
-            remote: the agents that others run; None where nobody else does.
-            on_others: of a host: takes the agents, by uuid, for which it may have something to do, None for any.
-            tell: takes what is new, and who ran the agents at the look before.
-            on_trouble: takes the reason when a look has failed, and None after each that has not.
-            on_outdated: takes the reason when this program should not use the database any more.
-            hears_all: whether somebody wants to hear of all agents.
-            hears_replies: whether somebody wants to see replies on their way, too.
-            is_used: whether the hosts are to know that somebody is here, even if nobody wants to see replies.
-            is_here: whether this process runs an agent, and publishes what that commits.
+            remote: the agents that others run; None if no other process runs agents.
+            on_others: for a host: takes the uuids of the agents for which it may have work, None for any agent.
+            tell: takes the news, and the hosts that ran the agents at the previous look.
+            on_trouble: takes the reason when a look has failed, and None after a look that has not.
+            on_outdated: takes the reason when this program must not use the database any more.
+            hears_all: whether somebody wants the events of all agents.
+            hears_replies: whether somebody wants to see replies in progress, too.
+            is_used: whether hosts must know of this process even if nobody wants to see replies.
+            is_here: whether this process runs an agent, and so publishes its commits itself.
         """
         super().__init__("ikigai-following", threads)
         self._hears_all, self._hears_replies, self._is_here = hears_all, hears_replies, is_here
@@ -111,15 +111,15 @@ class FollowingLoop(Service):
         self._polls = PollSchedule(self._watch, clock)
 
     def start(self) -> None:
-        """Start the thread. What is there now is not news. Raises `StoreError`."""
+        """Start the thread. Commits before this are no news. Raises `StoreError`."""
         if (remote := self._remote) is not None:
             remote.refresh(lambda: remote.follower.begin(self._clock.now_ms()), self._tell)
         super().start()
 
     def follow_as_heard(self) -> None:
-        """Follow all agents while a subscriber wants all events, else those with waiting callers; replies if wanted.
+        """Follow all agents if a subscriber wants their events, else those with waiting callers.
 
-        Raises `StoreError`.
+        Replies in progress are followed if a subscriber wants them. Raises `StoreError`.
         """
         if self._remote is not None:
             self._remote.follow(self._hears_all, self._clock.now_ms())
@@ -131,7 +131,10 @@ class FollowingLoop(Service):
         return self._is_used() or replies, replies
 
     def begin_subscription(self, begin: Callable[[], S]) -> S:
-        """Begin a subscription between two looks, and return it. The first one gets replies from their beginnings."""
+        """Call ``begin``, which makes a subscription, between two looks; return the subscription.
+
+        The first subscriber gets replies in progress from their beginnings.
+        """
         if (remote := self._remote) is None:
             return begin()
         with remote.between_looks():
@@ -196,7 +199,7 @@ class FollowingLoop(Service):
             self._on_others(for_hosts)
 
     def _look(self, agents: frozenset[str] | None) -> None:
-        """Read the news of these agents, or of all for None, as far as they are followed."""
+        """Read and pass on the news of these agents, or of all for None, as far as they are followed."""
         if (remote := self._remote) is None:
             return
         follows_all = remote.follower.follows_all

@@ -17,7 +17,7 @@ from supervisors.signals import Status
 
 
 def late_by_rows(tx: Transaction, record: AgentRecord, state: str) -> str:
-    """Return the sentence about an agent of another process, whose state is that of the rows."""
+    """Return the sentence on why an agent of another process is late, by its rows and the state that they show."""
     turn = registry.turns_that_asked(tx, [record.uuid]).get(record.uuid)
     asked = asking(recover(section(tx, record.uuid, turn))) if turn is not None else ()
     paused = pauses_of(tx, [record.uuid]).get(record.uuid)
@@ -26,12 +26,12 @@ def late_by_rows(tx: Transaction, record: AgentRecord, state: str) -> str:
 
 
 def why_late_in(name: str, state: str, lender: str, asked: Iterable[Call]) -> str:
-    """Return the sentence that says why an agent is late; empty if it has nothing to do.
+    """Return the sentence on why an agent is late; empty if the agent has nothing to do.
 
     Args:
-        name: what people call the agent.
-        state: its state, as people see it.
-        lender: whose budget it waits for.
+        name: the name of the agent for people.
+        state: the state of the agent, as people see it.
+        lender: the agent that has the budget for which it waits.
         asked: its calls that wait for a decision.
     """
     match state:

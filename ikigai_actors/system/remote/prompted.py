@@ -27,14 +27,14 @@ _PAGE = 500
 
 
 class CutOff(NamedTuple):
-    """The turn is open and was cut off. Only the host that runs the agent knows whether it will be resumed."""
+    """An open turn was cut off. Only the host that runs the agent knows whether it will be resumed."""
 
 
 class PromptedTurn:
-    """The turn that a prompt by mail opens."""
+    """The turn that a prompt, stored as mail, opens. It is found in the rows of the agent's log."""
 
     def __init__(self, agent: str, mail: int, nobody: Callable[[], IkigaiError | None] = lambda: None) -> None:
-        """Look for a turn.
+        """Make the object; nothing is read yet.
 
         Args:
             agent: the agent of the turn, by uuid.
@@ -47,7 +47,8 @@ class PromptedTurn:
     def current_end(self, tx: Transaction) -> TurnEnd | IkigaiError | CutOff | None:
         """Return the end of the turn, or `CutOff` if it was cut off; None while the turn waits or goes on.
 
-        Raises `Withdrawn`, and `TurnInterrupted` where nothing is left of it. Gives `NoHost` where nobody answers.
+        Raises `Withdrawn`, and `TurnInterrupted` where the history has nothing of the turn. Returns `NoHost` if no
+        process runs the agents.
         """
         record = registry.get(tx, self._agent)
         if not self._opening:

@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 
 
 class SharedPublisher(Publisher):
-    """Publishes each event of an agent once, though two threads may find it."""
+    """A publisher that publishes each event of an agent once, even if its actor and its rows both report the event."""
 
     def __init__(self, threads: "Threads") -> None:
-        """Make a publisher without subscribers."""
         super().__init__(threads)
         self._gate = threads.lock()
         self._places: dict[str, int] = {}
@@ -36,7 +35,7 @@ class SharedPublisher(Publisher):
         self._statuses: dict[str, str] = {}
 
     def place(self, agent: str) -> int:
-        """The id of the latest message of an agent that was published; 0 for none."""
+        """Return the id of an agent's latest message that was published; 0 for none."""
         return self._places.get(agent, 0)
 
     def publish(self, event: Event) -> None:

@@ -31,22 +31,19 @@ class ReplyNews(NamedTuple):
 
 
 class _Reply(NamedTuple):
-    """The published part of a reply in progress."""
-
     host: str
     number: int
 
 
 class ReplyFeed:
-    """The published parts of replies on their way. For one thread at a time."""
+    """Finds the new pieces of replies in progress in the rows of other hosts. For one thread at a time."""
 
     def __init__(self) -> None:
-        """Make a feed that has published nothing yet."""
         self._places: dict[str, int] = {}
         self._open: dict[str, _Reply] = {}
 
     def behind(self, host: str) -> int:
-        """The latest row of a host that was published; 0 for none."""
+        """Return the number of a host's latest row that was published; 0 for none."""
         return self._places.get(host, 0)
 
     def follow(
@@ -75,5 +72,5 @@ class ReplyFeed:
         return news
 
     def cut(self, agents: Collection[str]) -> list[ReplyNews]:
-        """Cut off the published replies of agents, by uuid, that another process runs from now on; return the news."""
+        """Return the news that the published replies of these agents are cut off, because other hosts run them now."""
         return [ReplyNews(uuid, True) for uuid in agents if self._open.pop(uuid, None) is not None]

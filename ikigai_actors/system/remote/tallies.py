@@ -19,7 +19,7 @@ from ikigai_actors.system.remote.follower import News
 
 @dataclass(slots=True)
 class RowTally:
-    """The counters of one agent."""
+    """The counters of one agent, counted from the messages in its log."""
 
     turn: int = 0
     """The message that opened the turn in progress; 0 for none."""
@@ -35,7 +35,7 @@ class RowTally:
 
     @property
     def ended(self) -> int:
-        """How many turns have ended."""
+        """The number of turns that have ended."""
         return max(0, self.turns - bool(self.turn))
 
     def count(self, messages: Iterable[Message]) -> None:
@@ -60,10 +60,9 @@ class RowTally:
 
 
 class RowTallies:
-    """The tallies of the agents that are followed, or were asked for."""
+    """The counters of agents that other processes run, by uuid."""
 
     def __init__(self) -> None:
-        """Make an empty collection."""
         self._tallies: dict[str, RowTally] = {}
 
     def note(self, news: News, now: int) -> None:
@@ -76,11 +75,11 @@ class RowTallies:
             self.of(message.agent_uuid).count((message,))
 
     def of(self, uuid: str) -> RowTally:
-        """The counters of an agent so far."""
+        """Return the counters of an agent so far."""
         return self._tallies.setdefault(uuid, RowTally())
 
     def every(self) -> list[RowTally]:
-        """All tallies."""
+        """Return the counters of all agents."""
         return list(self._tallies.values())
 
     def read(self, tx: Transaction, uuid: str) -> RowTally:

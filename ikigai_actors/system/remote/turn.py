@@ -19,14 +19,14 @@ TurnEnd = Reply | ProviderError | TurnInterrupted | AgentDead
 
 
 class RemoteTurn:
-    """A turn of an agent that another process runs."""
+    """A turn of an agent that another process runs, followed by the agent's messages."""
 
     def __init__(self, agent: str, *, prompt: int = 0, turn: int = 0) -> None:
-        """Wait for a turn.
+        """Make the object that waits for the end of a turn.
 
         Args:
             agent: the agent of the turn, by uuid.
-            prompt: the number of the mail that it takes up.
+            prompt: the number of the mail whose prompt opens the turn; 0 if ``turn`` is given.
             turn: the message that has opened it; 0 when that did not happen yet.
         """
         self.agent, self.prompt, self._turn = agent, prompt, turn
@@ -68,14 +68,14 @@ class RemoteTurn:
 
 
 class RemoteWord:
-    """A steering message to an agent that another process runs."""
+    """A steering message to an agent that another process runs, until the message enters the history."""
 
     def __init__(self, agent: str, mail: int) -> None:
-        """Wait for the steering message that is stored as this mail."""
+        """Make the object that waits for the steering message in this mail to enter the history."""
         self.agent, self._mail = agent, mail
 
     def follow(self, news: News) -> Steered | AgentDead | None:
-        """Return the steering message's position in the history, or `AgentDead`, by these news; None so far."""
+        """Return the position of the steering message in the history, or `AgentDead`; None if the news have neither."""
         for message in news.messages:
             if message.agent_uuid == self.agent and (steered := steered_in(message)) and steered[0] == self._mail:
                 return steered[1]

@@ -71,7 +71,10 @@ class CommandBase(BaseRef[H]):
         )
 
     def _look_up(self, ask: Callable[[], object], future: Future[T]) -> Future[T]:
-        """Run ``ask``, which reads rows and settles the future; on another thread if an event loop runs here."""
+        """Call ``ask``, which reads rows and settles the future; on another thread if an event loop runs in this one.
+
+        So the event loop is not blocked.
+        """
         if self._waits or may_block():
             ask()
         else:
@@ -79,7 +82,10 @@ class CommandBase(BaseRef[H]):
         return future
 
     def _call(self, key: str | None, verb: str, arguments: Mapping[str, Any], about: str) -> KeyedCall | None:
-        """A call of this agent under a key; None without one. Raises `BadInput`."""
+        """Return the keyed call of a command, by which it is carried out once; None without a key.
+
+        Raises `BadInput` for a key that cannot be used.
+        """
         return None if key is None else KeyedCall(key, verb, arguments, self.uuid, self.uuid, about)
 
     def _skill_texts(self, skills: Sequence[str]) -> dict[str, Any]:
@@ -88,7 +94,10 @@ class CommandBase(BaseRef[H]):
         return skill_texts(self.system._store, lambda: self.system._log_cache.load(self.uuid), skills, commands)
 
     def _go(self, act: Callable[[], object], future: Future[T], checks: bool = True) -> Future[T]:
-        """Run ``act``, which settles the future; on another thread if it writes a row and an event loop runs here."""
+        """Call ``act``, which settles the future.
+
+        It runs on another thread if it writes a row and this thread runs an event loop.
+        """
         if self._waits:
             if checks:
                 future.check_wait()
@@ -102,7 +111,10 @@ class CommandBase(BaseRef[H]):
     def _beside(
         self, ask: Callable[[], Future[T]], timeout: float | None = None, *, cancels: bool = False
     ) -> Future[T]:
-        """Run ``ask``, which first reads rows; on another thread if an event loop runs here, except an agent's own."""
+        """Call ``ask``, which first reads rows, and return a future of its result.
+
+        It runs on another thread if an event loop runs in this one, except in the code of an agent.
+        """
         if self._waits or may_block() or acting_code.get(None) is not None:
             return ask().within(timeout)
         return self.system._beside.forward(ask, cancels=cancels).within(timeout)
@@ -122,7 +134,10 @@ class CommandBase(BaseRef[H]):
         return self.system._write_once(unit, call, make, timeout, waits=self._waits)
 
     def _check_wait(self, timeout: float | None) -> None:
-        """Raise `BadInput` or `WouldDeadlock` before a command is sent whose future cannot raise them."""
+        """Raise `BadInput` or `WouldDeadlock` for a time-out with which the caller could not wait.
+
+        Called before a command whose future cannot raise them.
+        """
         if self._waits:
             refuse_to_block()
         check_timeout(timeout)

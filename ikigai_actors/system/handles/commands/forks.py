@@ -219,7 +219,7 @@ class ForkCommands(CommandBase[H]):
     def _fork_call(
         self, key: str | None, fork: Callable[[on.Caller], on.Fork], options: Mapping[str, Any]
     ) -> KeyedCall | None:
-        """Return the keyed call of a fork, which has all arguments but the random uuids; None without a key."""
+        """Return the keyed call of a fork; None without a key. It has all arguments except the random uuids."""
         if key is None:
             return None
         asked = fork(None)
@@ -309,6 +309,5 @@ class ForkCommands(CommandBase[H]):
 
 
 def _asked(child: Child) -> dict[str, Any]:
-    """Return the data of a child that identify it in a keyed call."""
     fields = {"at": child.at, "prompt": child.prompt, "go": child.go, "settings": dict(child.settings)}
     return {"of": getattr(child.of, "uuid", child.of), **fields}

@@ -146,7 +146,7 @@ class HistoryCommands(CommandBase[H]):
         return self._tell(lambda caller: on.Compact(asked, caller, summary), future)
 
     def uncompact(self, timeout: float | None = None) -> Future[int]:
-        """Take off the latest summary.
+        """Remove the latest summary.
 
         The model sees the messages again that the summary replaced, and all messages since.
 

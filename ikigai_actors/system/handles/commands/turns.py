@@ -316,7 +316,10 @@ class TurnCommands(CommandBase[H]):
         return self._future(timeout, partial(self._typed, output=output) if is_typed else None)
 
     def _typed(self, reply: Reply, output: Any) -> Reply:
-        """Return the reply with its output in this type; None is the type of the handle's fork, if that fits."""
+        """Return the reply with its output converted to a type.
+
+        If ``output`` is None, the type is that of the fork that gave this handle, if the value fits.
+        """
         wanted = self._output if output is None else output
         if wanted is None:
             return reply
