@@ -599,19 +599,22 @@ class ActorSystem(System):
                 word.receipt.settle(word.entered)
 
     def _open_toolsets(self, toolsets: Sequence[Toolset], paths: HostPaths) -> None:
-        """Start the toolsets, before any agent acts: a turn may wait for this host, in a row or in its own log."""
-        publisher = self._publisher
+        """Start the toolsets, before any agent acts: a turn may wait for this host, in a row or in its own log.
+
+        They read by the store itself: a call in flight may still read while the system closes.
+        """
+        publisher, store, runtime = self._publisher, self._ungated_store, self._runtime
         for toolset in toolsets:
 
             def tell(text: str, name: str = toolset.name) -> None:
                 publisher.publish(ToolTrouble(name, text))
 
-            toolset.host_paths, toolset.trees = paths, StoredTrees(self._store, self._runtime.journal, self._clock)
+            toolset.host_paths, toolset.trees = paths, StoredTrees(store, runtime.journal, self._clock)
             toolset.remotes = StoredRemotes(
-                self._store, self._runtime.journal, self._clock, self._toolbox.redefine, self._keys or (), self._allowed
+                store, runtime.journal, self._clock, self._toolbox.redefine, self._keys or (), self._allowed
             )
-            toolset.read_blobs = lambda hashes: self._store.read(lambda tx: read_blobs(tx, hashes))
-            if unsuitable := self._toolbox.add(self._runtime.executor.open(toolset, tell)):
+            toolset.read_blobs = lambda hashes: store.read(lambda tx: read_blobs(tx, hashes))
+            if unsuitable := self._toolbox.add(runtime.executor.open(toolset, tell)):
                 text = left_out(unsuitable)
                 logger.warning("%s: %s", toolset.name, text, extra=AS_EVENT)
                 tell(text)

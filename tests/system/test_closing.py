@@ -70,6 +70,24 @@ def is_free(database: str) -> bool:
         return system.root.prompt("go").get(timeout=DEADLINE).text == "there"
 
 
+class LastLook(Part):
+    """A toolset that reads files and trees while it is closed."""
+
+    seen: tuple[object, ...] = ()
+
+    async def close(self) -> None:
+        """See `Toolset.close`."""
+        assert self.read_blobs is not None
+        assert self.trees is not None
+        self.seen = self.read_blobs([]), self.trees.of("nobody", "nothing")
+
+
+def test_a_toolset_reads_the_database_until_it_is_closed_itself() -> None:
+    toolset = LastLook()
+    ActorSystem.open(":memory:", tools=[toolset]).close()
+    assert len(toolset.seen) == 2
+
+
 @pytest.mark.sample(4, "a system for each")
 @pytest.mark.parametrize("make", PLANTED)
 def test_a_part_that_fails_keeps_no_other_from_its_end_and_is_tried_again(
