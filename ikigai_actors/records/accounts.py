@@ -33,7 +33,7 @@ RENEWAL_MS = 30 * 1000
 
 
 class AccountRow(NamedTuple):
-    """A row of table ``accounts``."""
+    """A row of table ``accounts``: the sealed credential of one subject at one server."""
 
     server: str
     subject: str
@@ -48,12 +48,12 @@ class AccountRow(NamedTuple):
 
 
 def account_place(server: str, subject: str) -> str:
-    """The place for which the credential of an account is sealed."""
+    """Return the place for which `SealedBox` seals the credential of an account: the server and the subject."""
     return f"account\n{server}\n{subject}"
 
 
 def flow_place(state: str) -> str:
-    """The place for which a flow is sealed, by the SHA-256 of its state."""
+    """Return the place for which `SealedBox` seals the data of an authorization flow, by the SHA-256 of its state."""
     return f"flow\n{state}"
 
 
@@ -63,7 +63,7 @@ def account_of(tx: Transaction, server: str, subject: str) -> AccountRow | None:
 
 
 def every_account(tx: Transaction) -> Iterator[AccountRow]:
-    """All accounts, by server and subject."""
+    """Return all accounts, by server and subject."""
     return map(_account, tx.run("every_account"))
 
 
@@ -91,7 +91,10 @@ class KeepAccount(Unit):
 
 
 def questions_for_account(tx: Transaction, account: KeepAccount, asked: str) -> list[QuestionRow]:
-    """Return the open questions that an account answers: the one that was asked, and those for no more rights."""
+    """Return the open questions that a new account answers.
+
+    These are the question ``asked``, and every other request for this account that needs no more rights than it has.
+    """
     return [
         row for row in open_questions(tx) if row.id == asked or (row.kind == CONNECT and _asks_for(tx, row, account))
     ]
@@ -107,7 +110,10 @@ def _asks_for(tx: Transaction, row: QuestionRow, account: KeepAccount) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ConnectAccount(Unit):
-    """Store a credential, and decide the calls that wait for it so that they begin again, in one commit."""
+    """Store a credential, and answer the questions of the calls that wait for the account, in one commit.
+
+    The calls restart.
+    """
 
     account: KeepAccount
     asked: tuple[QuestionRow, ...]
@@ -136,7 +142,7 @@ class ConnectAccount(Unit):
 
 @dataclass(frozen=True, slots=True)
 class ClaimRenewal(Unit):
-    """Claim the renewal of a version; answered with True, or False if another process has claimed it."""
+    """Claim the renewal of a credential's version; answered with True, or False if another process has claimed it."""
 
     server: str
     subject: str
@@ -153,7 +159,10 @@ class ClaimRenewal(Unit):
 
 @dataclass(frozen=True, slots=True)
 class EndRenewal(Unit):
-    """Write the renewed credential of a version, or drop the account; answered with whether it was this version."""
+    """Write the renewed credential of a version, or drop the account.
+
+    Answered with whether that version was still there.
+    """
 
     server: str
     subject: str
@@ -172,7 +181,7 @@ class EndRenewal(Unit):
 
 @dataclass(frozen=True, slots=True)
 class FreeRenewal(Unit):
-    """Give up a renewal: the service could not be reached."""
+    """Release the claim of a renewal, because the service could not be reached."""
 
     server: str
     subject: str
@@ -198,7 +207,10 @@ class RemoveAccount(Unit):
 
 @dataclass(frozen=True, slots=True)
 class SealAgain(Unit):
-    """Replace the sealed credential of a version by one that another key sealed; answered with whether it did."""
+    """Replace the sealed credential of a version by the same one sealed with another key.
+
+    Answered with whether that version was still there.
+    """
 
     server: str
     subject: str
@@ -228,7 +240,10 @@ class BeginFlow(Unit):
 
 @dataclass(frozen=True, slots=True)
 class TakeFlow(Unit):
-    """Delete a flow; answered with the id of its question and its sealed data, or None if there is none."""
+    """Delete an authorization flow.
+
+    Answered with the id of its question and its sealed data, or None if there is no such flow.
+    """
 
     state: str
     now: int

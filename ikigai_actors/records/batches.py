@@ -41,7 +41,7 @@ BATCHES_KEPT_MS = 30 * 24 * 3600 * 1000
 
 
 class MemberKey(NamedTuple):
-    """The key of a member: a request that waits for a batch."""
+    """The key of a member, which is a request that waits for a batch of its service."""
 
     agent: str
     position: int
@@ -77,7 +77,7 @@ class EndedMember(NamedTuple):
 
 
 class BatchAnswer(NamedTuple):
-    """The state of the latest attempt of a member, with its result."""
+    """The state of a member's latest attempt, with the result."""
 
     state: str
     result: str | None
@@ -85,7 +85,7 @@ class BatchAnswer(NamedTuple):
 
 
 def seal_now(members: Sequence[WaitingMember], now: int) -> Sequence[WaitingMember]:
-    """Return the members to seal as one batch now; none if more are to be collected."""
+    """Return the members that a host should seal as one batch now; none if more requests are to be collected first."""
     if not members:
         return ()
     oldest = min(member.asked_at for member in members)
@@ -102,13 +102,13 @@ def seal_now(members: Sequence[WaitingMember], now: int) -> Sequence[WaitingMemb
 
 
 def seals_at(members: Sequence[WaitingMember]) -> int | None:
-    """Return when members are sealed, in milliseconds since 1970; None if there are none."""
+    """Return the time at which members are sealed as a batch, in milliseconds since 1970; None if there are none."""
     oldest = min((member.asked_at for member in members), default=None)
     return None if oldest is None else oldest + int(BATCH_SECONDS * 1000)
 
 
 def member_state_after(outcome: MemberOutcome, attempt: int) -> str:
-    """Return the state of a member in this attempt, from its outcome."""
+    """Return the new state of a member, given the outcome of this attempt."""
     if outcome.kind == "succeeded":
         return "answered"
     if outcome.kind == "refused":
@@ -124,22 +124,22 @@ def services_of_batches(tx: Transaction) -> list[str]:
 
 
 def unsealed_members(tx: Transaction, service: str) -> list[WaitingMember]:
-    """Return the members that wait to be sealed."""
+    """Return the members of a service that are not part of a batch yet."""
     return [WaitingMember(MemberKey(*row[:3]), *row[3:]) for row in tx.run("unsealed_members", service=service)]
 
 
 def open_batches(tx: Transaction, service: str) -> list[OpenBatch]:
-    """Return the batches without results, the oldest first."""
+    """Return the batches of a service without results, the oldest first."""
     return [OpenBatch(*row) for row in tx.run("open_batches", service=service)]
 
 
 def batch_bodies(tx: Transaction, batch: str) -> list[tuple[MemberKey, bytes]]:
-    """Return the requests of a batch."""
+    """Return the request bodies of a batch, each with the key of its member."""
     return [(MemberKey(*row[:3]), bytes(row[3] or b"")) for row in tx.run("batch_bodies", batch=batch)]
 
 
 def batch_members(tx: Transaction, batch: str) -> list[MemberKey]:
-    """Return the members of a batch."""
+    """Return the keys of the members of a batch."""
     return [MemberKey(*row[:3]) for row in tx.run("members_of_batch", batch=batch)]
 
 
@@ -149,30 +149,30 @@ def waits_for_batch(tx: Transaction, batch: str) -> bool:
 
 
 def known_batches(tx: Transaction, service: str) -> set[str]:
-    """Return the service's names of batches that have rows here."""
+    """Return the names, given by the service, of the batches that have rows in this database."""
     return {remote for (remote,) in tx.run("known_batches", service=service)}
 
 
 def due_members(tx: Transaction, service: str, now: int) -> list[MemberKey]:
-    """Return the members that have waited as long as they may."""
+    """Return the members that have waited for their longest time, and are to be asked directly."""
     return [MemberKey(*row) for row in tx.run("due_members", service=service, now=now)]
 
 
 def next_due_member(tx: Transaction, service: str) -> int | None:
-    """Return when the next member will have waited as long as it may, in milliseconds since 1970; None for none."""
+    """Return when the next member will have waited for its longest time, in milliseconds since 1970; None for none."""
     [(due,)] = tx.run("next_due_member", service=service)
     return None if due is None else int(due)
 
 
 def latest_answer(tx: Transaction, agent: str, position: int) -> BatchAnswer | None:
-    """Return the state of a request; None if it never waited for a batch."""
+    """Return the state of an agent's request for a batch; None if it never waited for one."""
     for _, state, batch, result, _ in tx.run("latest_member", agent=agent, position=position):
         return BatchAnswer(state, result, batch is not None)
     return None
 
 
 def unread_members(tx: Transaction, host: str) -> list[EndedMember]:
-    """Return the ended members of a host's agents whose results the agents have not got yet."""
+    """Return the ended members of a host's agents whose results the agents have not received yet."""
     return [EndedMember(MemberKey(*row[:3]), *row[3:]) for row in tx.run("unread_members", host=host, most=BATCH_FULL)]
 
 
@@ -184,7 +184,7 @@ def prune_batches(tx: Transaction, now: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class JoinBatch(Unit):
-    """Let a request wait for a batch, or find its earlier row; answered with a `BatchAnswer`."""
+    """Let a request wait for a batch, or find the row that it already has; answered with a `BatchAnswer`."""
 
     agent: str
     position: int
@@ -210,7 +210,7 @@ class JoinBatch(Unit):
 
 @dataclass(frozen=True, slots=True)
 class ReadMembers(Unit):
-    """Record that the agents have got the results of members."""
+    """Record that the agents have received the results of these members."""
 
     keys: Sequence[MemberKey]
     now: int
@@ -222,7 +222,7 @@ class ReadMembers(Unit):
 
 @dataclass(frozen=True, slots=True)
 class LeaveBatch(Unit):
-    """Withdraw a request that is not part of a batch yet."""
+    """Withdraw a member that is not part of a batch yet."""
 
     agent: str
     position: int
@@ -235,7 +235,7 @@ class LeaveBatch(Unit):
 
 @dataclass(frozen=True, slots=True)
 class TakeSeat(Unit):
-    """Take the seat of a service; answered with whether this host has it now."""
+    """Take the seat of a service, which one host has; answered with whether this host has it now."""
 
     service: str
     host: str
@@ -246,7 +246,10 @@ class TakeSeat(Unit):
 
 @dataclass(frozen=True, slots=True)
 class SeatUnit(Unit):
-    """A unit of the host that has the seat of a service. Raises `Fenced` if another host has it."""
+    """The base of units that only the host with a service's seat may commit.
+
+    Raises `Fenced` if another host has the seat.
+    """
 
     service: str
     host: str
@@ -259,7 +262,7 @@ class SeatUnit(Unit):
 
 @dataclass(frozen=True, slots=True)
 class SealBatch(SeatUnit):
-    """Make a batch of members; answered with its size. Members that were withdrawn are left out."""
+    """Make one batch of these members; answered with its size. Members that were withdrawn are left out."""
 
     id: str
     members: Sequence[MemberKey]
@@ -278,7 +281,7 @@ class SealBatch(SeatUnit):
 
 @dataclass(frozen=True, slots=True)
 class NameBatch(SeatUnit):
-    """Record the service's name of a batch; without a name, record that the batch is sent again."""
+    """Record the name that a service has given a batch. Without a name, record that the batch is sent again."""
 
     id: str
     remote: str | None
@@ -313,7 +316,7 @@ class EndBatch(SeatUnit):
 
 @dataclass(frozen=True, slots=True)
 class AskDirectly(SeatUnit):
-    """Let members that have waited long enough be asked directly."""
+    """Let the agents of these members send their requests directly, because they have waited long enough."""
 
     members: Sequence[MemberKey]
 
@@ -326,7 +329,7 @@ class AskDirectly(SeatUnit):
 
 
 def end_member(tx: Transaction, key: MemberKey, outcome: MemberOutcome, now: int) -> None:
-    """Record the end of a member, and begin its next attempt if there is one."""
+    """Record the outcome of a member, and begin its next attempt if there is one."""
     state = member_state_after(outcome, key.attempt)
     if state == "again":
         tx.run("ask_again", **key._asdict(), now=now)

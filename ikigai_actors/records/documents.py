@@ -163,7 +163,7 @@ class Documents(OfOneProcess):
         perform_once: Callable[..., Any],
         write_as_act: Callable[[Mapping[str, Any]], Any] = lambda arguments: None,
     ) -> None:
-        """Use a store, and functions that commit.
+        """Make the documents from a store, and functions that commit.
 
         Args:
             perform: commits a unit, waits this many seconds for it, and returns its answer.
@@ -336,5 +336,4 @@ def _changed(tx: Transaction, path: str, expect: int, there: DocumentVersion | N
 
 
 def _told(tx: Transaction, version: DocumentVersion) -> str:
-    """Describe a version in words."""
     return version.to_person(None if version.author is None else shown_name_of(tx, version.author))

@@ -92,9 +92,9 @@ def gauges(tx: Transaction) -> Gauges:
 
 
 def questions_asked(tx: Transaction) -> dict[tuple[str, str], int]:
-    """Return when each call of an open turn asked for approval, by agent and id of the call.
+    """Return the time at which each call of an open turn asked for approval, by agent and id of the call.
 
-    In milliseconds since 1970.
+    The times are milliseconds since 1970.
     """
     asked: dict[tuple[str, str], int] = {}
     for uuid, at, text in tx.run("questions_asked"):
@@ -104,10 +104,10 @@ def questions_asked(tx: Transaction) -> dict[tuple[str, str], int]:
 
 
 def silent_turns(tx: Transaction, least: float) -> dict[str, float]:
-    """Return the turns that should make progress and have made none for ``least`` seconds: the seconds, by agent.
+    """Return the agents whose turns should make progress, and the seconds since their last sign of it.
 
-    Turns that wait for other agents, a budget, a batch, a service or a hook, or are stopped, are left out. Turns that
-    wait for a person are included.
+    Only turns that have been silent for at least ``least`` seconds are in the result. Turns that wait for other agents,
+    a budget, a batch, a service or a hook, or are stopped, are left out. Turns that wait for a person are included.
     """
     signs = latest_signs(tx)
     at_work = [uuid for (uuid,) in tx.run("turns_at_work")]
@@ -131,7 +131,7 @@ def _about(counted: int, about: int) -> int:
 
 
 def other_writer_in(tx: Transaction, provider: str) -> str:
-    """Return a model of another provider that has written a reply, as ``provider:model``; empty for none."""
+    """Return a model of any other provider that has written a reply, as ``provider:model``; empty for none."""
     for row in tx.run("reply_of_another", provider=provider):
         return str(Message.from_row(row).data["model"])
     return ""

@@ -37,7 +37,7 @@ class GuestPlace(NamedTuple):
 
 
 class GuestLog(NamedTuple):
-    """A guest log. It shows its parent's entries up to ``upto``, then its own, with higher numbers."""
+    """A guest log. Readers see its parent's entries up to ``upto``, then its own entries, with higher numbers."""
 
     id: str
     guest: str
@@ -73,7 +73,7 @@ class GuestEntry(NamedTuple):
 
 
 def check_guest_name(value: object, what: str) -> str:
-    """Check that a name can be stored in both databases, and return it. Raises `BadInput`."""
+    """Check that a name can be stored in both kinds of databases, and return it. Raises `BadInput`."""
     name = check_type(value, str, what, "text")
     if not name or len(name) > GUEST_NAME or "\0" in name or any("\ud800" <= sign <= "\udfff" for sign in name):
         raise BadInput(f"Expected {what} to be 1 to {GUEST_NAME:,} characters without NUL; got {name[:40]!r}.")
@@ -91,16 +91,16 @@ def guests_within(tx: Transaction, guest: str, scope: str) -> list[GuestLog]:
 
 
 def lock_guest(tx: Transaction, place: GuestPlace) -> GuestLog | None:
-    """Lock the log with this name; None if there is none.
+    """Lock the log of a place, and return it; None if there is none.
 
-    It tries twice: the first statement finds nothing after waiting for a transaction that passed the name to another
-    log.
+    The query runs up to twice: after waiting for a transaction that passed the name to another log, the first one finds
+    nothing.
     """
     return _one(tx.run("lock_guest_log", **place._asdict())) or _one(tx.run("lock_guest_log", **place._asdict()))
 
 
 def make_guest(tx: Transaction, place: GuestPlace) -> GuestLog:
-    """Lock the log with this name; make it if there is none."""
+    """Lock the log of a place, and return it. A missing log is made."""
     if (there := lock_guest(tx, place)) is None:
         tx.run("make_guest_log", id=secrets.token_hex(16), parent=None, upto=0, **place._asdict())
         there = lock_guest(tx, place)
@@ -110,7 +110,7 @@ def make_guest(tx: Transaction, place: GuestPlace) -> GuestLog:
 
 
 def append_entries(tx: Transaction, log: GuestLog, entries: Sequence[GuestEntry], data: str | None = None) -> GuestLog:
-    """Append entries to a locked log; return its new state. ``data`` replaces its summary."""
+    """Append entries to a locked log; return the changed log. ``data`` replaces the library's summary of the log."""
     rows = [entry._replace(log=log.id, id=number) for number, entry in enumerate(entries, log.head + 1)]
     tx.append(rows, "guest_entries")
     return _move(tx, log._replace(head=log.head + len(rows), data=log.data if data is None else data))
@@ -143,7 +143,7 @@ def outline_of(
     before: str | None = None,
     most: int = _EVERY,
 ) -> list[GuestEntry]:
-    """Return the latest entry with this key about each subject of a log, without bodies, by subject, backwards.
+    """Return the latest entry with a key about each subject of a log, without bodies, in descending order of subjects.
 
     Args:
         key: the key.
@@ -159,7 +159,7 @@ def outline_of(
 
 
 def keys_among(tx: Transaction, log: GuestLog, keys: Iterable[str], part: str = "", subject: str = "") -> set[str]:
-    """Return which of these keys a log shows about a subject."""
+    """Return those of these keys under which a log has entries about a subject."""
     return {key for (key,) in tx.run("guest_known_keys", log=log.id, part=part, about=subject, keys=list(keys))}
 
 
@@ -194,7 +194,7 @@ def fork_guest(tx: Transaction, source: GuestPlace, target: GuestPlace, at: int 
 def cut_guest(tx: Transaction, log: GuestLog, at: int) -> None:
     """Delete the entries of a locked log after position ``at``.
 
-    If copies of the log still show those entries, they are kept, and the log gets a new id.
+    If other logs begin with those entries, the entries are kept, and this log gets a new id.
     """
     shared = _shared(tx, log)
     if shared > at:
@@ -212,7 +212,7 @@ def cut_guest(tx: Transaction, log: GuestLog, at: int) -> None:
 
 
 def forget_things(tx: Transaction, log: GuestLog, things: Iterable[tuple[str, str]]) -> None:
-    """Let a locked log show nothing any more about some subjects, each with its namespace.
+    """Hide all entries about some subjects, each with its namespace, from the readers of a locked log.
 
     Its own entries are deleted. Entries that other logs show, or that come from its parent, are hidden by a new entry.
     """
@@ -226,7 +226,7 @@ def forget_things(tx: Transaction, log: GuestLog, things: Iterable[tuple[str, st
 
 
 def forget_tagged(tx: Transaction, guest: str, tags: Sequence[str]) -> None:
-    """Delete the entries with any of these tags, and all others about the same subjects, in each log with them."""
+    """Delete the entries with any of these tags, and all others about the same subjects, in all logs of a library."""
     for log, part, subject in sorted(set(tx.run("guest_tagged", guest=guest, tags=list(tags)))):
         for (heir,) in tx.run("guest_heirs", id=log):
             tx.run("delete_guest_entries_about", log=heir, part=part, about=subject, above=0)
@@ -259,7 +259,7 @@ def _begin(tx: Transaction, log: GuestLog, place: GuestPlace, at: int) -> GuestL
 
 
 def _holder(tx: Transaction, log: GuestLog, at: int) -> GuestLog | None:
-    """Return the log whose own entry this is, locked: a locked log, or one of its ancestors. None for position 0."""
+    """Return the locked log that has an entry as its own: this log, or one of its ancestors. None for position 0."""
     holder: GuestLog | None = log
     while holder is not None and at <= holder.upto:
         holder = None if holder.parent is None else _one(tx.run("lock_guest_log_by_id", id=holder.parent))
@@ -267,7 +267,7 @@ def _holder(tx: Transaction, log: GuestLog, at: int) -> GuestLog | None:
 
 
 def _shared(tx: Transaction, log: GuestLog) -> int:
-    """Return the last entry with which another log begins; 0 if none does."""
+    """Return the position of the last own entry with which another log begins; 0 if no log begins with one."""
     return int(tx.run("guest_shared", id=log.id)[0][0] or 0)
 
 

@@ -28,9 +28,9 @@ def about(agent: Handle | str, kind: type[Unit], make: Callable[[str], Unit]) ->
 
 
 class _Called(Addressed):
-    """A unit about an agent that a text names: it finds the agent when rows are locked.
+    """A unit about an agent that a text names. The agent is looked up when the rows are locked.
 
-    Raises what `find` and the unit raise.
+    Raises the errors of `find` and of the unit.
     """
 
     __slots__ = ("_called", "_found", "_make", "_refusal", "alone", "concerns_hosts", "concerns_others", "tree")

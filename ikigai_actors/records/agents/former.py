@@ -56,17 +56,17 @@ def keep_memberships(tx: Transaction, uuids: Sequence[str], now: int, group: str
 
 
 def keep_limit(tx: Transaction, budget: str, unit: str, granted: int, now: int) -> None:
-    """Store how much of a unit a budget grants, before it grants ``granted``."""
+    """Store the present limit of a budget for a unit, before the limit becomes ``granted``."""
     tx.run("keep_limit", budget=budget, unit=unit, granted=granted, now=now)
 
 
 def keep_strictness(tx: Transaction, budget: str, now: int) -> None:
-    """Store whether a budget is strict, and since when, before that changes."""
+    """Store whether a budget is strict, and the time since when, before that changes."""
     tx.run("keep_strictness", budget=budget, now=now)
 
 
 def keep_timers(tx: Transaction, uuids: Sequence[str], now: int, number: int = 0) -> None:
-    """Store timers of agents before they fire or are removed: one by its number, 0 for all."""
+    """Store timers of agents before they fire or are removed: the timer with this number, or for 0 all of them."""
     tx.run("keep_timers", uuids=uuids, id=number, now=now)
 
 

@@ -56,10 +56,7 @@ def is_agent_prefix(text: str) -> bool:
 
 
 def same_name(name: str) -> str:
-    """Return the normal form (Unicode's NFC) of a name.
-
-    Names that look the same then are the same.
-    """
+    """Return the normal form (Unicode's NFC) of a name. Names that look alike in different encodings become equal."""
     return unicodedata.normalize("NFC", name)
 
 
@@ -79,7 +76,6 @@ def check_name(name: str) -> str:
 
 
 def _without_marks(name: str) -> str:
-    """Return the name without the marks of its letters: vowel signs of Indic scripts, points, accents."""
     kept, carries = [], False
     for char in name:
         kind = unicodedata.category(char)[0]

@@ -43,12 +43,12 @@ def check_number(labels: Mapping[str, str]) -> None:
 
 
 def set_of(labels: Mapping[str, str]) -> str:
-    """Return labels encoded as one canonical text."""
+    """Return labels encoded as canonical JSON: equal labels give equal texts. No labels give an empty text."""
     return json.dumps(labels, sort_keys=True, separators=(",", ":")) if labels else ""
 
 
 def labels_in(text: str) -> dict[str, str]:
-    """Return the labels that a text encodes. Raises `ValueError` for other text."""
+    """Return the labels that a text of `set_of` encodes. Raises `ValueError` for other text."""
     if not text:
         return {}
     labels = json.loads(text)
@@ -77,7 +77,7 @@ def are_labels(value: object) -> bool:
 
 
 def joined(text: str, labels: Mapping[str, str]) -> str:
-    """Return the encoded labels with further labels, which override equal keys."""
+    """Return the encoded labels combined with further labels, which replace labels with equal keys."""
     return set_of({**labels_in(text), **labels}) if labels else text
 
 

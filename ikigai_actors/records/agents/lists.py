@@ -31,7 +31,7 @@ _ESCAPED = str.maketrans({"%": "!%", "_": "!_", "!": "!!"})
 
 
 class Placement(NamedTuple):
-    """The columns of `AgentRecord` that decide the place of an agent in the tree."""
+    """The columns of `AgentRecord` that decide where an agent appears in the tree."""
 
     uuid: str
     created_at: int
@@ -41,7 +41,7 @@ class Placement(NamedTuple):
 
 
 def by_age(tx: Transaction) -> list[str]:
-    """Return the uuids of all agents, the oldest first."""
+    """Return the uuids of all agents, in the order of their births."""
     return [uuid for uuid, *_ in sorted(tx.run("ages"), key=lambda row: row[1:])]
 
 
@@ -51,7 +51,7 @@ def placements(tx: Transaction) -> list[Placement]:
 
 
 class Census(NamedTuple):
-    """The numbers of agents, by status."""
+    """The numbers of agents by status, and of open turns."""
 
     all_of_them: int
     living: int
@@ -93,7 +93,7 @@ def latest_used(
 
 
 def left_turns(tx: Transaction, most: int = MOST_LISTED) -> list[AgentRecord]:
-    """Return the agents whose turns were cut off and are not resumed by a host, the oldest first."""
+    """Return the agents whose turns were cut off by the end of a host and are not resumed, the oldest first."""
     return registry.rows_of(tx, "cut_off", most=most)
 
 
@@ -105,11 +105,13 @@ def _latest_first(record: AgentRecord) -> tuple[bool, bool, int, int]:
 def called_so(
     tx: Transaction, text: str, most: int = MOST_LISTED, dead_too: bool = False, first: Collection[str] = ()
 ) -> list[AgentRecord]:
-    """Return the agents that a text finds: the one that it names, and the newest whose name or two words contain it.
+    """Return the agents that a text matches: the one that it names, and the newest whose name or two words contain it.
 
     Args:
         text: the text; upper and lower case are equal, except in a uuid or its beginning.
-        most, dead_too, first: as of `latest_used`.
+        most: the most agents to return.
+        dead_too: whether to add this many dead agents, the latest deaths first.
+        first: the uuids of agents that come before all others.
     """
     text = storable(text)
     records = registry.some(tx, [*_named(tx, text), *first])
@@ -146,7 +148,10 @@ def with_those_above(tx: Transaction, records: list[AgentRecord]) -> list[AgentR
 
 
 def labels_of(tx: Transaction, records: Collection[AgentRecord]) -> dict[str, str]:
-    """Return names as `registry.shown_names` does, for some agents. Agents with similar names are looked up."""
+    """Return the names that people see for some agents, by uuid, as `registry.shown_names` does.
+
+    Only agents that could be confused with them are looked up.
+    """
     around = {record.uuid: record for record in records}
 
     def add(records: Iterable[AgentRecord]) -> None:
@@ -165,14 +170,14 @@ def labels_of(tx: Transaction, records: Collection[AgentRecord]) -> dict[str, st
 
 
 def labelled(tx: Transaction, text: str = "", most: int = MOST_LISTED) -> dict[str, AgentRecord]:
-    """Return the living agents that a text finds, by shown name; without a text, those used last."""
+    """Return living agents by shown name: those that a text finds (`called_so`), or without a text those used last."""
     records = called_so(tx, text, most) if text else latest_used(tx, most)
     labels = labels_of(tx, records)
     return {labels[record.uuid]: record for record in records if record.living}
 
 
 def own_counts_of(tx: Transaction, uuids: Collection[str]) -> dict[str, int]:
-    """Return how many messages each of these agents has written itself, by uuid."""
+    """Return how many messages each of these agents has written, by uuid. Inherited messages do not count."""
     return dict(tx.run("counts_of", uuids=list(uuids)))
 
 
@@ -200,9 +205,9 @@ def breadth_first(tx: Transaction, top: str, most: int = MOST_LISTED) -> list[Ag
 
 
 def some_below(tx: Transaction, top: AgentRecord, most: int = MOST_LISTED, dead_too: bool = False) -> list[AgentRecord]:
-    """Return agents below one in the tree of supervisors, at most this many: the living level by level, then others.
+    """Return up to ``most`` agents below ``top`` in the tree of supervisors: living ones level by level, then others.
 
-    The others are the living below the dead, and with ``dead_too`` the dead.
+    The others are the living agents below dead ones, and with ``dead_too`` the dead.
     """
     below = breadth_first(tx, top.uuid, most)
     is_all = top.parent_uuid is None and not dead_too and census(tx).living == len(below) + 1
@@ -214,7 +219,10 @@ def some_below(tx: Transaction, top: AgentRecord, most: int = MOST_LISTED, dead_
 
 
 def count_below(tx: Transaction, top: AgentRecord, dead_too: bool = False) -> int:
-    """Return how many agents are below one in the tree of supervisors. Reads an entry for each, except for agent 0."""
+    """Return the number of agents below ``top`` in the tree of supervisors.
+
+    The database reads an entry for each of them, but not for agent 0, whose count is known.
+    """
     if top.parent_uuid is None:
         counts = census(tx)
         return (counts.all_of_them if dead_too else counts.living) - 1
@@ -222,12 +230,12 @@ def count_below(tx: Transaction, top: AgentRecord, dead_too: bool = False) -> in
 
 
 def age_of(record: AgentRecord) -> Age:
-    """Return the place of an agent in the order of births. No two agents have the same."""
+    """Return the sort key of an agent in the order of births. No two agents have the same."""
     return (record.created_at, record.born, record.uuid)
 
 
 def living_after(tx: Transaction, after: Age, most: int) -> list[AgentRecord]:
-    """Return the living agents without agent 0, the oldest first, at most this many that come after a place."""
+    """Return up to ``most`` living agents that come after a key of `age_of`, the oldest first, without agent 0."""
     at, born, uuid = after
     return registry.rows_of(tx, "living_after", at=at, born=born, after=uuid, most=most)
 
@@ -258,7 +266,7 @@ def supervised(tx: Transaction, uuid: str, most: int = MOST_LISTED) -> list[Agen
 
 
 class Siblings(NamedTuple):
-    """The living siblings next to an agent; None if it has none."""
+    """The living agents before and after an agent among its siblings; None if it has no siblings."""
 
     previous: AgentRecord | None
     """The sibling before the agent. The one before the first is the last."""

@@ -142,9 +142,9 @@ class AgentRecord:
 
     @property
     def stands_in(self) -> bool:
-        """Whether an import made it as a dead replacement for a parent that is not in the file.
+        """Whether an import made this dead agent to replace a parent that is not in the file.
 
-        It has only a part of that log.
+        Its log has only the messages that the imported agents inherit.
         """
         return self.imported_at is not None and self.created_at == self.ended_at == self.imported_at
 
@@ -172,7 +172,7 @@ def _records(rows: list[tuple[object, ...]]) -> list[AgentRecord]:
 
 
 def _awaited(text: Any) -> tuple[str, ...]:
-    """The agents in a row: the uuid of each, its turn that was cut off or 0, and its name."""
+    """Return the awaited agents in a row, each with its uuid, its turn that was cut off or 0, and its name."""
     entries = (entry.split(" ", 2) for entry in json.loads(text or "[]"))
     return tuple(called_awaited(uuid, name or None, interrupted=cut_off != "0") for uuid, cut_off, name in entries)
 
@@ -188,12 +188,12 @@ def _addresses(text: Any) -> tuple[str, ...] | None:
 
 
 def rows_of(tx: Transaction, query: str, **parameters: object) -> list[AgentRecord]:
-    """Return the agents of a query, in its order. The query must select the columns of ``agent``."""
+    """Return the agents that a named query selects, in its order. The query must select the columns of ``agent``."""
     return _records(tx.run(query, **parameters))
 
 
 class Placed(Protocol):
-    """The attributes of an agent that decide its place in the tree: of a record or a `Placement`."""
+    """The attributes of an agent that decide where it appears in the tree: of a record or a `Placement`."""
 
     @property
     def uuid(self) -> str:
@@ -225,12 +225,12 @@ def oldest_first(records: Iterable[P]) -> list[P]:
 
 
 def every(tx: Transaction, status: str | None = None) -> list[AgentRecord]:
-    """Return all agents, or those with a status; the oldest first."""
+    """Return all agents, or those with a status, in the order of their births."""
     return oldest_first(_records(tx.run("agents", status=status)))
 
 
 def after(tx: Transaction, uuid: str, status: str | None = None) -> list[AgentRecord]:
-    """Return up to `AGENTS_AT_ONCE` agents whose uuids follow this one, optionally only with a status."""
+    """Return up to `AGENTS_AT_ONCE` agents whose uuids follow ``uuid``, optionally only those with a status."""
     query = "paused_after" if status in ("stopped", "terminating") else "agents_after"
     return _records(tx.run(query, after=uuid, status=status, most=AGENTS_AT_ONCE))
 
@@ -256,12 +256,12 @@ def seen_last(tx: Transaction) -> AgentRecord | None:
 
 
 def own_counts(tx: Transaction) -> dict[str, int]:
-    """Return how many messages each agent has written itself, by uuid."""
+    """Return how many messages each agent has written, by uuid. Inherited messages do not count."""
     return dict(tx.run("counts"))
 
 
 def get(tx: Transaction, uuid: str) -> AgentRecord:
-    """The agent with this uuid. Raises `AgentNotFound`."""
+    """Return the agent with this uuid. Raises `AgentNotFound`."""
     records = _records(tx.run("agent_by_uuid", uuid=uuid))
     if not records:
         raise AgentNotFound(f"There is no agent {uuid}.", uuid)
@@ -269,7 +269,7 @@ def get(tx: Transaction, uuid: str) -> AgentRecord:
 
 
 def some(tx: Transaction, uuids: Collection[str]) -> list[AgentRecord]:
-    """Return those of these agents that exist, in no order."""
+    """Return the agents with these uuids, in no order. Missing agents are left out."""
     return _records(tx.run("agents_by_uuids", uuids=list(uuids)))
 
 
@@ -280,7 +280,7 @@ def root(tx: Transaction) -> AgentRecord | None:
 
 
 class OpenWork(NamedTuple):
-    """The open work of some shards of a host, which a boot must look at."""
+    """The open work in some shards of a host, which the host looks at when it starts."""
 
     root: AgentRecord | None
     at_work: list[str]
@@ -310,7 +310,10 @@ def open_work(tx: Transaction, host: str, shards: Collection[int]) -> OpenWork:
 
 
 def boot(tx: Transaction, host: str, shards: Collection[int], uuids: Collection[str]) -> list[Row]:
-    """Return a row of the query ``boot`` for each of these agents that lives in these shards of a host."""
+    """Return the data that a starting host needs about these agents: rows of the query ``boot``.
+
+    Agents outside of these shards of the host are left out.
+    """
     return tx.run("boot", host=host, shards=[str(shard) for shard in shards], uuids=list(uuids))
 
 
@@ -320,9 +323,9 @@ def count_living(tx: Transaction, host: str) -> int:
 
 
 class PutToSleep(Unit):
-    """Clear the wake marks of agents that rest, so that boots skip them; answered with about how many remain.
+    """Clear the wake marks of idle agents, so that a starting host skips them; answered with about how many remain.
 
-    Those that are not at rest, or belong to another host, keep theirs.
+    Agents that are at work, or belong to another host, keep their marks.
     """
 
     alone = True
@@ -360,7 +363,7 @@ def make_root(tx: Transaction, uuid: str, now: int) -> None:
 
 
 def look_at_all(tx: Transaction, uuids: Collection[str]) -> list[Row]:
-    """Return who of these agents exists, each with its uuid, status, open turn and unread mail.
+    """Return a row for each of these agents that exists: uuid, status, open turn and unread mail.
 
     The last two columns say whether prompts wait for the agent, and whether a request of the agent waits for a grant.
     """
@@ -373,7 +376,7 @@ def is_below(tx: Transaction, uuid: str, top: str) -> bool:
 
 
 def nobody_called(text: str) -> AgentNotFound:
-    """Return the error that a text finds no agent."""
+    """Return the error for a text that names no agent."""
     text = storable(text)
     if is_agent_uuid(text):
         return AgentNotFound(f"There is no agent {text}.", text)
@@ -452,10 +455,10 @@ def shown_name_of(tx: Transaction, uuid: str) -> str:
 
 
 def shown_names(records: Collection[AgentRecord]) -> dict[str, str]:
-    """Return the shown names of agents, by uuid. Each finds exactly its agent.
+    """Return the names that people see for agents, by uuid. Each of these names finds exactly its agent.
 
-    That is its name; or its two words, where it has none or another agent has its name now. Letters of the uuid
-    follow the words where other agents have the same words, or such a name.
+    It is the agent's name. An agent without a name, or whose name another agent has now, is shown as its two words.
+    Letters of the uuid follow the words where other agents have the same words, or such a name.
 
     Args:
         records: all agents, including the dead.
@@ -477,7 +480,7 @@ def shown_names(records: Collection[AgentRecord]) -> dict[str, str]:
 
 
 def _spelled(uuid: str, sharing: Iterable[str], taken: Callable[[str], bool]) -> str:
-    """Return the words of a uuid, with enough letters to differ from the uuids ``sharing`` and from all names."""
+    """Return the words of a uuid, with enough letters to differ from the uuids ``sharing`` them and from all names."""
     fewest = max((letters_apart(uuid, other) for other in sharing if other != uuid), default=0)
     spelled = (words_of(uuid, letters) for letters in range(fewest, LONGEST + 1))
     return next((text for text in spelled if not taken(text)), uuid)
@@ -527,7 +530,7 @@ def children(tx: Transaction, uuid: str) -> list[AgentRecord]:
 
 
 def living_children(tx: Transaction, uuid: str) -> list[AgentRecord]:
-    """Return the living agents that an agent supervises, in the same order."""
+    """Return the living agents that an agent supervises, in order of creation, adopted ones last."""
     return in_order(uuid, _records(tx.run("living_children", uuid=uuid)))
 
 
@@ -550,9 +553,9 @@ def descendants(tx: Transaction, uuid: str) -> list[AgentRecord]:
 
 
 def ancestors(tx: Transaction, uuid: str) -> list[AgentRecord]:
-    """Return the supervisor of an agent, the supervisor of that one, and so on to agent 0.
+    """Return the supervisor of an agent, the supervisor of that supervisor, and so on to agent 0.
 
-    Raises `HistoryError` when they run in a circle.
+    Raises `HistoryError` when the supervisors form a circle.
     """
     rows = {record.uuid: record for record in _records(tx.run("supervisors", uuid=uuid))}
     chain: list[AgentRecord] = []
@@ -569,7 +572,7 @@ def ancestors(tx: Transaction, uuid: str) -> list[AgentRecord]:
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """An agent has died."""
+    """The event that an agent has died, with its cause."""
 
     kind: ClassVar[str] = "died"
     agent_uuid: str
@@ -584,7 +587,7 @@ class Died:
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """An agent got another name, or lost its name."""
+    """The event that an agent got another name, or lost its name."""
 
     kind: ClassVar[str] = "renamed"
     agent_uuid: str
@@ -599,7 +602,7 @@ class Renamed:
 
 @dataclass(frozen=True, slots=True)
 class StatusSet:
-    """A living agent got another status: it was stopped, was continued, or is to end after its turn."""
+    """The event that a living agent got another status: it was stopped or continued, or will end after its turn."""
 
     kind: ClassVar[str] = "status_set"
     agent_uuid: str
@@ -653,7 +656,7 @@ class Rename(Unit):
 
 
 class Touch(Unit):
-    """Record that a person looked at an agent: the next shell begins there."""
+    """Record that a person looked at an agent. The next shell then opens with this agent."""
 
     __slots__ = ("_now", "_uuid")
 
@@ -668,11 +671,11 @@ class Touch(Unit):
 
 
 def turns_that_asked(tx: Transaction, agents: Collection[str] | None = None) -> dict[str, int]:
-    """Return the open turns in which a call asked for approval: the opening message by agent.
+    """Return the open turns in which a call asked for approval, by agent: the id of the message that opened the turn.
 
     Args:
         tx: the transaction.
-        agents: the agents to look at, by uuid; None for all, which costs a look at each agent that is parked.
+        agents: the agents to look at, by uuid; None for all, which reads the log of each parked agent.
     """
     if agents is None:
         return dict(tx.run("turns_that_asked"))

@@ -43,7 +43,7 @@ class RuleRow(NamedTuple):
 
 
 class RulesChanged(AgentError):
-    """A unit was to begin a call, but other rules are in force now than those by which it was decided."""
+    """The error when a call was to begin, but other rules are in force now than those by which it was decided."""
 
     def __init__(self, agent: str, rules: Rules) -> None:
         super().__init__(f"The rules for agent {agent} have changed.", agent)
@@ -57,13 +57,13 @@ def rules_for(tx: Transaction, uuid: str) -> Rules:
 
 
 def check_rules(tx: Transaction, uuid: str, decided_by: Rules) -> None:
-    """Raise `RulesChanged` if the rules in force for an agent differ from those by which it has decided."""
+    """Raise `RulesChanged` if the rules in force for an agent differ from those on which its decision was based."""
     if frozenset(tx.run("rules_version", uuid=uuid)) != version_of(decided_by):
         raise RulesChanged(uuid, rules_for(tx, uuid))
 
 
 def write_rule(tx: Transaction, uuid: str, new: NewRule, now: int, principal: str | None = None) -> Rule:
-    """Set a rule of an agent whose row and tree are locked; an equal rule is not added again. Raises `BadInput`."""
+    """Add a rule to an agent whose row and tree are locked. An equal rule is not added again. Raises `BadInput`."""
     rows = _rows(tx, uuid)
     in_force = [row for row in rows if row.removed_at is None]
     for row in in_force:
@@ -82,7 +82,7 @@ def write_rule(tx: Transaction, uuid: str, new: NewRule, now: int, principal: st
 
 
 class _ChangesRules(Unit):
-    """A unit after which other rules are in force for agents of any host."""
+    """The base of units that change rules. It marks the agent's row, so that every host notices the change."""
 
     __slots__ = ()
 
@@ -94,7 +94,7 @@ class _ChangesRules(Unit):
 
 
 class AddRule(_ChangesRules):
-    """Set a rule of an agent; answered with the `Rule`. Raises `AgentNotFound`, `AgentDead`, `BadInput`."""
+    """Add a rule to an agent; answered with the `Rule`. Raises `AgentNotFound`, `AgentDead`, `BadInput`."""
 
     __slots__ = ("_new", "_now", "_uuid")
 
@@ -129,7 +129,7 @@ class RemoveRule(_ChangesRules):
 
 
 def set_rules_of_root(store: Store, rules: Sequence[NewRule], now: int) -> None:
-    """Give agent 0 rules, except equal ones, in one transaction. Raises `BadInput` if it has too many."""
+    """Add rules to agent 0, except those that it has, in one transaction. Raises `BadInput` if it gets too many."""
 
     def write(tx: Transaction) -> None:
         tx.run("tree_change")
@@ -145,14 +145,14 @@ def set_rules_of_root(store: Store, rules: Sequence[NewRule], now: int) -> None:
 
 
 def rules_among(tx: Transaction, agents: Collection[str]) -> Iterator[tuple[Rule, int]]:
-    """Iterate over the rules in force of these agents themselves, each with the time when it was set."""
+    """Iterate over the rules in force that these agents themselves have, each with the time when it was set."""
     for row in every_rule(tx):
         if row.agent in agents and row.removed_at is None:
             yield _rule(row), row.created_at
 
 
 def every_rule(tx: Transaction) -> list[RuleRow]:
-    """Return all rules that were ever set."""
+    """Return all rules that were ever set, including removed ones."""
     return [RuleRow(*row) for row in tx.run("all_rules")]
 
 
@@ -162,7 +162,7 @@ def _rows(tx: Transaction, uuid: str) -> list[RuleRow]:
 
 @lru_cache(16_384)  # of a row nothing changes but its end
 def _rule(row: RuleRow) -> Rule:
-    """Return the rule in a row. A row that the program cannot have written denies all calls of its tool."""
+    """Return the rule in a row. A damaged row becomes a rule that denies all calls of its tool."""
     try:
         return Rule(row.agent, row.id, *check_rule(row.decision, row.tool, row.pattern, row.scope))
     except BadInput:

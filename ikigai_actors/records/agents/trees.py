@@ -30,7 +30,7 @@ from ikigai_actors.tools.trees.tree import (
 
 
 class ChildFiles(NamedTuple):
-    """The agent and position with whose files a child begins."""
+    """The version of the files with which a child begins: an agent, and a position in the agent's history."""
 
     child: str
     """The uuid of the child."""
@@ -45,7 +45,7 @@ class ChildFiles(NamedTuple):
 
 
 class PlannedTree(NamedTuple):
-    """The tree that a child gets at its birth."""
+    """The tree of file layers that a child gets at its birth."""
 
     child: str
     of: str
@@ -59,7 +59,7 @@ class PlannedTree(NamedTuple):
 
 
 def plan_trees(tx: Transaction, children: Sequence[ChildFiles], copied: Sequence[Copied]) -> list[PlannedTree]:
-    """Plan the trees of children over these directories.
+    """Return the trees that children get at their birth, for each of the ``copied`` directories.
 
     Raises `BadInput` if files of an earlier position are not known.
     """
@@ -76,7 +76,7 @@ def _planned(tx: Transaction, child: ChildFiles, copied: Copied) -> PlannedTree:
 
 
 def tree_at(tx: Transaction, agent: str, base: str, at: int | None) -> tuple[FileTree | None, int | None]:
-    """Return the tree with an agent's files at a position, and the number of its layers.
+    """Return the tree that holds an agent's files at a position, and the number of layers that belong to that position.
 
     Args:
         agent: the uuid of the agent.
@@ -99,7 +99,7 @@ def tree_at(tx: Transaction, agent: str, base: str, at: int | None) -> tuple[Fil
 
 
 def unknown_files(agent: str, at: int | None, base: str) -> BadInput:
-    """Return the error that the files of an earlier position are not known."""
+    """Return the error for a fork at a position whose files are not known."""
     return BadInput(
         f"The files in {base} that agent {agent} had at position {at} are not known: it has changed them since, in the "
         "same layer. Open the system with Workspace(…, on_fork='overlay', keep_turns=True) before the agent works: "
@@ -112,7 +112,7 @@ def _tree_of(tx: Transaction, agent: str, base: str) -> FileTree | None:
 
 
 def bear_trees(tx: Transaction, maker: str, planned: Sequence[PlannedTree], since: Mapping[str, int], now: int) -> None:
-    """Write the trees of children that are born, and freeze the layers beneath them.
+    """Write the trees of children at their birth, and freeze the layers on which the trees are built.
 
     The agent that makes the children also gets a tree, if it has none. Another agent whose history they inherit gets
     none, and goes on working in the directory itself; except for worktrees, which are built on that agent's files.
@@ -142,7 +142,10 @@ def bear_trees(tx: Transaction, maker: str, planned: Sequence[PlannedTree], sinc
 
 
 def _add_first_tree(tx: Transaction, agent: str, copied: Copied, now: int, frozen: bool = False) -> None:
-    """Write the tree of an agent that has worked in the directory itself; ``frozen``: a layer of it is frozen."""
+    """Write the first tree of an agent that has worked in the directory itself.
+
+    ``frozen``: whether its layer is frozen.
+    """
     [(born, _)] = tx.run("span_of_log", uuid=agent)
     tx.run("add_tree", agent=agent, upper=int(frozen), since=born, now=now, **copied._asdict())
 
@@ -155,7 +158,7 @@ def trees_of(tx: Transaction, uuid: str, base: str) -> TreeRows:
 
 
 def pruned_trees(tx: Transaction, machine: str) -> list[FileTree]:
-    """Return the trees on a machine that are not needed any more: their agents and all their descendants are pruned."""
+    """Return the trees on a machine that can be deleted: their agents and all their descendants are pruned."""
     return [FileTree(*row) for row in tx.run("pruned_trees", machine=machine)]
 
 
@@ -182,12 +185,12 @@ def every_tree_merge(tx: Transaction) -> list[TreeMerge]:
 
 
 def every_tree_write(tx: Transaction) -> list[TreeWrite]:
-    """Return all writes to layers."""
+    """Return all rows of ``tree_writes``: the writes of agents to layers of their trees."""
     return [TreeWrite(*row) for row in tx.run("all_tree_writes")]
 
 
 class BeginWrite(Unit):
-    """Record that calls of a reply are about to write; see `TreeStore.begin_write`.
+    """Record that calls of a reply will write to the agent's layer; see `TreeStore.begin_write`.
 
     Raises `AgentNotFound`, `AgentDead`.
     """
@@ -217,7 +220,7 @@ class BeginWrite(Unit):
 
 
 class MergeTrees(Unit):
-    """Record a merge of files whose layer is written. From now on both agents write to new layers.
+    """Record the merge of a child's files into a layer of its parent. From now on both agents write to new layers.
 
     Raises `AgentNotFound`, `AgentDead`; `StoreConflict` when the layers of one of them have changed.
     """
@@ -247,7 +250,7 @@ class MergeTrees(Unit):
 
 
 class MarkApplied(Unit):
-    """Record that an agent's files were written to the directory. Raises `AgentNotFound`."""
+    """Record that an agent's files were copied to the directory itself. Raises `AgentNotFound`."""
 
     __slots__ = ("_agent", "_base", "_now")
 

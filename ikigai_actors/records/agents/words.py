@@ -109,7 +109,7 @@ def called(uuid: str, name: str | None) -> str:
 
 
 def called_awaited(uuid: str, name: str | None, *, interrupted: bool) -> str:
-    """Return the short name of an agent for which another one waits, marked if its turn was cut off."""
+    """Return the short name of an agent for which another agent waits, with a mark if its turn was cut off."""
     return f"{called(uuid, name)}{WAS_CUT_OFF if interrupted else ''}"
 
 
@@ -121,7 +121,6 @@ def letters_apart(uuid: str, other: str) -> int:
 
 @cache
 def _lists() -> tuple[list[str], list[str]]:
-    """The adjectives and the nouns, 2,048 each."""
     here = Path(__file__).parent
     adjectives, nouns = ((here / name).read_text(encoding="ascii").split() for name in ("adjectives.txt", "nouns.txt"))
     return adjectives, nouns
@@ -129,6 +128,5 @@ def _lists() -> tuple[list[str], list[str]]:
 
 @cache
 def _places() -> tuple[dict[str, int], dict[str, int]]:
-    """The place of each word in its list."""
     adjectives, nouns = ({word: place for place, word in enumerate(words)} for words in _lists())
     return adjectives, nouns

@@ -31,7 +31,7 @@ TAKEN, FILTERED, HELD, DEAD = "taken", "filtered", "held", "dead"
 
 
 class ArrivalRecord(NamedTuple):
-    """A delivery that has arrived: a row of the query ``arrival``."""
+    """A delivery that an endpoint has received: a row of the query ``arrival``."""
 
     endpoint: str
     id: str
@@ -47,7 +47,7 @@ class ArrivalRecord(NamedTuple):
 
 
 class Received(NamedTuple):
-    """The answer of an `Arrive`."""
+    """The answer of the unit `Arrive`: the recorded arrival, and whether it is new."""
 
     id: str
     status: str
@@ -76,7 +76,7 @@ class NewArrival:
 
 
 class ArrivalAct(NamedTuple):
-    """The prompt, mail or child that a delivery becomes."""
+    """The act that a delivery causes: a prompt, a mail, or the birth of a child."""
 
     unit: Unit
     """The unit that carries it out. It checks before it writes."""
@@ -91,8 +91,7 @@ class ArrivalAct(NamedTuple):
 class Arrive(Unit):
     """Record a delivery once, and carry out its act; answered with `Received`. Raises `EndpointNotFound`.
 
-    If the act is refused, that is no error, because the sender can do nothing about it. The arrival is recorded as
-    dead.
+    A refused act raises no error, because the sender can do nothing about it. The arrival is recorded as dead.
     """
 
     concerns_others = True
@@ -158,7 +157,7 @@ class Arrive(Unit):
         return Received(arrival.id, status, gave, done=answer)
 
     def _known(self, tx: Transaction) -> Received | None:
-        """The answer of the delivery, if it has arrived."""
+        """Return the answer for a delivery that was recorded before; None for a new one."""
         arrival = self._arrival
         rows = tx.run("arrival", endpoint=arrival.endpoint, id=arrival.id)
         if not rows and self._by_body and arrival.again_of is None:
@@ -170,7 +169,7 @@ class Arrive(Unit):
 class TakeHeld(Unit):
     """Carry out the act of a delivery that is held.
 
-    Answered with `Received`; the status is still ``held`` if the endpoint has its most living children.
+    Answered with `Received`. The status is still ``held`` if the endpoint already has its most living children.
     """
 
     concerns_others = True
@@ -222,7 +221,7 @@ def _post_dead(tx: Transaction, locked: LockedRows, agent: str, endpoint: str, d
 
 
 def is_full(tx: Transaction, endpoint: str, act: ArrivalAct) -> bool:
-    """Return whether the endpoint has its most children that live or are about to be born."""
+    """Return whether an endpoint has its most children. Children that are about to be born count."""
     if act.most is None:
         return False
     [(living,)] = tx.run("children_of_endpoint", endpoint=endpoint, agent=act.gave["agent"])
@@ -248,17 +247,17 @@ def arrivals_with(tx: Transaction, endpoint: str, status: str, most: int) -> lis
 
 
 def endpoints_that_hold(tx: Transaction) -> list[str]:
-    """Return the endpoints that hold arrivals and are not paused, by name."""
+    """Return the names of the endpoints that hold arrivals and are not paused."""
     return [name for (name,) in tx.run("endpoints_that_hold")]
 
 
 def unrepeated_dead(tx: Transaction, endpoint: str, most: int) -> list[ArrivalRecord]:
-    """Return the oldest dead arrivals of an endpoint that were not repeated and still have their bodies."""
+    """Return an endpoint's oldest dead arrivals that can be repeated: they have bodies, and were not repeated yet."""
     return [_arrival(row) for row in tx.run("unrepeated_dead", endpoint=endpoint, most=most)]
 
 
 def counted_arrivals(tx: Transaction, endpoint: str) -> dict[str, int]:
-    """Return the number of arrivals by status."""
+    """Return the number of an endpoint's arrivals by status."""
     return {status: int(count) for status, count in tx.run("count_arrivals", endpoint=endpoint)}
 
 

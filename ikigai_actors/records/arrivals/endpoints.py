@@ -72,7 +72,7 @@ class EndpointSpec:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An endpoint, as it is stored."""
+    """A row of table ``endpoints``: the address at which outside senders reach one agent."""
 
     name: str
     agent: str
@@ -85,7 +85,7 @@ class Endpoint:
 
 
 def endpoint_place(name: str) -> str:
-    """Return the place for which the secrets of an endpoint are sealed."""
+    """Return the place for which `SealedBox` seals the secrets of an endpoint."""
     return f"endpoint\n{name}"
 
 
@@ -149,7 +149,10 @@ class SetEndpoint(Unit):
 
 @dataclass(frozen=True, slots=True)
 class SealEndpointAgain(Unit):
-    """Write the secrets of an endpoint sealed by another key; answered with whether it was unchanged until then."""
+    """Replace the secrets of an endpoint by the same ones sealed with another key.
+
+    Answered with whether the endpoint was unchanged until then.
+    """
 
     name: str
     former: EndpointSpec

@@ -107,7 +107,6 @@ def _one_matches(shown: Sequence[bytes], secrets: Sequence[str], made: Callable[
 
 
 def _check_time(text: str, now: float) -> bytes:
-    """The time of a signature, as it was signed. Raises `Forged`."""
     if not text.isascii() or not text.isdecimal() or len(text) > 12:
         raise Forged("Expected the time of the signature in seconds since 1970.")
     if abs(int(text) - now) > TOLERANCE:
@@ -154,7 +153,6 @@ def _standard(headers: Headers, raw: bytes, secrets: Sequence[str], now: float) 
 
 
 def _verifies(key: str, signatures: Sequence[bytes], content: bytes) -> bool:
-    """Whether a public key verifies one of the signatures. Raises `BadInput` without the extra, and `Forged`."""
     with NeedsExtra("accounts", "A public key of Standard Webhooks"):
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

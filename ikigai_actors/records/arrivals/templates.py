@@ -48,7 +48,7 @@ def needs_json(template: str) -> bool:
 
 
 def filled(template: str, value: Any, body: str) -> str:
-    """Return the text for a delivery, with its fields. Missing fields are empty."""
+    """Return the text of a template in which the fields of a delivery are filled in. Missing fields are empty."""
 
     def of(part: re.Match[str]) -> str:
         path = part.group(1)
@@ -62,7 +62,7 @@ def filled(template: str, value: Any, body: str) -> str:
 
 
 def field(value: Any, path: str) -> Any:
-    """Return the field at a path of keys and indexes; None if there is none."""
+    """Return the field of a JSON value at a path of keys and indexes; None if there is none."""
     for name in path.strip().split("."):
         if isinstance(value, Mapping):
             value = value.get(name, _MISSING)
@@ -83,7 +83,7 @@ def field_text(value: Any) -> str:
 
 
 def matches(where: Mapping[str, Sequence[str]], value: Any) -> bool:
-    """Return whether each named field has one of its values."""
+    """Return whether each named field of a delivery has one of the values listed for it."""
     return all(field_text(field(value, path)) in values for path, values in where.items())
 
 

@@ -9,7 +9,7 @@ LEAST_OUTPUT = 1_024
 
 
 class Amount(NamedTuple):
-    """The possible cost of a request."""
+    """The highest cost that a request may have: tokens of the request and the reply, and their prices."""
 
     input: int
     """The tokens of the request."""
@@ -33,7 +33,7 @@ class Amount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """The need of an agent's next request."""
+    """The amounts that an agent's next request needs in the budgets above the agent."""
 
     at: int
     """The position of the message that the request answers."""
@@ -56,7 +56,7 @@ class Need:
         return self.strict.tokens == 0
 
     def encode(self) -> str:
-        """Return the need as text for the database."""
+        """Return the need as JSON text for the database."""
         return json.dumps(
             [self.at, self.turn, self.expected, self.strict, self.priced, self.thinking, self.model],
             separators=(",", ":"),
@@ -64,13 +64,13 @@ class Need:
 
     @staticmethod
     def decode(stored: str) -> "Need":
-        """Return the need from its text. Raises `ValueError` and `TypeError` for any other text."""
+        """Return the need from a text of `encode`. Raises `ValueError` and `TypeError` for any other text."""
         at, turn, expected, strict, priced, thinking, model = json.loads(stored)
         return Need(at, turn, Amount(*expected), Amount(*strict), priced, thinking, model)
 
 
 class Held(NamedTuple):
-    """The reserved cost of a request, which may be sent."""
+    """The amount that was reserved for a request. The request may be sent."""
 
     at: int
     """The position of the message that the request answers."""
@@ -95,7 +95,7 @@ class Held(NamedTuple):
 
 
 class Paused(NamedTuple):
-    """A request that waits for a budget."""
+    """The reason why a request waits for a budget."""
 
     budget: str
     """The uuid of the owner of that budget."""
@@ -152,7 +152,7 @@ def affordable(usd: int, price: int, most: int) -> int:
 
 
 def whole_hold(row: Any) -> Charge:
-    """Return the cost of a request of which only the reserved amount is known: all of it. ``row`` is a locked agent."""
+    """Return the whole amount reserved in an agent's locked ``row`` as the cost of a request with unknown cost."""
     return Charge(row.held_tokens, row.held_usd, row.held_risk_tokens, row.held_risk_usd)
 
 

@@ -101,7 +101,7 @@ def tighter(parent_budget: Budget, other: Budget | None) -> Budget:
 
 
 def encode_budget(budget: Budget | None) -> str | None:
-    """Return a budget as text, for a command to another process."""
+    """Return a budget as text, for a command to another process; None for none."""
     return None if budget is None else json.dumps(asdict(budget))
 
 
@@ -240,5 +240,5 @@ class BudgetStatus:
 
 
 def by_unit(amounts: Mapping[str, int]) -> dict[str, Any]:
-    """Convert amounts by the units of table ``limits`` to those by the units of `Budget`."""
+    """Convert amounts keyed by the units of table ``limits`` to amounts keyed by the units of `Budget`."""
     return {name: shown_amount(unit, amounts[unit]) for name, unit in UNITS.items() if unit in amounts}

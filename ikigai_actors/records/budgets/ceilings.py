@@ -56,7 +56,7 @@ class Portion:
         return self.held + self.spent
 
     def book(self, held: int = 0, spent: int = 0, risk: int = 0) -> None:
-        """Add to the amounts of the portion."""
+        """Add these amounts to the portion."""
         if held or spent or risk:
             self.held, self.spent, self.risk, self.changed = (
                 self.held + held,
@@ -68,7 +68,7 @@ class Portion:
 
 @dataclass(slots=True)
 class Level:
-    """A budget of a chain, with its limits and portions."""
+    """One budget in the chain above an agent, with its limits and portions."""
 
     owner: str
     above: str | None = None
@@ -83,35 +83,35 @@ class Level:
     """
 
     def of(self, unit: str) -> Iterable[Portion]:
-        """Return the portions of a limit."""
+        """Return the portions of the limit of a unit."""
         return (portion for (of, _), portion in self.portions.items() if of == unit)
 
     def portion(self, unit: str, host: str) -> Portion:
-        """Return the portion of a host, which is made if it is missing."""
+        """Return a host's portion of the limit of a unit. A missing portion is made."""
         if (unit, host) not in self.portions:
             wanted = max((portion.wanted for portion in self.portions.values()), default=0)
             self.portions[unit, host] = Portion(wanted=wanted, changed=True)
         return self.portions[unit, host]
 
     def spent(self, unit: str) -> int:
-        """Return the amount spent of a limit."""
+        """Return the amount that is spent of the limit of a unit."""
         return self.limits[unit].used + sum(portion.spent for portion in self.of(unit))
 
     def free(self, unit: str) -> int:
-        """Return the rest of a limit; negative when more was spent than it grants."""
+        """Return the amount that is left of the limit of a unit; negative when more was spent than it grants."""
         limit = self.limits[unit]
         return limit.granted - limit.used - sum(portion.taken for portion in self.of(unit))
 
     def beyond(self, held: int, spent: int) -> int:
-        """Return by how much a request has cost more than was reserved, under a strict budget.
+        """Return by how much a request has cost more than was reserved for it; 0 unless the budget is strict.
 
-        That is a provider's error.
+        Under a strict budget this is an error of the provider.
         """
         return max(0, spent - held) if self.strict else 0
 
     @property
     def money(self) -> list[str]:
-        """Return the limits of tokens and dollars."""
+        """Return the units of the limits on tokens and dollars that the budget has."""
         return [unit for unit in MONEY if unit in self.limits]
 
     def nearly_used(self, unit: str) -> bool:
@@ -123,14 +123,14 @@ class Level:
         return not limit.notified and (limit.granted - self.free(unit)) * 100 >= limit.granted * LINE
 
     def want(self, wanted: bool) -> None:
-        """Set whether the unit that frees an amount here must have the budget checked again."""
+        """Set in all portions whether this budget is to be checked again when an amount in it is freed."""
         for portion in self.portions.values():
             if portion.wanted != wanted:
                 portion.wanted, portion.changed = int(wanted), True
 
 
 def time_line(created_at: int, granted: int) -> int:
-    """Return when the owner gets the notice that a limit of time is nearly over, in milliseconds since 1970."""
+    """Return when the owner gets the notice that a time limit is nearly over, in milliseconds since 1970."""
     return created_at + granted * LINE // 100
 
 
@@ -144,16 +144,14 @@ def is_strict(chain: Chain) -> bool:
 
 
 def whole(chain: Chain, need: Need) -> Held:
-    """Return the amount to reserve for a request when all budgets have enough left."""
+    """Return the amount to reserve for a request when all budgets in the chain have enough left."""
     strict = is_strict(chain)
     wanted = need.strict if strict else need.expected
     return _held(need, wanted, wanted.tokens, wanted.usd, wanted.output, strict)
 
 
 def decide_hold(chain: Chain, need: Need, now: int) -> Held | tuple[Level, str]:
-    """Decide the amount to reserve for a request, whichever host has the rest.
-
-    Or find the first budget with too little.
+    """Decide the amount to reserve for a request, or find the first budget with too little left.
 
     Args:
         chain: the budgets above the agent, with the portions of all hosts.
@@ -189,7 +187,7 @@ def _held(need: Need, wanted: Amount, tokens: int, usd: int, output: int, strict
 
 
 def _output(wanted: Amount, tokens: int | None, usd: int | None) -> int:
-    """Return the number of tokens to which a reply is cut, given what is left."""
+    """Return the number of tokens to which a reply is cut, so that the left tokens and micro-dollars suffice."""
     output = wanted.output
     if tokens is not None:
         output = min(output, tokens - wanted.input)
@@ -268,7 +266,7 @@ class Owner(NamedTuple):
 
 
 def nearly_notice(level: Level, unit: str, owner: Owner) -> str:
-    """Return the text of the notice that a limit is nearly used."""
+    """Return the text of the notice that the limit of a unit is nearly used."""
     granted = amount_text(unit, level.limits[unit].granted)
     if unit == "ms":
         return f"{LINE} % of the {granted} of {owner} are over."

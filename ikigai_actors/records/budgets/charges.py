@@ -10,7 +10,7 @@ from ikigai_actors.store.unit import Addressed, LockedRows, RunAlone
 
 
 class ChargeAgent(Addressed):
-    """Charge an agent for what its tool is about to cost; answered with `Settled`.
+    """Charge an agent for a cost that its tool will cause, ``usd`` in micro-dollars; answered with `Settled`.
 
     A strict budget must have room for the charge. Any other budget records it even if too little is left, and the next
     request waits.
@@ -24,7 +24,6 @@ class ChargeAgent(Addressed):
     concerns_others = True
 
     def __init__(self, agent: str, tokens: int, usd: int) -> None:
-        """Make the unit; ``usd`` is in micro-dollars."""
         self._agent, self._amounts = agent, {"tokens": tokens, "usd": usd}
         self._hearers: Hearers = {}
 

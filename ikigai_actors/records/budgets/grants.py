@@ -27,7 +27,7 @@ SERVED_AT_ONCE = 100
 
 
 class Served(NamedTuple):
-    """The result of a unit that has let waiting requests of agents go on."""
+    """The result of a unit that has let agents go on whose requests waited for a budget."""
 
     budget: str
     """The uuid of the owner of the budget that was checked."""
@@ -63,7 +63,6 @@ class Serve(Addressed):
     concerns_others = True
 
     def __init__(self, budget: str) -> None:
-        """Make the unit for the budget of an owner."""
         self.budget = budget
         self._touched: tuple[str, ...] = ()
         self._hearers: Hearers = {}
@@ -76,7 +75,7 @@ class Serve(Addressed):
         self.find_waiting(tx)
 
     def find_waiting(self, tx: Transaction) -> None:
-        """Find the agents that wait, and those that get notices."""
+        """Find the agents that wait for the budget, and the agents that get its notices."""
         waiting = [agent for agent, *_ in tx.run("pauses_of", budget=self.budget, most=SERVED_AT_ONCE)]
         self._hearers = hearers(tx, [self.budget, *waiting])
         self._touched = tuple({*waiting, self.budget, *(hearer.uuid for hearer in self._hearers.values())})
@@ -102,7 +101,7 @@ class Serve(Addressed):
         return ()
 
     def check_hearers(self, locked: LockedRows) -> None:
-        """Run the unit again, before anything is written, if an agent that was to get a notice has died meanwhile."""
+        """Raise `RunAlone` for this unit, before anything is written, if a recipient of a notice has died meanwhile."""
         if any(locked[hearer.uuid].status == "dead" for hearer in self._hearers.values()):
             raise RunAlone(self)
 
@@ -137,7 +136,7 @@ class Serve(Addressed):
 
 
 def _held_up(tx: Transaction, locked: LockedRows, behind: Sequence[Row], first: Paused) -> Iterator[tuple[str, Paused]]:
-    """Let agents wait for a grant that cannot go on by themselves, because an agent before them cannot."""
+    """Let agents that could go on at a time wait for a grant instead, because an agent before them needs one."""
     for agent, _, _, due in behind if first.due is None else ():
         if due is not None and agent in locked:
             tx.run("change_pause", agent=agent, unit=first.unit, due=None, at=None, need=None)
@@ -205,16 +204,15 @@ class Grant(Serve):
 
 
 class GrantByAgent(Grant):
-    """A grant by an agent for the nearest budget of another agent. Answered as `Grant` is.
+    """Raise the limits of another agent's nearest budget, on behalf of an agent. Answered with `Served`.
 
     The owner of the budget must be a descendant of the granting agent. So an agent cannot grant anything to itself, and
-    its own budgets limit what it grants.
+    its own budgets limit the amounts that it grants.
 
-    Raises what `Grant` does, `AmbiguousAgent`, and `BadInput` for any other budget.
+    Raises the errors of `Grant`, `AmbiguousAgent`, and `BadInput` for any other budget.
     """
 
     def __init__(self, target: str, sender: str, more: Mapping[str, int]) -> None:
-        """Make the unit; ``sender`` is the uuid of the granting agent."""
         super().__init__("", more)
         self._target, self._sender = target, sender
         self._refusal: IkigaiError | None = None
@@ -239,5 +237,5 @@ class GrantByAgent(Grant):
 
 
 def time_lines(tx: Transaction, host: str) -> dict[str, int]:
-    """Return when owners of budgets of time get their notices, by owner, for the agents of a host."""
+    """Return when owners of budgets with a time limit get their notices, by owner, for the agents of a host."""
     return {budget: time_line(since, granted) for budget, since, granted in tx.run("time_limits", host=host)}

@@ -11,7 +11,7 @@ from ikigai_actors.store.unit import Locked, LockedRows
 def keep_hold(
     tx: Transaction, row: Locked, charge: Charge | None, held: Held | None, host: str, turn: int | None = None
 ) -> None:
-    """Write the cost of an agent's request, and the amount reserved for the next one, into the agent's row."""
+    """Write the cost of an agent's ended request, and the amount reserved for the next one, into the agent's row."""
     tx.defer(
         "keep_hold",
         uuid=row.uuid,
@@ -29,7 +29,7 @@ def keep_hold(
 
 
 def bury_holds(tx: Transaction, locked: LockedRows, dead: Collection[str], pausing: Collection[str]) -> tuple[str, ...]:
-    """Spend the reserved amounts of agents that die, end their waits for budgets, and do not count them any more.
+    """Spend the amounts reserved for agents that die, end their waits for budgets, and count the agents as dead.
 
     Args:
         tx: a transaction of its own.
@@ -61,9 +61,9 @@ def _spend(tx: Transaction, ledger: BudgetLedger, rows: Iterable[Locked]) -> Non
 
 
 def settle_left_behind(tx: Transaction, host: str, shards: Collection[int]) -> None:
-    """Spend the reserved amounts of the open requests that earlier hosts of some shards have left.
+    """Count as spent the amounts reserved for open requests that earlier hosts of some shards have left.
 
-    A request that goes on without its host keeps what is reserved, until the next host asks for the same reply.
+    A request that continues without its host keeps its reserved amount, until the next host asks for the same reply.
     """
     held, portions = tx.ask("held_in", host=host, shards=[str(shard) for shard in shards]), tx.ask("portions_of_ended")
     uuids = [uuid for (uuid,) in held()]
@@ -89,6 +89,6 @@ def holds_of(tx: Transaction, agents: Collection[str]) -> dict[str, Held]:
 
 
 def pauses_of(tx: Transaction, agents: Collection[str]) -> dict[str, Paused]:
-    """Return the budgets for which the requests of some agents wait, by uuid."""
+    """Return the waits of some agents' requests for budgets, by uuid. Agents that do not wait are left out."""
     rows = tx.run("pauses_by_agent", uuids=list(agents)) if agents else ()
     return {uuid: Paused(budget, unit, "", due, at, due) for uuid, budget, unit, due, at in rows}

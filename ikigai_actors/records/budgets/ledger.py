@@ -54,7 +54,7 @@ class HearerDied(Exception):
 
 
 def hearers(tx: Transaction, agents: Iterable[str]) -> Hearers:
-    """Find the agents that get the notices of the budgets above some agents, without locks."""
+    """Find the agents that get the notices of the budgets above some agents. Nothing is locked."""
     rows = tx.run("look_at_budgets", uuids=sorted(set(agents)))
     by_owner: dict[str, Hearer] = {}
     for owner, level in read_levels(tx, {budget for _, budget in rows}).items():
@@ -71,7 +71,7 @@ def hearer_of(tx: Transaction, owner: str) -> Hearer:
 
 
 class BudgetLedger:
-    """The budgets above some agents, with all their portions, locked."""
+    """The budgets above some agents, locked together with the portions of all hosts."""
 
     def __init__(self, tx: Transaction, locked: LockedRows, budgets: Iterable[str | None], hearers: Hearers) -> None:
         """Lock the chains of budgets above agents.
@@ -104,7 +104,7 @@ class BudgetLedger:
         return self._chains[budget]
 
     def settle_request(self, row: Locked, charge: Charge) -> None:
-        """Settle the open request of an agent, on whatever host it is."""
+        """Settle the open request of an agent, whichever host runs the agent."""
         assert row.held_host is not None  # as the request is open
         for level in self.chain(row.budget):
             for unit in level.money:
@@ -116,7 +116,7 @@ class BudgetLedger:
     def place(
         self, row: Locked, need: Need, host: str, served: str | None = None, may_wait: bool = True
     ) -> Held | Paused:
-        """Reserve the need of an agent's request in the portions of a host; or let it wait, and send the notice.
+        """Reserve the need of an agent's request in a host's portions; or let the request wait, and send the notice.
 
         Args:
             need: the need of its request.
@@ -145,9 +145,9 @@ class BudgetLedger:
         return decided
 
     def _slot(self, level: Level) -> int | None:
-        """Take a slot for a request, of a limit of requests a minute.
+        """Return the number of a free slot in a limit of requests a minute.
 
-        None if all slots are taken; then set `Level.slot_due`.
+        If all slots are taken, set `Level.slot_due`, and return None.
         """
         most = level.limits["requests"].granted
         rows: dict[int, int] = dict(self._tx.run("slots_of", budget=level.owner))
@@ -185,7 +185,7 @@ class BudgetLedger:
         return Paused(level.owner, unit, text, due, need.at, self.now + LOOK_AT_TIME if is_over else due)
 
     def look_at(self, level: Level) -> None:
-        """Send the notice that a budget is nearly used, and note whether it must be checked again."""
+        """Send the notice that a budget is nearly used, if due, and note whether the budget must be checked again."""
         self._note_nearly_used(level)
         level.want(
             bool(self._tx.run("waiting_for", budgets=[level.owner]))
@@ -223,7 +223,7 @@ class BudgetLedger:
         )
 
     def spend(self, level: Level, host: str | None, amounts: Mapping[str, int]) -> None:
-        """Spend tokens and dollars, by unit, that were never reserved; send the notices that are due."""
+        """Spend tokens and dollars that were not reserved before; send the notices that are due."""
         for unit in level.money:
             if host is None:  # nobody runs the agent
                 limit = level.limits[unit]
@@ -234,7 +234,7 @@ class BudgetLedger:
         self.look_at(level)
 
     def bear(self, budget: str | None, births: int) -> None:
-        """Count births below an agent. Raises `BudgetExceeded`."""
+        """Count births below an agent in the budgets above it. Raises `BudgetExceeded`."""
         for level in self.chain(budget):
             for unit in ("agents", "agents_ever"):
                 limit = level.limits.get(unit)
@@ -254,14 +254,14 @@ class BudgetLedger:
                     limit.used, limit.changed = limit.used + births, True
 
     def bury(self, budget: str | None, deaths: int = 1, of: str | None = None) -> None:
-        """Count deaths of agents at every budget above them, except the budget that the dying agent ``of`` owns."""
+        """Subtract dead agents from the counts of all budgets above them, except the one that the agent ``of`` owns."""
         for level in self.chain(budget) if deaths else ():
             limit = level.limits.get("agents")
             if limit is not None and level.owner != of:
                 limit.used, limit.changed = limit.used - deaths, True
 
     def fold(self, host: str) -> None:
-        """Add the amounts that an ended host has spent to the limits, once nothing is reserved in its portions."""
+        """Move the amounts that an ended host has spent to the limits, once nothing is reserved in its portions."""
         for level in self.levels.values():
             for (unit, of), portion in [*level.portions.items()]:
                 if of == host and portion.held == 0 and unit in level.limits:
@@ -271,7 +271,7 @@ class BudgetLedger:
                     self._tx.run("end_portion", budget=level.owner, unit=unit, host=of)
 
     def write(self) -> None:
-        """Write all changes."""
+        """Write all changes of budgets, limits and portions."""
         for owner, level in self.levels.items():
             if self._paused[owner] != self._pauses_before[owner]:
                 self._tx.run("set_paused", budget=owner, paused=self._paused[owner])

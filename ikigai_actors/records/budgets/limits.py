@@ -20,14 +20,14 @@ from ikigai_actors.store.unit import Locked, LockedRows, TreeLock, write_alone
 
 
 def add_budget(tx: Transaction, owner: str, parent: str, budget: Budget, now: int) -> None:
-    """Give an agent that is being born its own budget, below the budgets of its parent. The parent's row is locked."""
+    """Write the budget of an agent that is being born, below the budgets of its parent. The parent's row is locked."""
     tx.run("add_budget", owner=owner, parent=parent, strict=int(budget.strict), now=now)
     for unit, granted in budget.limits().items():
         _add_limit(tx, owner, unit, granted)
 
 
 def _add_limit(tx: Transaction, budget: str, unit: str, granted: int, base: int = 0, used: int = 0) -> None:
-    """Limit a unit of a budget.
+    """Write the row that limits a unit of a budget.
 
     ``base``: the amount that its members had spent before; ``used``: for a limit of agents, their present number.
     """
@@ -45,9 +45,9 @@ class _Member(NamedTuple):
 
 
 class SetBudget(Grant):
-    """Set the limits of an agent's own budget; make the budget if there is none. Answered as `Grant` is.
+    """Set the limits of an agent's own budget; make the budget if the agent has none. Answered with `Served`.
 
-    Limits that are new do not count what was spent before.
+    Limits that are new do not count earlier spending.
 
     Raises:
         AgentNotFound: there is no such agent.
@@ -58,7 +58,6 @@ class SetBudget(Grant):
     tree = TreeLock.WHOLE
 
     def __init__(self, agent: str, budget: Budget) -> None:
-        """Make the unit for the agent with a uuid."""
         super().__init__(agent, budget.limits(), sets=True)
         self._wanted = budget
 
@@ -127,11 +126,10 @@ class SetBudget(Grant):
 class SetFirstLimits(SetBudget):
     """Limit agent 0, and so all agents, unless it has limits already; answered with whether it had none.
 
-    What was spent before does not count.
+    Earlier spending does not count.
     """
 
     def __init__(self, budget: Budget) -> None:
-        """Make the unit."""
         super().__init__("", budget)
 
     def look_up(self, tx: Transaction) -> None:
@@ -154,15 +152,11 @@ def limit_everybody(store: Store, budget: Budget) -> bool:
 
 
 def _members(tx: Transaction, agent: str) -> list[_Member]:
-    """Return an agent and all its descendants."""
     return [_Member._make(row) for row in tx.run("descent", uuid=agent)]
 
 
 def _counted(unit: str, members: list[_Member]) -> tuple[int, int]:
-    """Return ``base`` and ``used`` of a new limit.
-
-    The amount spent before, which does not count, and the amount that counts at first.
-    """
+    """Return ``base`` and ``used`` of a new limit: the earlier spending, which does not count, and the first count."""
     match unit:
         case "tokens":
             return sum(member.spent_tokens for member in members), 0
@@ -176,12 +170,15 @@ def _counted(unit: str, members: list[_Member]) -> tuple[int, int]:
 
 
 def _held(row: Locked, unit: str) -> tuple[int, int]:
-    """Return the reserved amount of an agent's open request, in this unit, and its risk."""
+    """Return the reserved amount of an agent's open request in this unit, and its possible cost beyond that."""
     return (row.held_tokens, row.held_risk_tokens) if unit == "tokens" else (row.held_usd, row.held_risk_usd)
 
 
 def _raised(tx: Transaction, locked: LockedRows, ledger: BudgetLedger, holding: list[Locked]) -> list[Locked]:
-    """Reserve, as a strict budget demands, the highest possible cost of open requests at all budgets above."""
+    """Raise the reserved amounts of open requests to their highest possible cost, because a budget becomes strict.
+
+    Returns the new rows of the agents.
+    """
     for row in holding:
         for level in ledger.chain(row.budget):
             for unit in level.money:

@@ -15,7 +15,7 @@ from ikigai_actors.store.unit import Locked
 
 
 def read_levels(tx: Transaction, budgets: Iterable[str | None]) -> dict[str, Level]:
-    """Return budgets and all budgets above them, without portions, by their owners. None means agent 0's budget."""
+    """Return budgets and all budgets above them by their owners, without portions. A budget of None means agent 0's."""
     return _levels(tx.run("budget_levels", budgets=sorted({budget for budget in budgets if budget is not None})))
 
 
@@ -30,7 +30,7 @@ def _levels(rows: Iterable[Row]) -> dict[str, Level]:
 
 
 def budget_chain(levels: Mapping[str, Level], budget: str | None) -> Chain:
-    """Return the budgets with limits above an agent, agent 0's first, from the owner of its nearest budget."""
+    """Return the budgets with limits above an agent, agent 0's first. ``budget`` is the owner of its nearest budget."""
     chain: list[Level] = []
     current: str | None = budget or next(owner for owner, level in levels.items() if level.above is None)
     while current is not None and current in levels and levels[current] not in chain:
@@ -40,7 +40,7 @@ def budget_chain(levels: Mapping[str, Level], budget: str | None) -> Chain:
 
 
 class Booking(NamedTuple):
-    """The amounts to add to a portion."""
+    """The amounts to add to one portion of a host."""
 
     level: Level
     portion: Portion
@@ -50,14 +50,17 @@ class Booking(NamedTuple):
 
 
 class Short(Exception):
-    """The portions of this host are not enough to decide, so the whole chain must be read."""
+    """The error when this host's portions are too small to decide. The whole chain of budgets must be read."""
 
 
 class Purse:
-    """The amounts that a host may spend by itself. Made once for a transaction."""
+    """The portions of budgets that a host may spend without other hosts. One for each transaction."""
 
     def __init__(self, tx: Transaction, host: str, agents: Collection[str]) -> None:
-        """Read the budgets above these agents, and lock the portions. The agents' rows are locked just before."""
+        """Read the budgets above these agents, and lock this host's portions.
+
+        The agents' rows must be locked already.
+        """
         self._host = host
         self._rows = tx.ask("own_budgets", host=host, uuids=sorted(agents))
         self._chains: dict[str | None, Chain] = {}
@@ -123,18 +126,18 @@ class Purse:
         return held, booked
 
     def book(self, planned: Sequence[Booking], charge: Charge | None) -> tuple[str, ...]:
-        """Carry out a plan in this transaction; return the owners of the budgets to be checked again."""
+        """Add planned amounts to the portions; return the owners of the budgets to be checked again."""
         for _, portion, more, spent, risk in planned:
             portion.book(more, spent, risk)
         return tuple({each.level.owner: None for each in planned if charge is not None and each.portion.wanted})
 
     def bear(self, budget: str | None) -> None:
-        """Count a birth below an agent. Raises `Short` if births are limited."""
+        """Count a birth below an agent. Raises `Short` if a budget limits births."""
         if any("agents" in level.limits or "agents_ever" in level.limits for level in self.chain(budget)):
             raise Short
 
     def settle(self, tx: Transaction) -> None:
-        """Write all changes, before COMMIT."""
+        """Write all changes of portions, before COMMIT."""
         for level in self._levels().values():
             for (unit, host), portion in level.portions.items():
                 if portion.changed:

@@ -26,13 +26,13 @@ class Spending:
 
 
 def keep_labels(tx: Transaction, text: str) -> None:
-    """Write the labels of a set, unless they are written already."""
+    """Write a row for a set of labels, unless there is one already."""
     for key, value in labels_in(text).items():
         tx.defer("keep_label", labels=set_id(text), key=key, value=value)
 
 
 def label_root(store: Store, shards: Collection[int], labels: Mapping[str, str]) -> None:
-    """Give agent 0 labels, if this process is to run agent 0. It has not begun to run agents yet."""
+    """Give agent 0 labels, if this process will run agent 0. Call this before the process runs agents."""
 
     def write(tx: Transaction) -> None:
         text = set_of(labels)
@@ -43,7 +43,7 @@ def label_root(store: Store, shards: Collection[int], labels: Mapping[str, str])
 
 
 def kept_labels(tx: Transaction) -> dict[str, dict[str, str]]:
-    """Return the labels of every set, by its id."""
+    """Return all stored sets of labels, by id."""
     sets: dict[str, dict[str, str]] = {}
     for labels, key, value in tx.run("all_labels"):
         sets.setdefault(labels, {})[key] = value
@@ -51,17 +51,19 @@ def kept_labels(tx: Transaction) -> dict[str, dict[str, str]]:
 
 
 def spendings_of(tx: Transaction, agent: str) -> list[SpendingRow]:
-    """Return the rows of an agent, in order."""
+    """Return the costs of an agent's requests, in order: its rows of table ``spendings``."""
     return [SpendingRow._make(row) for row in tx.run("spendings_of", uuid=agent)]
 
 
 def spending(tx: Transaction, by: str, since: int) -> dict[str, Spending]:
-    """Return the amounts spent, by the value of a label. The key ``""`` has the amount without such a label.
+    """Return the amounts spent by all agents, by the value of a label.
+
+    The key ``""`` has the amount without such a label.
 
     Args:
         tx: a transaction.
         by: the key of the label; empty for one sum of all.
-        since: only what was written from then on, in milliseconds since 1970.
+        since: only requests that were recorded from then on, in milliseconds since 1970.
     """
     rows = tx.run("spending_by_label", key=by, since=since)
     return {value: Spending(tokens, usd / 1_000_000, requests) for value, tokens, usd, requests in sorted(rows)}

@@ -7,14 +7,14 @@ from ikigai_actors.records.messages.messages import Kind, Message
 
 
 class ActCheck:
-    """Takes the messages of all logs in order, and returns their faults."""
+    """Checks the calls of programs in all logs. Pass the messages in order."""
 
     def __init__(self) -> None:
         self._agent = ""
         self._known: set[str] | None = None  # the acts of the turn; None where it began in another log
 
     def read(self, message: Message) -> Iterator[str]:
-        """Return the faults of a message, after the messages before it."""
+        """Return the faults of one message, given the messages before it."""
         if message.agent_uuid != self._agent:
             self._agent, self._known = message.agent_uuid, None
         if message.kind == Kind.USER:

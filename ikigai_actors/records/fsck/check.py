@@ -132,7 +132,7 @@ class Report:
 
 
 class CheckedHost(NamedTuple):
-    """The columns of a host that are checked: a row of the query ``hosts``."""
+    """The columns of a host that fsck checks: a row of the query ``hosts``."""
 
     id: str
     epoch: int
@@ -149,7 +149,10 @@ def check(store: Store, *, types: bool = True) -> list[Violation]:
 
 
 def inspect(store: Store, batch: int = _BATCH, *, types: bool = True) -> Report:
-    """Check as `check` does, and report what was checked; ``batch`` messages are read at once."""
+    """Check a database as `check` does; return the violations together with the numbers of checked rows.
+
+    ``batch`` messages are read at once.
+    """
     return store.read(lambda tx: _inspect(tx, batch, types))
 
 
@@ -260,7 +263,7 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
 
 
 def _misfits(problems: Iterator[Problem]) -> Iterator[Violation]:
-    """Return a violation for each hash that does not fit. Missing messages are reported by other checks."""
+    """Return a violation for each hash that does not fit its message. Missing messages are reported by other checks."""
     for problem in problems:
         if problem.what == "altered":
             text = f"expected the hash of message {problem.position} to be that of its history; it is another one"
@@ -268,9 +271,9 @@ def _misfits(problems: Iterator[Problem]) -> Iterator[Violation]:
 
 
 def climb(above: Mapping[str, str | None]) -> tuple[list[list[str]], set[str]]:
-    """Follow all agents upwards.
+    """Follow each agent upwards to its parent or supervisor, as ``above`` has it.
 
-    Return the circles, each once, and the agents from which an agent with None above is reached.
+    Return the circles, each once; and the agents from which the way up ends at an agent without one.
     """
     circles: list[list[str]] = []
     rooted: set[str] = set()
@@ -356,11 +359,9 @@ def _family(record: AgentRecord, records: Mapping[str, AgentRecord]) -> Iterator
 
 
 def _must_live(record: AgentRecord) -> bool:
-    """Whether living agents must not have this agent as their supervisor.
+    """Return whether an agent violates an invariant if it supervises living agents.
 
-    It is dead, and its policy did not leave orphans.
-
-    Not agent 0, whose death is a violation of its own.
+    It is dead, and its policy did not leave its children as orphans. A dead agent 0 violates another invariant.
     """
     return not record.living and record.parent_uuid is not None and record.on_orphan != OrphanPolicy.CONTINUE
 

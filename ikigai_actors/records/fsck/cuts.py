@@ -38,7 +38,7 @@ def check_lenses(tx: Transaction, agents: Iterable[str]) -> Iterator[Violation]:
 
 
 def check_fork_points(tx: Transaction, agents: Iterable[AgentRecord]) -> Iterator[Violation]:
-    """Return those of these agents, all forked at an earlier position, that were forked within a step."""
+    """Return a fault for each of these agents that was forked within a step. All were forked at an earlier position."""
     for agent in agents:
         parent = StoredHistory(tx, read_lineage(tx, agent.parent_uuid or "", whole=True))
         if not is_boundary(parent.between, agent.fork_message_id):
@@ -47,7 +47,7 @@ def check_fork_points(tx: Transaction, agents: Iterable[AgentRecord]) -> Iterato
 
 
 def _wrong_summary(history: StoredHistory, view: View, message: Message) -> Iterator[str]:
-    """The faults of a summary, given the view before it."""
+    """Return the faults of a summary, given the view of the history before it."""
     keep_from, prompt, elide = (message.data.get(name, 0) for name in ("keep_from", "prompt", "elide"))
     if not 0 <= elide <= message.id:
         yield f"to elide before a position up to its own, got {elide}"

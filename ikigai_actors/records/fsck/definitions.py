@@ -33,7 +33,6 @@ def check_definitions(tx: Transaction, questions: Mapping[str, tuple[str, int]])
 
 
 def _listed(whose: str, tools: str, kept: Collection[str]) -> Iterator[Violation]:
-    """Check the tools that a host or a build lists."""
     try:
         digests = {*json.loads(tools).values()}
     except (ValueError, AttributeError, TypeError):

@@ -11,14 +11,14 @@ from ikigai_actors.records.messages.messages import Kind, Message
 
 
 class BookCheck:
-    """Takes the messages of all logs in order, and returns their faults."""
+    """Checks the births and verdicts of experiments in all logs. Pass the messages in order."""
 
     def __init__(self) -> None:
         self._births: dict[str, int] = {}
         self._verdicts: dict[str, int] = {}
 
     def read(self, message: Message) -> Iterator[str]:
-        """Return the faults of a message, after the messages before it."""
+        """Return the faults of one message, given the messages before it."""
         agent, data = message.agent_uuid, message.data
         if message.kind == Kind.FORK and "number" in data and "child" in data:
             due = self._births.get(agent, 0) + 1

@@ -35,14 +35,14 @@ class _Reference(NamedTuple):
 
 
 class LogCheck:
-    """Takes the messages of all logs in order, and keeps what can be checked only at the end.
+    """Checks the messages of all logs, in order. Faults that depend on later messages are found at the end.
 
         for row in …: logs.read(row)              every message
         if logs.conclude():                       a reference is left whose place was not just read
             for row in …: logs.resolve(row)       every message again
             logs.report_unresolved()
 
-    It gets the registry at the beginning.
+    The constructor gets the agents of the registry.
     """
 
     def __init__(self, records: Mapping[str, AgentRecord], rooted: set[str]) -> None:
@@ -179,7 +179,7 @@ class LogCheck:
                     self._strays.append((record.uuid, message.id, child))
 
     def _make(self, record: AgentRecord, message: Message) -> None:
-        """Record that an agent has made a child of another agent's history, if the message says that."""
+        """Record the birth of a child that the agent has made from another agent's history, if the message has one."""
         child = message.data.get("child")
         if "of" in message.data and isinstance(child, str):
             self._births.add((record.uuid, message.id, child))
@@ -211,7 +211,7 @@ class LogCheck:
         return bool(self._wanted)
 
     def resolve(self, row: Row) -> None:
-        """Resolve references to this message, if it is a reply, a mark or a prompt."""
+        """Resolve earlier references to this message, if it is a reply, a mark or a prompt."""
         uuid, position, kind = row[:3]
         if uuid not in self._ancestors or kind not in (Kind.ASSISTANT, Kind.MARK, Kind.USER):
             return
@@ -345,7 +345,7 @@ class LogCheck:
         return any(position in hole for hole in self._holes.get(uuid, ()))
 
     def _is_sound(self, uuid: str) -> bool:
-        """Whether everything before the head of an agent could be read."""
+        """Return whether every message of an agent up to its head could be read."""
         return uuid in self._rooted and not any(
             ancestor in self._holes or ancestor in self._past for ancestor in self._lineage(uuid)
         )
@@ -365,9 +365,9 @@ class LogCheck:
 
 
 def anchors(message: Message) -> set[str]:
-    """Return what later messages may refer to in this one.
+    """Return keys for the parts of a message to which later messages may refer.
 
-    That is the position of a mark or prompt, or the calls of a reply.
+    A mark and a prompt have their position, and a reply has the ids of its calls.
     """
     if message.kind == Kind.MARK:
         return {f"mark {message.id!r}"}

@@ -26,7 +26,7 @@ def check_merges(
     is_unknown: Callable[[str, int], bool],
     is_pruned: Callable[[str], bool],
 ) -> Iterator[Violation]:
-    """Return the faults of merges.
+    """Return the faults of merges: a row without its message, a message without its row, or a wrong head.
 
     Args:
         expected: the merges in messages.

@@ -36,7 +36,7 @@ def check_questions(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iter
 
 
 def _waiting(tx: Transaction, agent: str, turn: int, records: Mapping[str, AgentRecord]) -> set[int] | None:
-    """Return the positions of the messages for which calls of an agent wait; None if they cannot be read."""
+    """Return the positions of an agent's messages whose calls wait for a person; None if they cannot be read."""
     record = records.get(agent)
     if record is None or not record.living or not turn:
         return set()

@@ -11,7 +11,7 @@ from ikigai_actors.store.base import Transaction
 
 
 class Counted(NamedTuple):
-    """The number and sum of an agent's requests, from its messages or from table ``spendings``."""
+    """The number and the sums of an agent's requests, from its messages or from table ``spendings``."""
 
     requests: int
     positions: int
@@ -29,7 +29,7 @@ def check_spendings(
     unknown: Collection[str],
     among: Collection[str] | None = None,
 ) -> Iterator[Violation]:
-    """Return every violation of labels and costs.
+    """Return the violations in labels and in the costs of requests.
 
     Args:
         sums: the requests in the messages of each agent.
@@ -53,7 +53,7 @@ def check_spendings(
 
 
 def check_label_sets(tx: Transaction) -> Iterator[Violation]:
-    """Return every violation in the labels of agents, and in the stored sets of labels."""
+    """Return the violations in the labels of agents, and in the stored sets of labels."""
     kept = kept_labels(tx)
     for labels, rows in sorted(kept.items()):
         if set_id(set_of(rows)) != labels:

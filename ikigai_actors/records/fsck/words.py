@@ -11,7 +11,7 @@ from ikigai_actors.store.base import Row
 
 
 class WordCheck:
-    """Takes the messages of all logs in order, and returns their faults."""
+    """Checks the steering messages in all logs. Pass the messages in order."""
 
     def __init__(self) -> None:
         self._entered: dict[tuple[str, int], Message] = {}  # by agent and mail
@@ -20,7 +20,7 @@ class WordCheck:
         self._behind = 0  # the word after which no reply has come
 
     def read(self, message: Message) -> Iterator[str]:
-        """Return the faults of a message, after the messages before it."""
+        """Return the faults of one message, given the messages before it."""
         if message.agent_uuid != self._agent:
             self._agent, self._latest, self._openings, self._behind = message.agent_uuid, 0, set(), 0
         if message.kind in OPENINGS:
@@ -42,11 +42,10 @@ class WordCheck:
     def conclude(
         self, mails: list[Row], records: Mapping[str, AgentRecord], unknown: Collection[str]
     ) -> Iterator[Violation]:
-        """Return the violations among mails that are steering messages.
-
-        Each is (recipient, number, body, read time, data).
+        """Compare the steering messages of all logs with their mails, and return the violations.
 
         Args:
+            mails: the mails of steering messages: recipient, number, body, read time and data of each.
             unknown: the agents of which some messages are not known.
         """
         rows = {(row[0], row[1]): (row[2], row[3]) for row in mails if _is_word(row[4])}

@@ -39,7 +39,7 @@ def describe_build(tx: Transaction, host: str, build: Build, offered: tuple[Defi
 
 
 def describe_toolsets(tx: Transaction, host: str, build: Build, offered: tuple[Definition, ...]) -> None:
-    """Write the build and the tools of a host again, because it began before its toolsets were open.
+    """Write the build and the tools of a host again after its toolsets have opened. They were not open when it began.
 
     Arguments and errors are those of `describe_build`.
     """
@@ -48,9 +48,10 @@ def describe_toolsets(tx: Transaction, host: str, build: Build, offered: tuple[D
 
 
 def host_differences(tx: Transaction) -> tuple[ToolDifference, ...]:
-    """Return the tools in which living hosts differ. Hosts of earlier versions, which write nothing here, are left out.
+    """Return the tools whose definitions differ between living hosts.
 
-    Hosts that have the same tools are compared without reading a definition.
+    Hosts of earlier versions, which write no definitions, are left out. Hosts with equal sets of tools are compared
+    without reading a definition.
     """
     hosts = {name: json.loads(tools) for name, tools in tx.run("tools_of_hosts")}
     if not differing(hosts, {}):

@@ -16,7 +16,7 @@ from supervisors.signals import Status
 
 
 class AgentChange(NamedTuple):
-    """An agent whose row has changed."""
+    """The new state of an agent whose row has changed."""
 
     uuid: str
     status: Status
@@ -32,7 +32,7 @@ class AgentChange(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """The agents that have changed since a version of the tree."""
+    """The agents that have changed after a version of the tree, and the new version."""
 
     version: int
     """The version of the tree up to which changes were read."""

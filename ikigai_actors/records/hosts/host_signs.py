@@ -64,7 +64,7 @@ def encode_signs(signs: HostSigns) -> str:
 def decode_signs(text: str) -> HostSigns:
     """Return the heartbeats from the text of the column.
 
-    None if it cannot be read, for example from another version.
+    There are none if the text cannot be read, for example because another version wrote it.
     """
     try:
         fields = json.loads(text or "{}")

@@ -29,7 +29,7 @@ from ikigai_actors.store.hosts.rows import HostRecord
 
 @dataclass(frozen=True, slots=True)
 class HostWaits:
-    """The waits of its agents that a host publishes."""
+    """The waits of a host's agents that the host publishes in its row."""
 
     look: int = 0
     """The number of the host's look at the waits."""
@@ -68,7 +68,7 @@ def decode_waits(text: str) -> HostWaits:
 
 
 def publish(store: Store, host: str, text: str) -> None:
-    """Write the text to a host's row. Raises `StoreError`."""
+    """Write the text of `encode_waits` to a host's row. Raises `StoreError`."""
     store.write(lambda tx: tx.run("publish_waits", host=host, waits=text))
 
 
@@ -78,9 +78,9 @@ def published_state(hosts: Iterable[HostRecord], uuid: str) -> str:
 
 
 def lasting(before: Mapping[str, HostWaits], now: Mapping[str, HostWaits]) -> frozenset[WaitEdge]:
-    """Return the edges that all existed at one moment, the moment of the earlier of two readings.
+    """Return the waits between agents that all existed at one moment, the moment of the earlier of two readings.
 
-    Each host has looked again between the two readings, and has found the edges again. Both arguments are by host.
+    Each host has published new waits between the readings, and the same edges again. Both arguments are by host.
     """
     return frozenset().union(
         *(waits.edges & before[host].edges for host, waits in now.items() if waits.look > before.get(host, waits).look)
@@ -88,10 +88,11 @@ def lasting(before: Mapping[str, HostWaits], now: Mapping[str, HostWaits]) -> fr
 
 
 def circles_of(host: str, edges: Iterable[WaitEdge]) -> list[Circle]:
-    """Return the circles that this host must break, each by its first edge: those whose latest wait is its own.
+    """Return the circles of waits that this host must break, each beginning with the edge to remove.
 
-    All hosts find the same circles, so exactly one host breaks each, by ending one wait. Of circles that lead to one
-    another only the one with the latest wait is broken: the others may be over with it.
+    A host breaks the circles whose latest wait is one of its own agents'. All hosts find the same circles, so exactly
+    one host breaks each. Of circles that lead to one another only the circle with the latest wait is broken: the others
+    may be over then.
     """
     dead: dict[str, list[WaitEdge]] = {}
     for edge in sorted(never_ending(edges), key=lambda edge: (edge.wait, edge.awaited)):

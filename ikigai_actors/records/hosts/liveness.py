@@ -36,7 +36,7 @@ class Sign:
 
     @property
     def is_silent(self) -> bool:
-        """Return whether there was no heartbeat for longer than `tokens` covers."""
+        """Return whether the agent has sent no heartbeat within the time that `tokens` covers."""
         return self.seconds >= LATELY
 
 
@@ -93,7 +93,7 @@ class ReportStuck(Addressed):
 class LeaveCutOff(Unit):
     """Mark the turns of these agents as cut off, because their host does not resume them.
 
-    Those that belong to another host meanwhile stay as they are.
+    Agents that belong to another host meanwhile stay unchanged.
     """
 
     host: str

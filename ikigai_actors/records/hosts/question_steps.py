@@ -18,7 +18,7 @@ from ikigai_actors.store.unit import LockedRows, Unit
 
 
 class DueQuestion(NamedTuple):
-    """A question whose next step is due at a time: a row of the query ``next_questions``."""
+    """A question with the time of its next step: a row of the query ``next_questions``."""
 
     agent: str
     id: str
@@ -32,7 +32,7 @@ def next_questions(tx: Transaction, host: str, most: int) -> list[DueQuestion]:
 
 
 class SteppedQuestion(NamedTuple):
-    """The answer of a `StepQuestion`."""
+    """The result of a step of an unanswered question: the changed question, and the notices that were sent."""
 
     question: QuestionRow
     """The question after the step."""
@@ -42,7 +42,7 @@ class SteppedQuestion(NamedTuple):
 
 
 def waits_text(stepped: SteppedQuestion) -> str:
-    """Return the text about a step of an unanswered question."""
+    """Return the text that a notice has about a step of an unanswered question."""
     row = stepped.question
     about = f"Question {row.id} of agent {row.agent}"
     match stepped.what:
@@ -56,9 +56,9 @@ def waits_text(stepped: SteppedQuestion) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StepQuestion(Unit):
-    """Carry out the next step of a question that was found to be due.
+    """Carry out the next step of a question whose time has come: a reminder, an escalation or the default.
 
-    Answered with `SteppedQuestion`, or None when there is nothing to do any more.
+    Answered with `SteppedQuestion`, or None if the question has changed meanwhile.
     """
 
     seen: DueQuestion

@@ -36,7 +36,7 @@ class RemoteCommandKey(NamedTuple):
 
 
 class NewRemoteCommand(NamedTuple):
-    """A remote command without an answer: a row of the query ``new_remote_commands``."""
+    """A command of another process without an answer: a row of the query ``new_remote_commands``."""
 
     agent: str
     """The uuid of the agent that gets the command."""
@@ -55,19 +55,22 @@ class NewRemoteCommand(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """The answer of a remote command."""
+    """The answer of a remote command: a value, or an error to raise."""
 
     value: Any
     """The value, or an `IkigaiError`."""
 
 
 class RemoteCommandAnswered(AgentError):
-    """The command was answered before, perhaps by withdrawing it. Nothing was written."""
+    """The error when a remote command already has an answer, for example because it was withdrawn.
+
+    Nothing was written.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class AddRemoteCommand(Unit):
-    """Send a command to an agent; answered with the number of the remote command.
+    """Write a command for an agent that another process runs; answered with the number of the command.
 
     Raises `AgentNotFound`, `AgentDead`.
     """
@@ -92,15 +95,15 @@ class AddRemoteCommand(Unit):
 
 
 class CarryOut(Around):
-    """Carry out a remote command and store its answer, in one transaction.
+    """Commit the unit of a remote command and store the command's answer, in one transaction.
 
-    Answered as the unit itself is. Raises what that raises, and `RemoteCommandAnswered`.
+    Answered as the inner unit. Raises its errors, and `RemoteCommandAnswered`.
     """
 
     __slots__ = ("_answer", "_key", "_now")
 
     def __init__(self, key: RemoteCommandKey, act: Unit, value: Any, now: int) -> None:
-        """Make the unit: an act, and the answer of the command with this key."""
+        """Make the unit around an act; ``value`` is the answer of the command with this key."""
         super().__init__(act)
         self._key, self._answer, self._now = key, encode_answer(value), now
 
@@ -117,12 +120,12 @@ class CarryOut(Around):
 
 
 class AnswerRemoteCommand(Unit):
-    """Answer a remote command for which nothing is written; answered with whether it had no answer."""
+    """Store the answer of a remote command, and write nothing else; answered with whether it had no answer yet."""
 
     __slots__ = ("_answer", "_key", "_now")
 
     def __init__(self, key: RemoteCommandKey, value: Any, now: int) -> None:
-        """Make the unit. An `IkigaiError` as the value is raised at the caller."""
+        """Make the unit. If ``value`` is an `IkigaiError`, the caller of the command gets this error."""
         self._key, self._answer, self._now = key, encode_answer(value), now
 
     def write(self, tx: Transaction, locked: LockedRows) -> bool:
@@ -132,7 +135,7 @@ class AnswerRemoteCommand(Unit):
 
 
 def new_remote_commands(tx: Transaction, host: str | None = None) -> list[NewRemoteCommand]:
-    """Return the unanswered remote commands of living agents, for one host or all; an agent's in order."""
+    """Return the unanswered remote commands of living agents, for one host or all; each agent's commands in order."""
     return ask_new_remote_commands(tx, host)()
 
 
@@ -155,7 +158,7 @@ def body_of(tx: Transaction, key: RemoteCommandKey) -> dict[str, Any]:
 
 
 def answer_of(tx: Transaction, key: RemoteCommandKey) -> Answered | None:
-    """Return the answer of a command; None while there is none. `AgentDead` if the agent died without answering."""
+    """Return the answer of a command; None while there is none. If the agent died first, the answer is `AgentDead`."""
     for answer, status, reason in tx.run("remote_command_answer", agent=key.agent, id=key.id):
         if answer is not None:
             return decode_answer(answer)

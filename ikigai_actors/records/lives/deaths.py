@@ -55,7 +55,7 @@ MANY_DEATHS = 100
 
 
 class Doomed(NamedTuple):
-    """An agent and all its living descendants, with the dead between them, for the death of all of them."""
+    """An agent and all its living descendants, which are to die, with the dead agents between them."""
 
     supervisors: Mapping[str, str | None]
     """The supervisor of each, in the order of creation."""
@@ -74,7 +74,10 @@ class Doomed(NamedTuple):
 
 
 class Relative(NamedTuple):
-    """A relative of a dying agent: a row of the queries ``household``, ``branch`` and ``supervisors_of``."""
+    """A relative of a dying agent, which the death may affect.
+
+    It is a row of the queries ``household``, ``branch`` and ``supervisors_of``.
+    """
 
     uuid: str
     supervisor: str | None
@@ -97,7 +100,10 @@ class Relative(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LifecycleChange:
-    """The changes of a unit to agents, for the host that runs them."""
+    """The agents that a unit has killed or changed.
+
+    The host that runs them reads it, and ends or pauses their actors.
+    """
 
     dead: Mapping[str, End] = field(default_factory=dict)
     """The agents that died, leaves first, with the cause."""
@@ -123,7 +129,7 @@ _CREATION = itemgetter(Relative._fields.index("created_at"), Relative._fields.in
 def household(tx: Transaction, uuid: str) -> Family:
     """Return an agent, the agents affected by its death, and all its supervisors, in the order of creation.
 
-    Its death affects the agents that it supervises, and with the policy ``cascade`` all its descendants. Raises
+    The death affects the agents that it supervises, and with the policy ``cascade`` all its descendants. Raises
     `AgentNotFound`.
     """
     family = _family(tx, "household", uuid)
@@ -166,9 +172,9 @@ def doomed_by(tx: Transaction, uuid: str) -> Doomed | None:
 def end_branch(
     tx: Transaction, locked: LockedRows, family: Family, doomed: Doomed, top: str, why: End, now: int
 ) -> LifecycleChange:
-    """Let an agent and all its descendants die. No orphan policy applies, because none is left below them.
+    """Let an agent and all its descendants die. No orphan policy applies, because no agent is left below them.
 
-    It writes the same as `end_agents`, and reads less. Raises the same.
+    The rows are the same as of `end_agents`, which reads more. The errors are the same, too.
 
     Args:
         tx: a transaction that has locked the tree.
@@ -256,7 +262,7 @@ def end_agents(
 
 
 def _left(family: Family, above: Mapping[str, str | None], others: Set[str]) -> list[str]:
-    """Return the agents that live on, and dead agents above living agents that are not in ``family``."""
+    """Return the agents that live on, and dead agents outside of ``family`` that have living agents below them."""
     supervising = set(above.values())
     return [
         uuid
@@ -266,7 +272,7 @@ def _left(family: Family, above: Mapping[str, str | None], others: Set[str]) -> 
 
 
 def _written(why: End, now: int) -> dict[str, str | int | None]:
-    """The columns that a death writes into the agent's row."""
+    """Return the values of the columns that a death changes in the agent's row."""
     return {"cause": why.cause.value, "sender": why.sender, "reason": why.reason, "now": now}
 
 
@@ -294,13 +300,12 @@ def _asking(tx: Transaction, dead: Collection[str], tied: Sequence[str]) -> list
 
 
 def _supervisor(family: Family, uuid: str) -> str:
-    """The name of an agent's supervisor, for people."""
     return family[str(family[uuid].supervisor)].called
 
 
 @dataclass(frozen=True, slots=True)
 class WriteDeath(Unit):
-    """Record the death of one agent without a signal; answered with its `LifecycleChange`."""
+    """Record the death of one agent that no signal has caused; answered with its `LifecycleChange`."""
 
     uuid: str
     host: str
@@ -343,9 +348,9 @@ def _family(tx: Transaction, query: str, uuid: str) -> Family:
 def _told(
     dead: Mapping[str, End], nearest: Mapping[str, str], watched: Iterable[tuple[str, str]]
 ) -> dict[str, list[str]]:
-    """Return the deaths of which each survivor gets mail, leaves first.
+    """Return for each survivor the deaths about which it gets mail, leaves first.
 
-    Of agents directly below it, and of agents that it monitors.
+    These are the deaths of agents directly below it, and of agents that it monitors.
 
     Args:
         dead: the agents that die, leaves first.
@@ -365,9 +370,9 @@ def _told(
 
 
 def _tied(tx: Transaction, dead: Collection[str]) -> list[str]:
-    """Return the dying agents.
+    """Return the dying agents that may have a timer, group, monitor, pause or question to remove.
 
-    If there are `MANY_DEATHS`, leave out those without timer, group, monitor, pause or question.
+    Up to `MANY_DEATHS` that is every one of them; above, a query finds them.
     """
     if len(dead) >= MANY_DEATHS:
         ties = tx.run("some_ties", most=len(dead))
@@ -378,7 +383,7 @@ def _tied(tx: Transaction, dead: Collection[str]) -> list[str]:
 
 
 def refusal_of(relative: Relative, refusal: Refusal) -> AgentDead | AgentStopped | RootProtected:
-    """Return the error that explains why an agent does not take a signal."""
+    """Return the error that explains why an agent refuses a signal."""
     kinds: Mapping[Refusal, type[AgentDead | AgentStopped | RootProtected]] = {
         Refusal.DEAD: AgentDead,
         Refusal.TERMINATING: AgentStopped,
@@ -388,5 +393,8 @@ def refusal_of(relative: Relative, refusal: Refusal) -> AgentDead | AgentStopped
 
 
 def deadlines(tx: Transaction, host: str) -> dict[str, int | None]:
-    """Return when terminating agents of a host are to be killed, by uuid; milliseconds since 1970, None for at once."""
+    """Return the times at which terminating agents of a host are to be killed, by uuid.
+
+    The times are milliseconds since 1970; None for at once.
+    """
     return dict(tx.run("deadlines", host=host))

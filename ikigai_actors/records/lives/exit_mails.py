@@ -41,7 +41,7 @@ _CAUSE = attrgetter("cause")
 
 
 class ExitMail(NamedTuple):
-    """A mail of kind ``exit``."""
+    """A mail of kind ``exit``, which reports one death or several."""
 
     recipient: str
     sender: str
@@ -59,8 +59,8 @@ def exit_mails(
 
     Args:
         dead: the cause of each death, leaves first.
-        hearers: the deaths of which each survivor gets mail, leaves first: the nearest agents above, and the monitors.
-        supervisors: those of the agents that die, and maybe of others.
+        hearers: for each survivor, the deaths about which it gets mail, leaves first: of agents below, or monitored.
+        supervisors: the supervisors of the agents that die, and maybe of others.
         called: returns the name of a dying agent for people.
     """
     mails: list[ExitMail] = []

@@ -13,7 +13,7 @@ from ikigai_actors.store.unit import LockedRows
 
 
 def gather(tx: Transaction, locked: LockedRows, supervisor: str, children: Iterable[str]) -> None:
-    """Bring children that are restarted together to the shard of their supervisor, with those below them on their host.
+    """Move children that are restarted together to their supervisor's shard, each with the agents below it.
 
     The tree is locked. Raises `BadInput` when another host than the supervisor's runs one of them.
     """

@@ -163,8 +163,8 @@ class SendToGroup(_OfGroup):
 class MonitorAgent(Unit):
     """Let an agent get mail when another one dies.
 
-    If the other agent is dead already, the answer is the mail about it, else None. Raises `AgentNotFound`, `AgentDead`,
-    and `BadInput` for an agent that would monitor itself.
+    If the other agent is dead already, the answer is the mail about its death, else None. Raises `AgentNotFound`,
+    `AgentDead`, and `BadInput` for an agent that would monitor itself.
     """
 
     watched: str
@@ -175,7 +175,6 @@ class MonitorAgent(Unit):
     concerns_others = True
 
     def __post_init__(self) -> None:
-        """Raise `BadInput` if an agent would monitor itself."""
         if self.watched == self.watcher:
             raise BadInput("An agent cannot monitor itself: the dead read no mail.")
 
@@ -198,7 +197,7 @@ class MonitorAgent(Unit):
 
 @dataclass(frozen=True, slots=True)
 class Demonitor(Unit):
-    """End a monitor; answered with whether there was one."""
+    """End the monitoring of an agent by another one; answered with whether there was a monitor."""
 
     watched: str
     watcher: str
@@ -212,7 +211,7 @@ class Demonitor(Unit):
 
 
 def watchers_of(tx: Transaction, agents: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the monitors of agents: pairs of an agent and the agent that monitors it."""
+    """Return pairs of an agent and an agent that monitors it."""
     return [(agent, watcher) for agent, watcher in tx.run("watchers_of", agents=list(agents))]
 
 

@@ -18,12 +18,12 @@ UNSHARED = (
 
 
 def branch_here(tx: Transaction, uuid: str, host: str) -> list[str]:
-    """Return an agent and its living descendants, as far as a host runs them."""
+    """Return the uuids of an agent and of those of its living descendants that the host runs."""
     return [relative.uuid for relative in _movable(tx, uuid, host)]
 
 
 def check_movable(tx: Transaction, uuid: str, host: str) -> None:
-    """Raise what `MoveBranch` raises for an agent that this host cannot move."""
+    """Raise the error of `MoveBranch` for an agent that this host cannot move."""
     record = registry.get(tx, uuid)
     if not record.living:
         raise AgentDead(f"Agent {record.short} is dead.", uuid)
@@ -39,8 +39,8 @@ def check_movable(tx: Transaction, uuid: str, host: str) -> None:
 class MoveBranch(Unit):
     """Move an agent, and those of its descendants that live on the same host, to a shard of another host.
 
-    Answered with the uuids of these agents. Siblings that are restarted together live on one host, so such a child
-    moves with its supervisor only.
+    Answered with the uuids of these agents. Siblings that are restarted together live on one host, so such an agent can
+    only move together with its supervisor.
 
     Raises:
         AgentNotFound, AgentDead: there is no such living agent.
@@ -71,7 +71,7 @@ class MoveBranch(Unit):
 
 
 def _movable(tx: Transaction, uuid: str, host: str) -> list[Relative]:
-    """Return the agents of a branch that are reached from its top through agents of the same host only."""
+    """Return the agents of a branch that can be reached from its top without crossing an agent of another host."""
     family = branch(tx, uuid)
     hosts = hosts_of(tx, family.values())
     movable: dict[str, Relative] = {}

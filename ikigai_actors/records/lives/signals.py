@@ -38,7 +38,7 @@ from supervisors.signals import Delivered, Rejected, Signal, Status, cascade, de
 
 
 class SendSignal(Unit):
-    """Send a signal; answered with its `LifecycleChange`.
+    """Record a signal and its effects on agents; answered with its `LifecycleChange`.
 
     Raises:
         AgentNotFound, AgentDead: there is no such living agent.
@@ -100,7 +100,10 @@ class SendSignal(Unit):
         return LifecycleChange(ignored=delivered.reason if not isinstance(delivered, Delivered) else "")
 
     def _end_branch(self, tx: Transaction, locked: LockedRows, doomed: Doomed) -> LifecycleChange:
-        """Kill the agent and all its descendants. `_carry_out` uses this shorter way if none of them survives."""
+        """Kill the agent and all its descendants.
+
+        `_carry_out` calls this if none of them survives, because it reads less.
+        """
         family = way_up(tx, self._target)
         top = family[self._target]
         delivered = deliver(top.status, self._signal, protected=top.parent is None)
@@ -144,7 +147,7 @@ class SendSignal(Unit):
         return replace(done, status={**done.status, **status}, reason=why.reason)
 
     def _interrupt(self, tx: Transaction, locked: LockedRows, hit: Sequence[Relative]) -> None:
-        """Mark the open turns of agents that the sender does not run, as their locked rows have them.
+        """Mark the open turns of agents without an actor on this host as interrupted, according to their locked rows.
 
         If an agent has no open turn, its oldest waiting prompt is marked, so the signal does not overtake that prompt.
         """
@@ -162,7 +165,7 @@ class SendSignal(Unit):
             tx.run("wake_parked", uuids=marked)
 
     def _by(self, family: Family, doomed: Doomed | None = None) -> str:
-        """Describe the sender in words, with its name if it is in the family or dies itself."""
+        """Return the name of the sender for people."""
         if self._sender is None:
             return "a person"
         if doomed is not None and self._sender in doomed.names:
@@ -172,14 +175,17 @@ class SendSignal(Unit):
     def _why(self, status: Status, why: End, family: Family) -> str | None:
         """Return the reason that the registry shows for agents with this new status; None for no reason.
 
-        The sender comes before the reason that it gave, so the reason cannot be mistaken for one of the runtime's.
+        The sender comes before the reason that it gave, so nobody mistakes the reason for one of the runtime's.
         """
         if status is Status.STOPPED:
             return f"STOP by {self._by(family)}" + (f": {self._reason}" if self._reason else "")
         return why.reason if status is Status.TERMINATING else None
 
     def _record(self, tx: Transaction, locked: LockedRows) -> None:
-        """Write the row of the signal, with the turn in the locked row: it may have opened just before."""
+        """Write the row of the signal.
+
+        Its turn comes from the locked row, since the turn may have opened just before.
+        """
         tx.run(
             "add_signal",
             agent=self._target,
@@ -200,9 +206,10 @@ def milliseconds(grace: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SignalByAgent(Unit):
-    """An agent sends a signal to another one, which it names; answered with the `LifecycleChange`.
+    """Send a signal from one agent to another, which is named by a text; answered with the `LifecycleChange`.
 
-    Raises what `SendSignal` does, and `BadInput` when the target is the agent itself, or is to die and is above it.
+    Raises the errors of `SendSignal`, and `BadInput` when the target is the sender itself, or is above it and would
+    die.
     """
 
     target: str

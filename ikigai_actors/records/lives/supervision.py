@@ -22,7 +22,7 @@ GAVE_UP = "gave up"
 
 
 class Recorded(NamedTuple):
-    """The answer of a recorded restart."""
+    """The state after a restart: the open turn of the restarted agent, and the crashes of that turn."""
 
     turn: int
     """The id of the message that opened the turn in progress; 0 when no turn is open."""
@@ -32,7 +32,7 @@ class Recorded(NamedTuple):
 
 
 class KnownRestarts(NamedTuple):
-    """The restarts that a supervisor had counted when another restart was allowed."""
+    """The restarts of a supervisor's children that a decision about another restart has counted."""
 
     since: int
     """The time from which on they count, in milliseconds since 1970."""
@@ -41,12 +41,15 @@ class KnownRestarts(NamedTuple):
 
 
 class RestartsChanged(AgentError):
-    """Another host has restarted a child of the supervisor since the decision. Nothing was written; decide again."""
+    """The error when another host has restarted a child of the supervisor since the decision. Nothing was written.
+
+    The caller decides again.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class RecordRestart(Unit):
-    """Record that an agent is restarted; answered with `Recorded`. A sibling that is restarted with it is not counted.
+    """Record that an agent is restarted; answered with `Recorded`. Siblings restarted together with it do not count.
 
     Raises `AgentDead`, `AgentNotFound`, `RestartsChanged`.
     """
@@ -64,9 +67,9 @@ class RecordRestart(Unit):
 
     @property
     def touches(self) -> tuple[str, ...]:
-        """Return the agent, and also its supervisor if the count is limited.
+        """Return the agent, and also its supervisor if the number of restarts is limited.
 
-        Its children may fail on several hosts at once.
+        The row of the supervisor is locked because its children may fail on several hosts at once.
         """
         return (self.agent,) if self.known is None else (self.agent, self.supervisor)
 
@@ -90,7 +93,7 @@ class RecordRestart(Unit):
 
 @dataclass(frozen=True, slots=True)
 class StopChildren(Unit):
-    """Stop the children of a supervisor that gave up, the last one first.
+    """Stop the children of a supervisor that gave up, in reverse order.
 
     Answered with the `LifecycleChange`.
     """
@@ -116,7 +119,7 @@ class StopChildren(Unit):
 class Revive(Unit):
     """Continue all agents that were stopped because this supervisor, or one below it, gave up.
 
-    Runs when the supervisor was restarted. Answered with the `LifecycleChange`.
+    The host commits this after a restart of the supervisor. Answered with the `LifecycleChange`.
     """
 
     supervisor: str
@@ -132,10 +135,10 @@ class Revive(Unit):
 
 @dataclass(frozen=True, slots=True)
 class ReviveAll(Unit):
-    """Continue the agents of a host's shards that were stopped because a supervisor gave up that is running again.
+    """Continue the agents in a host's shards that stopped because their supervisor gave up, if it is running again.
 
-    Runs when a host has taken shards: the one before may have ended between giving up and the restart. Answered with
-    the `LifecycleChange`.
+    A host that has taken shards commits this: their earlier host may have ended between the giving up and the restart.
+    Answered with the `LifecycleChange`.
     """
 
     host: str
@@ -181,7 +184,7 @@ class SetSupervision(Unit):
 
 
 class SetGroupSupervision(SetSupervision):
-    """Make an agent restart its children together, and bring them to its shard.
+    """Make an agent restart its children together, and move them to its shard.
 
     Raises `AgentDead`, `AgentNotFound`, and `BadInput` when a child lives on another host.
     """
@@ -251,7 +254,10 @@ def _continue(tx: Transaction, locked: LockedRows, rows: Sequence[Row], now: int
 
 
 def restarts_of(tx: Transaction, supervisor: str, since: int) -> tuple[int, ...]:
-    """Return when a supervisor restarted children, in milliseconds; after ``since`` and its own latest restart."""
+    """Return the times at which a supervisor has restarted children, in milliseconds since 1970.
+
+    Only restarts after ``since`` and after the supervisor's own latest restart count.
+    """
     return tuple(time for (time,) in tx.run("restarts_of", supervisor=supervisor, since=since))
 
 

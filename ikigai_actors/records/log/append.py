@@ -54,7 +54,7 @@ class FencingToken(NamedTuple):
 
 
 class CallAppended(NamedTuple):
-    """The answer of an `AppendCall`."""
+    """The answer of an `AppendCall`: the act's answer, and the message that reports it."""
 
     message: Message
     """The message that reports the act."""
@@ -63,7 +63,7 @@ class CallAppended(NamedTuple):
 
 
 class AppendCompleted(NamedTuple):
-    """The answer of an `Append` whose messages were completed in the transaction."""
+    """The answer of an `Append` that has completed its messages within the transaction."""
 
     unit: LogUnit
     """The unit as it was written."""
@@ -72,9 +72,9 @@ class AppendCompleted(NamedTuple):
 
 
 class AppendCall(Around):
-    """The act of an agent, usually for a call of its model, and the message that reports it, in one unit.
+    """Carry out an act of an agent, usually a call of its model, and append the message that reports it, in one unit.
 
-    Answered with `CallAppended`. It raises what the act raises.
+    Answered with `CallAppended`. Raises the errors of the act.
     """
 
     __slots__ = ("_agent", "_fence", "_rules", "_to_message")
@@ -99,8 +99,8 @@ class AppendCall(Around):
     def touches(self) -> tuple[str, ...]:
         """Return the agent itself, and the agents that the act affects.
 
-        Without the agent itself for an act that locks the whole tree: no other host can take the agent away meanwhile,
-        and such an act locks all its rows itself, in one statement.
+        For an act that locks the whole tree the agent itself is left out: no other host can take the agent away
+        meanwhile, and such an act locks all its rows itself, in one statement.
         """
         return self._act.touches if self._act.tree is TreeLock.WHOLE else (self._agent, *self._act.touches)
 
@@ -126,8 +126,8 @@ class Append(Unit):
     """A `LogUnit` with its fencing token, as the journal commits it.
 
     Answered with the amount reserved for the next request (`Held`), or why that request waits (`Paused`); with
-    `Settled` when another agent's request may go on now; usually with None. Where the messages of births were
-    completed, with `AppendCompleted`. Refused with `BudgetExceeded` where a request would have to wait that may not
+    `Settled` when another agent's request may go on now; usually with None. If the messages of births were completed,
+    answered with `AppendCompleted`. Raises `BudgetExceeded` if the next request must wait but may not
     (`LogUnit.may_wait`).
     """
 
@@ -215,7 +215,7 @@ class Append(Unit):
         return answer if unit is self._unit else AppendCompleted(unit, answer)
 
     def _charge(self, row: Locked) -> Charge | None:
-        """The cost of the agent's open request; None when there is none, or it stays open."""
+        """Return the cost of the agent's open request; None when there is none, or it stays open."""
         unit = self._unit
         if not row.held_at:
             return None
@@ -233,7 +233,10 @@ class Append(Unit):
         return locked.part(Purse, partial(Purse, tx, self._fence.host, agents))
 
     def _prepare(self, tx: Transaction, locked: LockedRows, row: Locked, charge: Charge | None) -> None:
-        """Check, before anything is written, whether the portions of this host suffice."""
+        """Check, before anything is written, whether this host's portions of the budgets suffice.
+
+        Raises `RunAlone` if not.
+        """
         self._purse = self._own_purse(tx, locked, locked)
         try:
             if self._unit.births:
@@ -243,15 +246,15 @@ class Append(Unit):
             raise RunAlone(AppendAlone(self._unit, self._fence)) from None
 
     def _is_limited(self, row: Locked) -> bool:
-        """Whether a budget limits the agent or one of its children."""
+        """Return whether a budget limits the agent or one of its children."""
         return bool(self._purse.chain(row.budget)) or any(birth.budget is not None for birth in self._unit.births)
 
     def _is_counted(self, row: Locked) -> bool:
-        """Return whether a budget limits the number of living agents. Then a `Purse` is not enough."""
+        """Return whether a budget limits the number of living agents, so that a `Purse` is not enough."""
         return False
 
     def _spend(self, row: Locked, charge: Charge | None) -> Held | Paused | Settled | None:
-        """Settle the request that has ended, and reserve the need of the next one."""
+        """Settle the request that has ended, and reserve the amount of the next one."""
         held, booked = self._planned
         freed = self._purse.book(booked, charge)
         if held is not None:
@@ -260,7 +263,7 @@ class Append(Unit):
 
 
 class AppendAlone(Append, Addressed):
-    """An `Append` for which the portions of this host are not enough, so it locks the budgets above the agent."""
+    """An `Append` that locks all budgets above the agent, because the portions of this host are too small."""
 
     __slots__ = ("_hearers", "_ledger", "_waited")
 
@@ -273,7 +276,7 @@ class AppendAlone(Append, Addressed):
         self.touches = (*_touched(self._unit), *(hearer.uuid for hearer in self._hearers.values()))
 
     def look_ahead(self, tx: Transaction, locked: LockedRows, agents: Collection[str]) -> None:
-        """Do nothing, because whole budgets are locked from the top."""
+        """Do nothing, because the whole budgets are locked later, from the top."""
 
     def _prepare(self, tx: Transaction, locked: LockedRows, row: Locked, charge: Charge | None) -> None:
         if any(locked[hearer.uuid].status == "dead" for hearer in self._hearers.values()):
@@ -314,7 +317,7 @@ def _files_of(birth: Birth) -> ChildFiles:
 
 
 def _touched(unit: LogUnit) -> tuple[str, ...]:
-    """The agents whose rows are locked before a unit runs."""
+    """Return the agents whose rows are locked before a unit runs."""
     return (unit.agent,) if unit.merged is None else (unit.agent, unit.merged.child)
 
 
@@ -328,7 +331,7 @@ def check_fence(tx: Transaction, row: Locked, fence: FencingToken) -> None:
 
 
 class StoppedBefore(AgentStopped):
-    """A commit was to make children of an agent that was stopped meanwhile. Nothing is written before CONT."""
+    """The error when an agent that was to make children has been stopped meanwhile. Nothing was written."""
 
     def __init__(self, message: str, agent: str, changed: int) -> None:
         """``changed`` is the version of the tree of the agent's latest change."""
@@ -370,7 +373,7 @@ def _bear(tx: Transaction, births: Sequence[Birth], parent: Locked, counted: boo
 
 
 def _register(tx: Transaction, births: Sequence[Birth]) -> None:
-    """Write the rows of children. If two transactions use a name at once, the database refuses the second."""
+    """Write the rows of children. If two transactions use a name at once, the database refuses the second one."""
     for place, birth in enumerate(births):
         if not tx.run("register", **_row_of(birth)):
             if place:  # a refusal leaves no trace

@@ -52,7 +52,7 @@ def nearest(read: Reading, position: int, head: int) -> tuple[int | None, int | 
 
 
 def _is_cut(messages: Sequence[Message], following: Message | None) -> bool:
-    """Return whether a history may be cut after these messages. Only the first of them and the following one decide."""
+    """Return whether a history may be cut after the first of these messages. Only it and the following one decide."""
     if not messages:
         return True
     first, last = messages[0], messages[-1]
@@ -72,7 +72,7 @@ def _is_cut(messages: Sequence[Message], following: Message | None) -> bool:
 
 
 def _continues_birth(messages: Sequence[Message], following: Message) -> bool:
-    """Return whether a message goes on with the messages that are written at the birth of a child.
+    """Return whether ``following`` belongs to the messages that are written at the birth of a child.
 
     A birth writes a ``fork``. The settings of the child follow it, or the result of the call that forked the child. A
     prompt may follow the result.

@@ -22,7 +22,7 @@ _SIZES = tuple(size.to_bytes(8) for size in range(256))
 
 
 def hash_after(before: bytes, row: Row) -> bytes:
-    """Return the hash of a history after one more row of ``messages``; ``before`` is the hash without it."""
+    """Return the hash of a history after one more row of ``messages``; ``before`` is the hash of the history so far."""
     parts = [before]
     for value in (row[1], row[5], row[2], row[3], row[4] or ""):
         text = str(value).encode(errors="surrogatepass")  # half of a character: the database refuses it
@@ -32,7 +32,7 @@ def hash_after(before: bytes, row: Row) -> bytes:
 
 
 class HashChain:
-    """Computes the hashes of the messages that a transaction writes."""
+    """Computes the hashes of the messages that one transaction writes. A part of the transaction."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], bytes] = {}  # by agent and position in its history
@@ -41,7 +41,7 @@ class HashChain:
         """Do nothing, because the hashes are in the rows."""
 
     def link(self, tx: Transaction, rows: Sequence[Row], head: bytes | None = None) -> list[Row]:
-        """Add hashes to consecutive rows of a log.
+        """Return consecutive rows of a log with their hashes.
 
         Args:
             tx: the transaction that writes them.
@@ -61,7 +61,10 @@ class HashChain:
         return linked
 
     def bear(self, tx: Transaction, parent: str, fork: int, rows: Sequence[Row]) -> list[Row]:
-        """Add hashes to the first rows of a child's log, which follow the fork point of the parent's history."""
+        """Return the first rows of a child's log with their hashes.
+
+        They follow the fork point of the parent's history.
+        """
         return self.link(tx, rows, self.at(tx, parent, fork))
 
     def at(self, tx: Transaction, uuid: str, position: int) -> bytes:

@@ -99,7 +99,7 @@ def read_diff(tx: Transaction, a: str, b: str) -> Diff:
 
 
 def read_tail(tx: Transaction, uuid: str, history: StoredHistory, common: int) -> Tail:
-    """Return the history of an agent after the last position shared with another one."""
+    """Return the part of an agent's history after the position that it last shares with another history."""
     head, view = history.head, history.view()
     stretches = view.visible(head, above=common)
     messages = [message for start, end in stretches for message in history.between(start, end)]

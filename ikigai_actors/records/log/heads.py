@@ -95,12 +95,15 @@ def first_notes(tx: Transaction, uuids: Collection[str]) -> list[Message]:
 
 
 def section(tx: Transaction, uuid: str, start: int, end: int = UP_TO_THE_END) -> list[Message]:
-    """An agent's own messages with ``start < id <= end``, oldest first. Raises `HistoryError` for a wrong row."""
+    """Return an agent's own messages with ``start < id <= end``, oldest first.
+
+    Raises `HistoryError` for a damaged row.
+    """
     return [Message.from_row(row) for row in tx.run("log_section", uuid=uuid, start=start, end=end)]
 
 
 def turn_messages(tx: Transaction, uuid: str, opening: int) -> list[Message]:
-    """The messages of a turn after the one that has opened it, and what follows until another turn begins."""
+    """Return the messages after the opening message of a turn, until another turn begins."""
     messages: list[Message] = []
     place = opening
     while part := section(tx, uuid, place, place + _TURN_PAGE):
@@ -113,7 +116,7 @@ def turn_messages(tx: Transaction, uuid: str, opening: int) -> list[Message]:
 
 
 def readable_section(tx: Transaction, uuid: str, start: int, end: int) -> Section:
-    """Read a section as `section` does, up to the first wrong row."""
+    """Return a section as `section` does, but only up to the first damaged row."""
     messages: list[Message] = []
     for row in tx.run("log_section", uuid=uuid, start=start, end=end):
         try:

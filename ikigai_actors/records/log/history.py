@@ -47,7 +47,7 @@ class ReplayRange:
 
 
 class Ancestor(NamedTuple):
-    """The data of an agent that `walk` needs."""
+    """The columns of an agent from which `walk` finds its history."""
 
     uuid: str
     parent_uuid: str | None
@@ -57,7 +57,7 @@ class Ancestor(NamedTuple):
 def walk(
     leaf: str, ancestor: Callable[[str], Ancestor], last_clear: Callable[[str, int], int]
 ) -> tuple[ReplayRange, ...]:
-    """Find where an agent's history is stored, oldest range first.
+    """Return the ranges of logs in which an agent's history is stored, oldest first.
 
     Args:
         leaf: the agent's uuid.
@@ -89,7 +89,7 @@ def walk(
 
 
 class Segment(NamedTuple):
-    """A closed range of visible positions, ``start < id <= end``, linked to the earlier ones."""
+    """A closed range of visible positions, ``start < id <= end``, linked to the ranges before it."""
 
     start: int
     end: int
@@ -97,7 +97,7 @@ class Segment(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A mark in force, with the view that a rewind to it restores."""
+    """A mark in force, with the parts of the view that a rewind to the mark restores."""
 
     label: str
     id: int
@@ -125,7 +125,7 @@ class Lens(NamedTuple):
 
 
 class View(NamedTuple):
-    """The view of a history at one position: which positions are visible, and which marks and settings are in force."""
+    """The meaning of a history up to one position: the visible positions; marks, summary and settings in force."""
 
     start: int
     """The position after which, up to the view's position, all positions are visible."""
@@ -159,7 +159,7 @@ class View(NamedTuple):
 
     @property
     def floor(self) -> int:
-        """Return the position after which all visible messages are shown verbatim."""
+        """Return the position after which every visible message is shown verbatim, because no summary replaces it."""
         return max(0, self.lens.keep_from - 1) if self.lens is not None else 0
 
     def shows(self, position: int, head: int) -> bool:
@@ -193,7 +193,7 @@ EMPTY = View(0, None, None, {})
 
 
 def play(view: View, message: Message) -> View:
-    """Return the view after one more message."""
+    """Return the view of a history after one more message."""
     match message.kind:
         case Kind.CLEAR:
             return View(message.id, None, None, {})
@@ -219,7 +219,7 @@ def play_all(view: View, messages: Iterable[Message]) -> View:
 
 
 def _rewind(view: View, message: Message) -> View:
-    """Go back to a mark: conversation and marks become what they were there. The mark and the settings stay.
+    """Return the view after a rewind to a mark: conversation and marks are again those at the mark. The settings stay.
 
     Nothing changes when there is no such mark.
     """
@@ -235,7 +235,7 @@ def _rewind(view: View, message: Message) -> View:
 
 
 def _rewind_before(view: View, message: Message) -> View:
-    """Go back to before a prompt: conversation and marks become what they were there. The settings stay.
+    """Return the view after a rewind to before a prompt: conversation and marks are those of then. The settings stay.
 
     Nothing changes if the prompt is not visible. The marks in force then are today's marks that are older than the
     prompt: a rewind past one of them would have hidden the prompt.
@@ -256,7 +256,7 @@ def _rewind_before(view: View, message: Message) -> View:
 
 
 def _lens(below: Lens | None, message: Message) -> Lens:
-    """Return the lens of a summary. A summary without a text only replaces more results by references."""
+    """Return the lens of a summary. A summary without a text only replaces further long results by references."""
     keep_from, prompt, elide = (message.data.get(name, 0) for name in ("keep_from", "prompt", "elide"))
     if message.content:
         elide = max(elide, below.elide if below is not None else 0)

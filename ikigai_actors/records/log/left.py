@@ -13,7 +13,7 @@ Left = dict[str, tuple[int, str]]
 
 
 def with_left(tx: Transaction, unit: LogUnit) -> LogUnit:
-    """Complete a unit of births: the results for parent and children end with the amounts left."""
+    """Complete a unit of births: append the amounts left in the budgets to the results that parent and children get."""
     left = _left_of(tx, unit.agent)
     names = {owner: registry.get(tx, owner).short for _, owner in left.values()}
     inherited = f" You inherit {unit.inherited:,} tokens." if unit.inherited else ""
@@ -27,7 +27,7 @@ def with_left(tx: Transaction, unit: LogUnit) -> LogUnit:
 
 
 def _left_of(tx: Transaction, agent: str) -> Left:
-    """Return the amounts left for an agent, by the tightest of the budgets above it."""
+    """Return the tokens and dollars left for an agent, by the tightest of the budgets above it."""
     left: Left = {}
     for owner, _, _, unit, granted, used, _, held, spent, *_ in tx.run("budget_of", uuid=agent):
         free = max(0, granted - used - held - spent)
@@ -37,7 +37,7 @@ def _left_of(tx: Transaction, agent: str) -> Left:
 
 
 def _of_child(left: Left, child: str, budget: Budget | None) -> Left:
-    """Return the amounts left for a child, from those left for its parent."""
+    """Return the amounts left for a child, given the amounts left for its parent and the child's own budget."""
     own = {} if budget is None else {unit: (most, child) for unit, most in budget.limits().items() if unit in MONEY}
     return {
         unit: min(amounts[unit] for amounts in (left, own) if unit in amounts)
@@ -55,7 +55,6 @@ def _told(left: Left, reader: str, names: dict[str, str]) -> str:
 
 
 def _ending(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:
-    """Return the messages, with a text added to the results among them."""
     return tuple(
         replace(message, content=message.content + text) if message.kind == Kind.TOOL_RESULT else message
         for message in messages

@@ -47,7 +47,10 @@ LAST = 2**63 - 1
 
 
 def check_unpruned(uuid: str, at: int | None) -> None:
-    """Raise `HistoryPruned` if the messages of an agent were pruned, at a time in milliseconds since 1970."""
+    """Raise `HistoryPruned` if the messages of an agent were pruned.
+
+    ``at`` is the time of that; None if they were not.
+    """
     if at is not None:
         text = f"The history of agent {uuid} was deleted on {datetime.fromtimestamp(at / 1000, UTC).date()}"
         raise HistoryPruned(f"{text} by ikigai prune; only its row in the registry is left.", uuid, at)
