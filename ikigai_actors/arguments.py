@@ -129,7 +129,7 @@ def check_timeout(value: object) -> float | None:
 
 
 def _seconds(value: object) -> float | None:
-    """The value if it is a finite time, and not negative; else None, for NaN too."""
+    """Return the value if it is a finite time of at least 0; None for any other value, NaN included."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= FARTHEST:
         return None
     return value

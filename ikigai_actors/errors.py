@@ -70,7 +70,7 @@ class IkigaiError(Exception):
     """Base of all errors that ikigai raises on purpose. They can be pickled, with their attributes."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Make it without its ``__init__``, whose arguments are not those of `Exception`."""
+        """Return how pickle makes a copy: without ``__init__``, whose arguments are not those of `Exception`."""
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
@@ -105,7 +105,7 @@ class RootProtected(AgentError):
 
 
 class AgentStopped(AgentError):
-    """The agent is paused and does not do this until it is continued."""
+    """The agent is paused, and does not carry out the request until it is continued."""
 
 
 class NameTaken(AgentError):
@@ -116,7 +116,7 @@ class NameTaken(AgentError):
         self.holder = holder
         """The uuid of the agent that has the name; empty where it is not known."""
         self.above = tuple(above)
-        """The uuids of its parent and its supervisor."""
+        """The uuids of the agent's parent and supervisor."""
 
 
 class TooManyAgents(AgentError):
@@ -139,11 +139,11 @@ class NotABoundary(AgentError):
     ) -> None:
         super().__init__(message, agent)
         self.at = at
-        """The position."""
+        """The position at which the history cannot be cut."""
         self.before = before
-        """The nearest position before it that would do; None when there is none."""
+        """The nearest position before ``at`` where the history can be cut; None when there is none."""
         self.after = after
-        """The nearest one after it; None when there is none."""
+        """The nearest position after ``at`` where the history can be cut; None when there is none."""
 
 
 class HistoryPruned(AgentError):
@@ -152,7 +152,7 @@ class HistoryPruned(AgentError):
     def __init__(self, message: str, agent: str = "", at: int = 0) -> None:
         super().__init__(message, agent)
         self.at = at
-        """When, in milliseconds since 1970."""
+        """The time of the deletion, in milliseconds since 1970."""
 
 
 class NothingToCompact(AgentError):
@@ -242,7 +242,7 @@ class Fenced(AgentError):
     def __init__(self, message: str, agent: str = "", dead: bool = False) -> None:
         super().__init__(message, agent)
         self.dead = dead
-        """Whether it is because the agent died."""
+        """Whether the agent is dead; False if it belongs to another host."""
 
 
 class HostReplaced(Fenced):
@@ -258,9 +258,9 @@ class DocumentError(IkigaiError):
     def __init__(self, message: str, path: str, version: int = 0) -> None:
         super().__init__(message)
         self.path = path
-        """Where the document is."""
+        """The path of the document."""
         self.version = version
-        """The latest version that is there, a deletion too; 0 when nothing was ever written."""
+        """The latest stored version of the document, even if it is a deletion; 0 if nothing was ever written."""
 
 
 class DocumentNotFound(DocumentError):
@@ -277,7 +277,7 @@ class EndpointNotFound(IkigaiError):
     def __init__(self, message: str, endpoint: str = "") -> None:
         super().__init__(message)
         self.endpoint = endpoint
-        """The name."""
+        """The name of the endpoint."""
 
 
 class SubscriptionNotFound(IkigaiError):
@@ -286,7 +286,7 @@ class SubscriptionNotFound(IkigaiError):
     def __init__(self, message: str, subscription: str = "") -> None:
         super().__init__(message)
         self.subscription = subscription
-        """The id."""
+        """The id of the subscription."""
 
 
 class Forged(IkigaiError):
@@ -303,7 +303,7 @@ class KeyTaken(BadInput):
     def __init__(self, message: str, key: str = "") -> None:
         super().__init__(message)
         self.key = key
-        """The key."""
+        """The key that was used already."""
 
 
 class Repeated(IkigaiError):
@@ -377,7 +377,7 @@ class OutputError(ProviderError):
     def __init__(self, message: str, partial: str = "", *, reason: str = "misfit") -> None:
         super().__init__(message, partial)
         self.reason = reason
-        """``misfit``: its values did not fit. ``refusal``: it does not want to answer; the message has its words."""
+        """The kind of the fault. ``misfit``: the values did not fit. ``refusal``: the model does not want to answer."""
 
 
 class ProviderMissing(ProviderError):
@@ -402,8 +402,10 @@ class HistoryError(IkigaiError):
     def __init__(self, message: str, agent: str = "") -> None:
         super().__init__(message)
         self.agent = agent
-        """The agent whose rows are wrong, by uuid. Its heirs have no history either. Empty when there is no such
-        agent."""
+        """The uuid of the agent whose rows are wrong; empty when there is no such agent.
+
+        Its heirs have no history either.
+        """
 
 
 class StoreError(IkigaiError):
@@ -439,7 +441,7 @@ class SchemaInUse(StoreInUse):
     def __init__(self, message: str, hosts: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.hosts = hosts
-        """The older hosts, as a person knows them."""
+        """The older hosts, as text for people."""
 
 
 class ProgramOutdated(StoreUnusable):

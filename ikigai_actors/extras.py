@@ -13,7 +13,6 @@ class NeedsExtra:
     """Turns the `ImportError` of a missing package into a `BadInput` that names the extra."""
 
     def __init__(self, extra: str, user: str) -> None:
-        """Name the extra, and the part of the program that needs it."""
         self._extra, self._user = extra, user
 
     def __enter__(self) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 else:
 
     def replace(record: Any, /, **changes: Any) -> Any:
-        """A record with other values in some fields, as `dataclasses.replace` makes it, in a third of the time."""
+        """Return a copy of a record with some fields changed, as `dataclasses.replace`, in a third of the time."""
         kind = type(record)
         if (copy := _copiers.get(kind)) is None:
             copy = _copiers[kind] = _copier(kind)
@@ -99,7 +99,7 @@ def _function(record: type, parameters: str, values: Mapping[str, str], names: M
 
 
 def as_dict(record: Any) -> dict[str, Any]:
-    """The fields of a record, a dataclass or a named tuple, by name.
+    """Return the fields of a record, a dataclass or a named tuple, by name.
 
     The values are not copied, unlike by `dataclasses.asdict`, which takes longer.
     """

@@ -45,22 +45,25 @@ def storable(text: str) -> str:
 
 
 def in_catalogue(text: str, tag: str) -> str:
-    """A text as a line between the tags of a catalogue for a model: it can neither end it nor steer a terminal."""
+    """Return a text as one line between the tags of a catalogue for a model.
+
+    The line can neither end the catalogue nor steer a terminal.
+    """
     return re.sub(rf"<(?=\s*/?\s*{tag}\b)", "&lt;", _CONTROL.sub(" ", text), flags=re.IGNORECASE)
 
 
 def utc_time(at: int) -> datetime:
-    """A time in milliseconds since 1970, as an aware datetime."""
+    """Return a time in milliseconds since 1970 as an aware `datetime` in UTC."""
     return datetime.fromtimestamp(at / 1000, UTC)
 
 
 def iso_time(at: int) -> str:
-    """A time in milliseconds since 1970 as ISO 8601 writes it, in UTC: ``2026-11-26T09:28:33.120Z``."""
+    """Return a time in milliseconds since 1970 in ISO 8601, in UTC: ``2026-11-26T09:28:33.120Z``."""
     return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def binary_size(count: int) -> str:
-    """A number of bytes in the largest unit that leaves it whole: ``64 KiB`` for 65,536."""
+    """Return a number of bytes in the largest unit that leaves it whole: ``64 KiB`` for 65,536."""
     for unit, size in (("MiB", 1024 * 1024), ("KiB", 1024)):
         if count and count % size == 0:
             return f"{count // size:,} {unit}"
@@ -68,7 +71,7 @@ def binary_size(count: int) -> str:
 
 
 def unambiguous(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON, for ``object_pairs_hook``. Raises `ValueError` where a key is there twice."""
+    """Return a JSON object as a dict, for ``object_pairs_hook``. Raises `ValueError` for a repeated key."""
     made = dict(pairs)
     if len(made) < len(pairs):
         raise ValueError("a key is twice in an object")
@@ -76,7 +79,7 @@ def unambiguous(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def unused(name: str, used: set[str], longest: int) -> str:
-    """The name, cut to a length, with a number if it is used already."""
+    """Return the name, cut to ``longest`` characters, with a number if the name is in ``used``."""
     candidate, number = name[:longest], 1
     while candidate in used:
         number += 1
@@ -85,7 +88,7 @@ def unused(name: str, used: set[str], longest: int) -> str:
 
 
 def unfit_fields(error: "ValidationError") -> str:
-    """The fields that do not fit their model, each with why."""
+    """Return, as text, the fields that do not fit their model, each with the reason."""
     faults = error.errors(include_url=False, include_input=False, include_context=False)
     return "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}".removeprefix(": ") for fault in faults)
 
@@ -95,14 +98,16 @@ MOST_CAUSES = 5
 
 
 def causes(error: BaseException) -> list[BaseException]:
-    """The errors of a group, and of the groups in it; of any other error that error alone."""
+    """Return the errors of a group, and of the groups in it; for any other error, that error alone."""
     if not isinstance(error, BaseExceptionGroup):
         return [error]
     return [cause for each in error.exceptions for cause in causes(each)]
 
 
 def described(error: BaseException, words: Callable[[BaseException], str | None] = lambda error: None) -> str:
-    """An error of foreign code as text that can be stored and shown: its type, its message if there is one, its notes.
+    """Return an error of foreign code as text that can be stored and shown: its type, its message and its notes.
+
+    Of a group, at most `MOST_CAUSES` errors are described, and the group itself is not.
 
     Of a group its errors are described, `MOST_CAUSES` at most: that they were in a group is of no interest.
 

@@ -17,7 +17,7 @@ _START_OF_SCAN, _END = 0xDA, b"\xff\xd9"
 
 
 def fault_of(data: bytes, media: str) -> str:
-    """The fault of a picture of this type, in words; empty for a whole picture and for another type."""
+    """Return the fault of a picture of this type, in words; empty for a whole picture, and for another type."""
     match media:
         case "image/png":
             return _fault_of_png(data)
@@ -80,13 +80,13 @@ def _fault_of_gif(data: bytes) -> str:
 
 
 def _colours(data: bytes, at: int) -> int:
-    """The bytes of a table of colours, by the flags at a place."""
+    """Return the number of bytes of a table of colours, from the flags at a place."""
     flags = data[at] if at < len(data) else 0
     return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
 
 
 def _after_blocks(data: bytes, at: int) -> int:
-    """The place after the blocks that begin at one; a place beyond the end where they are cut off."""
+    """Return the place after the blocks that begin at a place; a place beyond the end where the blocks are cut off."""
     while at < len(data):
         if data[at] == 0:
             return at + 1

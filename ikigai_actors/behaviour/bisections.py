@@ -42,7 +42,7 @@ STEP, START, NOTHING, UNSURE = "step", "from the start", "nothing", "unsure"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Bisected(ExperimentResult):
-    """The result of a bisection."""
+    """The result of a bisection: the first bad turn of a history, and how probable it is."""
 
     position: int | None
     """The end of the first bad turn (with ``steps``: step), as a position; None if no turn is to blame."""
@@ -55,7 +55,7 @@ class Bisected(ExperimentResult):
     probes: int
     """The number of trials with a verdict."""
     curve: list[tuple[int, float]]
-    """For each place its position, and the probability (0 to 1) that the history is bad there."""
+    """For each place its position, and the probability, from 0 to 1, that the history is bad there."""
 
     def _report(self, facts: Facts) -> ExperimentReport:
         book = self.experiment.book
@@ -193,7 +193,9 @@ def bisect(
 
 
 def places_of(agent: AgentRef, end: int, steps: bool) -> tuple[list[Message], list[Turn], list[int]]:
-    """Return the messages up to a position that were not cleared, undone or rewound; the turns; the places to probe.
+    """Return the effective messages of a history up to a position, its turns, and the places to probe.
+
+    Effective messages were not cleared, undone or rewound.
 
     Args:
         agent: the agent whose history is read.

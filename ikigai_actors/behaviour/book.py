@@ -16,7 +16,7 @@ from ikigai_actors.records.messages.messages import Kind, Message
 
 
 class TrialRecord(NamedTuple):
-    """The birth of a trial, as recorded in the book."""
+    """The birth of a trial, as the book of its experiment records it."""
 
     number: int
     agent: str
@@ -29,7 +29,7 @@ class TrialRecord(NamedTuple):
 
 
 class JudgedTrial(NamedTuple):
-    """A verdict, as recorded in the book."""
+    """A verdict on a trial, as the book of its experiment records it."""
 
     verdict: Verdict
     end: int
@@ -39,15 +39,14 @@ class JudgedTrial(NamedTuple):
 
 
 class Book:
-    """The contents of an experiment's log."""
+    """The contents of an experiment's log: its terms, and the births and verdicts of its trials."""
 
     def __init__(self, agent: str, messages: Iterable[Message]) -> None:
-        """Read the log of the agent with this uuid."""
         self.terms: Mapping[str, Any] | None = None
         self.head = 0
-        """The latest position that was read."""
+        """The position of the latest message that was read."""
         self.written_at = 0
-        """When that was written, in milliseconds since 1970."""
+        """The time, in milliseconds since 1970, at which the latest message was written."""
         self.trials: dict[int, TrialRecord] = {}
         self.judged: dict[int, JudgedTrial] = {}
         for message in messages:
@@ -55,7 +54,7 @@ class Book:
                 self._read(message)
 
     def has_gone_on(self, own: Iterable[Message]) -> bool:
-        """Return whether messages that the agent has written since the book was read belong to the experiment.
+        """Return whether later messages of the agent belong to the experiment. If none does, count them as read.
 
         Reads them if so.
         """

@@ -29,7 +29,7 @@ MODES = ("turn", "log", "step")
 
 
 class ReplayCase(NamedTuple):
-    """A turn, or a step of one, to be replayed."""
+    """A recorded turn, or a step of one, that is to be replayed."""
 
     turn: Turn
     """The recorded turn, or the part of it from where the case begins, that the replay is compared with."""
@@ -57,7 +57,10 @@ class ReplayCase(NamedTuple):
 
 
 def cases_of(turns: Sequence[Turn], each: str, edit: Mapping[int, str]) -> list[ReplayCase]:
-    """Return the cases of some turns.
+    """Return the cases for some turns.
+
+    With edits, only the turns that contain an edited message are cases; in mode ``log`` the turns after them are, too.
+    Raises `BadInput` when an edit cannot be made.
 
     With edits they are those of the turns that hold an edited message; in mode ``log`` also of those behind. Raises
     `BadInput` when an edit cannot be made.
@@ -115,7 +118,7 @@ def _whole(turn: Turn) -> ReplayCase:
 
 
 def _from(turn: Turn, at: int) -> Turn:
-    """The part of a turn after a position."""
+    """Return the part of a turn after a position."""
     calls = tuple(call for call in turn.calls if call.position > at)
     return replace(turn, calls=calls, words=tuple(word for word in turn.words if word.position > at))
 
@@ -137,7 +140,7 @@ def _steps(turn: Turn) -> list[ReplayCase]:
 
 
 def _edited(turn: Turn, edit: Mapping[int, str]) -> ReplayCase:
-    """The turn with some of its messages changed."""
+    """Return the case in which some messages of a turn are edited."""
     for position, text in edit.items():
         check_text(text, f"edit of {position}")
     if turn.born_at is not None and min(edit) <= turn.born_at:

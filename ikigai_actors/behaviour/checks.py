@@ -65,7 +65,7 @@ def same_calls(recorded: Turn, again: Turn) -> float | bool | Verdict | None:
 
 
 def same_text(recorded: Turn, again: Turn) -> bool | None:
-    """Check that both answers are equal, character for character; None if there is no answer."""
+    """Check that both answers are equal, character for character; None if the replay gave no answer."""
     return recorded.text == again.text if again.how == ANSWERED else None
 
 

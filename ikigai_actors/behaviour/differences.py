@@ -33,7 +33,7 @@ class Difference:
 
 
 def differences(recorded: Turn, again: Turn) -> tuple[Difference, ...]:
-    """The differences, in the order of the recorded turn."""
+    """Return the differences between a turn and its replay, in the order of the recorded turn."""
     result = [*_of_calls(recorded, again), *_of_words(recorded, again)]
     if recorded.how != again.how:
         result.append(Difference(recorded.end, "end", recorded.how, again.how))
@@ -43,7 +43,7 @@ def differences(recorded: Turn, again: Turn) -> tuple[Difference, ...]:
 
 
 def compared(calls: Sequence[TurnCall], ignore: Mapping[str, Sequence[str]] | None = None) -> list[tuple[str, str]]:
-    """Return names and arguments of calls in the form in which they are compared; calls of one reply are sorted.
+    """Return the names and arguments of calls in the form in which turns are compared; calls of one reply are sorted.
 
     Args:
         calls: the calls.

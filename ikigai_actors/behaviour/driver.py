@@ -39,7 +39,7 @@ DRY_RUN = "dry run"
 
 
 class Driver:
-    """One run of an experiment."""
+    """One run of an experiment: it makes the trials that the plan asks for, and gives the plan their verdicts."""
 
     def __init__(
         self,
@@ -63,21 +63,21 @@ class Driver:
         self._system = experiment.agent.system
         self._plan, self._start, self._expected = plan, start, expected
         self._known: list[Trial] = []
-        """The trials that were asked for and have a verdict in the book, which is not told."""
+        """The trials that the plan has asked for, whose verdicts are in the book and not yet given to the plan."""
         self._window = TrialWindow(experiment, judge)
-        """The trials that were asked for after them."""
+        """The later trials that the plan has asked for, which have no verdict yet."""
         self._told = 0
-        """The latest trial whose verdict the plan has."""
+        """The number of the latest trial whose verdict the plan has got."""
         self._unborn: list[InFlight] = []
-        """The last ones of the window: they are not in the book."""
+        """The last trials of the window, which are not in the book yet."""
         self._refused = WaitResult.BUDGET
-        """Why they could not be born."""
+        """The reason why trials could not be born."""
         self._cut_off: list[AgentRef] = []
-        """Trials that are to be resumed: the process that ran them has ended."""
+        """The trials that must be resumed, because the process that ran them has ended."""
         self._warm: set[tuple[str, int, str]] = set()
-        """Prefixes with which a trial has answered: they are in the cache of the model's service."""
+        """The prefixes with which a trial has answered, so that the cache of the model's service has them."""
         self._unwritten: dict[int, JudgedTrial] = {}
-        """Verdicts that are not in the book of the database."""
+        """The verdicts that are not in the book in the database yet."""
 
     def run(self) -> None:
         """Make all trials. Whatever ends the run, the verdicts are stored, and a later run continues.
@@ -105,7 +105,7 @@ class Driver:
             self._tell(trial, self._book.judged[trial.number])
 
     def _make_trials(self) -> None:
-        """Make the trials of the window, and those that the plan asks for then."""
+        """Make the trials of the window, and the trials that the plan asks for after them."""
         while self._window:
             first = self._window[0]
             self._resume_cut_off()
@@ -134,7 +134,7 @@ class Driver:
         self._fill_window()
 
     def _fill_window(self) -> None:
-        """Ask for trials until as many are in flight as may be."""
+        """Ask the plan for trials until the most trials that are allowed are in flight."""
         while len(self._known) + len(self._window) < self._how.parallel and (trial := self._plan.ask()) is not None:
             born = self._book.trials.get(trial.number)
             if born is not None and born != _record(trial, born.agent):
@@ -183,7 +183,7 @@ class Driver:
                 return
 
     def _write_unit(self, born: Sequence[InFlight]) -> bool:
-        """Commit all verdicts, and births; return False when these are not allowed, and only verdicts were written."""
+        """Commit all verdicts, and these births; return False if births are refused, and only verdicts were written."""
         if not self._unwritten and not born:
             return True
         records = [_record(entry.trial, unused_uuid(self._system)) for entry in born]

@@ -22,7 +22,7 @@ def effects(
     files: str = SHARE,
     words: Sequence[Sequence[Any]] = (),
 ) -> dict[str, Any]:
-    """Return the setting ``effects``.
+    """Return the value of the setting ``effects`` for a trial.
 
     Args:
         run: names of tools that run; each must only read.

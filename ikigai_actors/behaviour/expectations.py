@@ -24,7 +24,7 @@ def expected_trial(
     change: Mapping[str, Any] = NO_DATA,
     judge: object = None,
 ) -> Forecast:
-    """Return the forecast of a trial.
+    """Return the forecast of a trial that repeats recorded requests.
 
     Args:
         system: the system that knows the models and prices.

@@ -24,19 +24,19 @@ from ikigai_actors.system.handles.ref import AgentRef, System
 
 
 class Experiment:
-    """The agent that makes trials, with its book."""
+    """The agent that makes trials, with the book of their births and verdicts."""
 
     def __init__(self, agent: AgentRef, book: Book, how: RunConfig) -> None:
         self.agent = agent
-        """The agent that it is."""
+        """The agent that is the experiment."""
         self.book = book
-        """The contents of its log."""
+        """The contents of the experiment's log."""
         self.how = how
-        """How it is run."""
+        """The options of the latest run."""
         self.resumed = bool(book.trials)
-        """Whether it was begun before."""
+        """Whether the experiment was begun by an earlier call."""
         self.ended = ""
-        """Why the latest run has ended before its plan: ``budget``, ``stopped`` or ``dry run``; else empty."""
+        """The reason why the latest run ended before its plan: ``budget``, ``stopped`` or ``dry run``; else empty."""
         self.forecast = Forecast()
         """The forecast before the first request of the latest run."""
 
@@ -52,6 +52,8 @@ class Experiment:
 
     def write(self, note: Mapping[str, Any], births: Sequence[NewTrial]) -> None:
         """Append a note and births to the book, as one unit.
+
+        Raises `StoreConflict` when another process has written trials or verdicts into the book.
 
         Raises `StoreConflict` when another process has written trials or verdicts into it.
         """

@@ -33,7 +33,7 @@ _PLANS = {"BestOf", "Beam", "MCTS"}
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about an experiment for its report; empty for one that was not begun."""
+    """The facts about an experiment for its report; empty for an experiment that was not begun."""
 
     experiment: AgentRecord | None
     names: Mapping[str, str]
@@ -43,7 +43,7 @@ class Facts:
     terms: Mapping[str, Any]
     """The changes that were tried."""
     models: tuple[str, ...]
-    """The model that answered, as ``provider:model``."""
+    """The models that answered, as ``provider:model``."""
     answers: Mapping[str, str]
     """The last texts of the living trials, by uuid."""
     ended_at: int
@@ -51,17 +51,17 @@ class Facts:
     trials: int
     judged: int
     tokens: int
-    """The cost of the trials, and their judges."""
+    """The tokens that the trials and their judges have cost; the next field has the dollars."""
     micro_dollars: int
     stays: bool
     """Whether the database outlives the process, so that people can open the trials later."""
 
     def called(self, uuid: str) -> str:
-        """The name of an agent for people."""
+        """Return the name of an agent for people."""
         return self.names.get(uuid) or name_by_uuid(uuid)
 
     def whose(self, uuid: str) -> str:
-        """Return the name of the agent whose history a trial uses; empty if the experiment uses only one."""
+        """Return the name of the agent whose history a trial uses; empty if the experiment uses only one history."""
         return self.called(uuid) if len(self.of) > 1 else ""
 
     def trial(self, number: int, uuid: str) -> str:

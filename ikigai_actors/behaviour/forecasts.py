@@ -18,16 +18,16 @@ from ikigai_actors.verbs.text.budgets import dollar_text, dollars
 
 
 class ExpectedRequest(NamedTuple):
-    """A request that a trial is expected to make."""
+    """A request that a trial is expected to make: the model, and the tokens."""
 
     model: PricedModel
     usage: Usage | None
-    """The tokens of such a request; None if the record does not say."""
+    """The tokens of the request; None if the record does not say."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The requests that an experiment still has to make."""
+    """The requests that an experiment still has to make, and their cost."""
 
     trials: int = 0
     """The largest number of trials."""
@@ -119,7 +119,7 @@ def trial_forecast(
 
 
 def total_of(forecasts: Iterable[Forecast]) -> Forecast:
-    """The forecast of several trials."""
+    """Return the sum of the forecasts of several trials."""
     every = list(forecasts)
 
     def sum_of(count: Callable[[Forecast], int]) -> int:
@@ -144,7 +144,7 @@ def largest(forecasts: Sequence[Forecast]) -> Forecast:
 
 
 def _united(forecasts: Sequence[Forecast]) -> tuple[tuple[str, ...], ...]:
-    """Return the names in several forecasts, each once: models, models without a price, new readers, services."""
+    """Return the names in several forecasts, each once: models, models without price, new readers, services."""
     return (
         tuple(dict.fromkeys(chain.from_iterable(forecast.models for forecast in forecasts))),
         tuple(dict.fromkeys(chain.from_iterable(forecast.unpriced for forecast in forecasts))),

@@ -202,7 +202,7 @@ async def _awaited(awaitable: Any) -> Any:
 
 
 def _verdict_of(outcome: Any) -> Verdict:
-    """The verdict of what an evaluator returned: a value, a value with a reason, or several of them by name."""
+    """Return the verdict for an evaluator's result: a value, a value with a reason, or a dict of several."""
     if isinstance(outcome, Mapping):
         several = [_verdict_of(part) for part in outcome.values()]
         scores = [verdict.score for verdict in several if verdict.score is not None]

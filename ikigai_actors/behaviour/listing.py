@@ -122,7 +122,7 @@ def _experiments(system: "System", query: PageQuery) -> list[dict[str, Any]]:
 
 
 def _experiment(system: "System", query: PageQuery) -> dict[str, Any]:
-    """The trials of an experiment, and their verdicts."""
+    """Return the trials of an experiment, with their verdicts."""
     agent = named_agent(system, query).uuid
     book = Book(agent, own_messages_of(system, agent))
     return {

@@ -26,7 +26,7 @@ del{background:#f004;text-decoration:none}ins{background:#0a04;text-decoration:n
 
 
 class ReportCell(NamedTuple):
-    """The text of a cell."""
+    """A cell in the table of a report."""
 
     text: str
     kind: str = "text"
@@ -36,7 +36,7 @@ class ReportCell(NamedTuple):
 
 
 def name_cell(text: str) -> ReportCell:
-    """A name, or an id."""
+    """Return a cell with a name or an id."""
     return ReportCell(text, "name")
 
 
@@ -46,17 +46,17 @@ def number_cell(number: float | None) -> ReportCell:
 
 
 class ReportRow(NamedTuple):
-    """A row of a table."""
+    """A row in the table of a report."""
 
     cells: Sequence[ReportCell | Difference]
-    """A difference fills two columns."""
+    """The cells of the row; a difference fills two columns."""
     best: bool = False
     """Whether the row is highlighted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentReport:
-    """The result of an experiment, in all the forms of reports."""
+    """The report of an experiment, from which text, JSON and HTML are made."""
 
     title: str
     sentences: Sequence[str]
@@ -93,12 +93,12 @@ class ExperimentReport:
         )
 
     def json(self, about: Mapping[str, Any]) -> str:
-        """Return the report as a JSON object."""
+        """Return the report as a JSON object; ``about`` has the facts of the experiment."""
         return json.dumps({**self.data, "about": about}, ensure_ascii=False)
 
 
 def difference_as_json(difference: Difference) -> dict[str, Any]:
-    """A difference as a JSON object."""
+    """Return a difference as a JSON object."""
     return {
         "position": difference.position,
         "what": difference.what,

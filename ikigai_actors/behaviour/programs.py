@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 
 class Ran(NamedTuple):
-    """The result of a program that has ended."""
+    """The result of a program that has ended: its exit code and its output."""
 
     status: int
     """The exit code, less than 0 for a signal."""
     printed: str
     complained: str
-    """The text of its standard error; empty if that was shown directly."""
+    """The text on standard error; empty if it was shown directly."""
 
 
 def run_program(command: Sequence[str], text: str, timeout: float | None, *, shows_errors: bool = False) -> Ran:

@@ -27,26 +27,26 @@ Scores = Mapping[int, Sequence[float | None]]
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """The statistics of scores."""
+    """The statistics of the scores of a change, and the verdict on them."""
 
     verdict: str
     """``pass``, ``fail`` or ``unsure``."""
     rate: float | None
     """The mean of the cases' mean scores (0 to 1); None if nothing could be judged."""
     interval: Interval | None
-    """The interval of 95 %."""
+    """The interval of 95 % for the rate."""
     baseline: float | None
     """The rate of the baseline; None without one."""
     difference: float | None
     """The mean difference from the baseline, case by case; None without one."""
     difference_interval: Interval | None
-    """The interval of 95 %."""
+    """The interval of 95 % for the difference."""
     undecided: int
     """The number of samples not judged, in both arms."""
     cases: int
     """The number of judged cases; with a baseline, those judged in both arms."""
     needed: int | None
-    """About how many such cases a clear verdict would need, if it is unsure; None if no number would do."""
+    """The approximate number of such cases that a clear verdict would need, if the verdict is unsure; else None."""
 
 
 def rates_of(

@@ -41,24 +41,24 @@ from ikigai_actors.text import check_text
 
 
 class Failure(NamedTuple):
-    """A sample that was judged wrong."""
+    """A sample that was judged wrong: the turn, the trial, and the reason."""
 
     agent: str
     """The agent of the recorded turn, by uuid; in an evaluation the trial."""
     position: int
-    """The position where that turn began; in an evaluation the end of the trial."""
+    """The position where the turn began; in an evaluation the end of the trial."""
     why: str
     trial: str = ""
-    """The agent that was judged, by uuid; it can be asked for its reasons."""
+    """The uuid of the agent that was judged; it can be asked for its reasons."""
     number: int = 0
-    """The number of that trial."""
+    """The number of the trial that was judged."""
     prompt: str | None = None
-    """The prompt of the turn; None if it had none."""
+    """The prompt of the turn; None if the turn had none."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RegressionReport(ExperimentResult):
-    """Whether a change made things worse."""
+    """The report of `regress` and `evaluate`: how often a change is right, and whether that is worse."""
 
     verdict: str
     """``pass``, ``fail`` or ``unsure``."""
@@ -71,7 +71,7 @@ class RegressionReport(ExperimentResult):
     difference: float | None
     """The mean of the differences of the cases from the baseline; None without one."""
     difference_interval: Interval | None
-    """The interval, of 95 %."""
+    """The interval of 95 % for the difference."""
     margin: float
     """By how much the rate may be lower than the baseline's."""
     at_least: float | None
@@ -79,7 +79,7 @@ class RegressionReport(ExperimentResult):
     cases: int
     """The number of judged cases."""
     needed: int | None
-    """About how many such cases a clear verdict would need, if it is unsure; None if no number would do."""
+    """The approximate number of such cases that a clear verdict would need, if the verdict is unsure; else None."""
     failures: list[Failure]
     """The samples that were wrong with the change."""
     undecided: int
@@ -87,7 +87,7 @@ class RegressionReport(ExperimentResult):
     samples: int
     """Samples that were made, the baseline's too."""
     reasons: Mapping[str, int]
-    """Why samples could not be judged, and how many for each reason."""
+    """The reasons why samples could not be judged, each with the number of samples."""
     of: tuple[str, ...] = ()
     """The uuids of the agents whose histories the experiment uses."""
 
@@ -180,7 +180,9 @@ def regress(
     missing: str = "stop",
     **how: Unpack[RunOptions],
 ) -> RegressionReport:
-    """Say whether a change made recorded turns worse. Nothing is done outside; after a crash, the same call goes on.
+    """Measure whether a change made recorded turns worse.
+
+    Nothing is done outside; after a crash, the same call goes on.
 
     Args:
         turns: the turns of `recorded`; each is a case.

@@ -69,7 +69,7 @@ class Replay(ExperimentResult):
 
     @property
     def differences(self) -> list[Difference]:
-        """The differences of all turns."""
+        """Return the differences of all replayed turns."""
         return [difference for turn in self.turns for difference in turn.differences]
 
     def _facts(self) -> Facts:
@@ -135,7 +135,7 @@ class Played(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The turns to replay, and how: the common part of `replay` and `regress`."""
+    """The turns to replay, and how to replay them: the common arguments of `replay` and `regress`."""
 
     system: System
     cases: list[ReplayCase]
@@ -280,7 +280,7 @@ def replay_cases(
 
 
 def _expected(terms: Terms, arms: Sequence[str]) -> dict[tuple[int, str], Forecast]:
-    """The expected requests of the replay of each case in each arm.
+    """Return the expected requests for the replay of each case in each arm.
 
     Raises `BadInput`, and `ProviderMissing` where nobody is there to be asked.
     """

@@ -15,7 +15,7 @@ from ikigai_actors.reach.trials import end_agent
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ExperimentResult(ABC):
-    """The outcome of an experiment."""
+    """The outcome of an experiment, of any verb, with its reports."""
 
     experiment: Experiment
     """The agent that is the experiment; the trials are its children."""
@@ -30,9 +30,9 @@ class ExperimentResult(ABC):
         return self._report(facts).html(facts.described())
 
     def _repr_html_(self) -> str | None:
-        """The page for a notebook. It is in a frame with a style of its own, in which nothing runs.
+        """Return the page for a notebook, in a frame of its own in which no script runs.
 
-        None without the database: a notebook then shows a line.
+        None if the facts cannot be read from the database; a notebook then shows a line.
         """
         try:
             page = self.html()
@@ -50,7 +50,7 @@ class ExperimentResult(ABC):
 
     @abstractmethod
     def _report(self, facts: Facts) -> ExperimentReport:
-        """Return the report of the result."""
+        """Return the report of the result, which each kind of experiment makes from its trials."""
 
     def __repr__(self) -> str:
         """Return one line of text, without the list of trials, which may be long."""
@@ -63,7 +63,13 @@ class ExperimentResult(ABC):
 
     @property
     def ended(self) -> str:
-        """Return why it ended before all trials were made: ``budget``, ``stopped`` or ``dry run``.
+        """Return ``budget``, ``stopped`` or ``dry run`` if the experiment ended before all trials were made.
+
+        Return an empty text if the experiment made all trials.
+
+        ``budget``, ``stopped`` or ``dry run``.
+
+        Empty if it made all trials.
 
         Empty if it did not.
         """
@@ -71,7 +77,7 @@ class ExperimentResult(ABC):
 
     @property
     def forecast(self) -> Forecast:
-        """The forecast before the first request of this call."""
+        """Return the forecast before the first request of this call."""
         return self.experiment.forecast
 
     def end(self) -> None:

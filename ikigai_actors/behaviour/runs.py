@@ -16,7 +16,7 @@ MOST_PARALLEL = 1_000
 
 
 class RunOptions(TypedDict, total=False):
-    """How an experiment is run: keyword arguments of `search`, `bisect`, `replay`, `regress` and `evaluate`."""
+    """The options of a run: keyword arguments of `search`, `bisect`, `replay`, `regress` and `evaluate`."""
 
     name: str | None
     """The name of the experiment; None makes a name from the verb and the terms."""
@@ -27,9 +27,9 @@ class RunOptions(TypedDict, total=False):
     probes.
     """
     budget: Budget | Mapping[str, Any] | None
-    """The ceiling of the whole experiment."""
+    """The budget of the whole experiment."""
     retries: int
-    """How often a failed trial is resumed before it is judged; default 1."""
+    """The number of times that a failed trial is resumed before it is judged; default 1."""
     warm: bool
     """Whether the first trial that goes on from a place is awaited before its siblings start (True). They then read its
     prefix from the cache of the model's service; otherwise each pays for it. A bisection never has
@@ -50,7 +50,7 @@ class RunOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class RunConfig:
-    """All `RunOptions`, with defaults for those not given. Raises `BadInput` for an unusable value."""
+    """All `RunOptions`, with defaults for missing ones. Raises `BadInput` for an unusable value."""
 
     name: str | None = None
     under: AgentRef | None = None
@@ -64,7 +64,7 @@ class RunConfig:
 
     @classmethod
     def of(cls, verb: Callable[..., object], how: Mapping[str, Any]) -> "RunConfig":
-        """Return the options that a function of this package got.
+        """Return the options that a function of this package got as keyword arguments.
 
         Raises `TypeError`, naming that function, for an unknown option.
         """

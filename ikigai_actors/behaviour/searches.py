@@ -38,7 +38,7 @@ class SearchNode(NamedTuple):
 
 
 class FoundTrial(NamedTuple):
-    """A trial of a search."""
+    """A trial of a search: its number, its prompt, and its score."""
 
     number: int
     of: int
@@ -52,7 +52,7 @@ class FoundTrial(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Found(ExperimentResult):
-    """The result of a search."""
+    """The result of a search: the best trial, and all trials."""
 
     score: float | None
     """The best score; None if nothing could be judged."""
@@ -61,7 +61,7 @@ class Found(ExperimentResult):
     path: list[int]
     """The numbers of the trials from the root to the best one, in order."""
     agent: AgentRef | None
-    """The agent of that trial."""
+    """The agent of the best trial; None if nothing could be judged."""
     trials: list[FoundTrial]
     """All trials, in the order of their numbers."""
 

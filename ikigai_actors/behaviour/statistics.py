@@ -26,6 +26,8 @@ _STEPS = 50
 def interval_of_rate(rates: Sequence[float], times: float = 1.0) -> Interval | None:
     """Return the interval of the mean of the rates of cases, within 0 and 1; None without cases.
 
+    ``times`` multiplies the number of cases, to forecast the interval with more cases like these.
+
     ``times`` is for a look ahead: with this many times as many cases like these.
     """
     if not rates:
@@ -37,6 +39,8 @@ def interval_of_rate(rates: Sequence[float], times: float = 1.0) -> Interval | N
 
 def interval_of_difference(differences: Sequence[float], times: float = 1.0) -> Interval | None:
     """Return the interval of the mean of differences of cases, each from -1 to 1; None without cases.
+
+    ``times`` multiplies the number of cases, as for `interval_of_rate`.
 
     ``times`` as above.
     """

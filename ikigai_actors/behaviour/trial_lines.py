@@ -1,4 +1,4 @@
-"""One line for each trial of an experiment that was judged."""
+"""Makes one line of text for each judged trial of an experiment."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The start of a trial, and its result."""
+"""The start of a trial, and its outcome for a judge."""
 
 import concurrent.futures
 from collections.abc import Callable, Mapping
@@ -20,11 +20,11 @@ class FollowUp(NamedTuple):
 
     prompt: str
     data: Mapping[str, Any] = NO_DATA
-    """As the data of a prompt."""
+    """The data of the prompt."""
 
 
 class TrialStart(NamedTuple):
-    """The start of a trial."""
+    """The start of a trial: the inherited history, the prompts, and the settings."""
 
     of: str
     """The uuid of the agent whose history the trial inherits."""
@@ -32,9 +32,9 @@ class TrialStart(NamedTuple):
     """The last inherited position."""
     prompt: str | None
     data: Mapping[str, Any] = NO_DATA
-    """As the data of a prompt."""
+    """The data of the first prompt."""
     settings: Mapping[str, Any] = NO_DATA
-    """Settings that differ from those at that position, `effects` included."""
+    """Settings that differ from those at the inherited position, ``effects`` included."""
     go: bool = False
     """Whether the trial goes on at once from the end of its history, without a prompt."""
     begin: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
@@ -42,11 +42,13 @@ class TrialStart(NamedTuple):
     then: tuple[FollowUp, ...] = ()
     """The prompts after the first one. Only the last answer is judged."""
     recorded: Turn | None = None
-    """As `TrialRun.recorded`."""
+    """The recorded turn that the trial replays; None for none."""
 
 
 def started(system: System, of: str, at: int, continuation: Continuation, settings: Mapping[str, Any]) -> TrialStart:
     """Return the start of a trial that continues a position with a prompt, or with `GO` without one.
+
+    Raises `BadInput` if `GO` is given where no prompt or result waits for an answer.
 
     Raises `BadInput` when that waits for no answer.
     """
@@ -86,16 +88,19 @@ Judge = Callable[[TrialRun], Any]
 
 
 class JudgeAsked(NamedTuple):
-    """A judge's pending answer, for which a model was asked."""
+    """The pending answer of a judge that has asked a model."""
 
     agent: AgentRef
-    """The agent that was asked."""
+    """The agent that the judge has asked."""
     verdict: Callable[[], Verdict]
-    """Returns the verdict, once that agent is idle."""
+    """A function that returns the verdict, once the asked agent is idle."""
 
 
 def settled(said: object, of: Callable[[Verdict], Verdict] = lambda verdict: verdict) -> Verdict | JudgeAsked:
-    """Return a judge's result, after waiting for its future; ``of`` is applied to the verdict. Raises `BadInput`."""
+    """Return the result of a judge, after waiting if it is a future. Raises `BadInput` for an invalid result.
+
+    ``of`` is applied to the verdict.
+    """
     if isinstance(said, JudgeAsked):
         verdict = said.verdict
         return JudgeAsked(said.agent, lambda: of(verdict()))

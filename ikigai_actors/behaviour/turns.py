@@ -42,7 +42,7 @@ class TurnCall:
     """The result; None if the call got none."""
     is_error: bool = field(default=False, compare=False)
     attached: Sequence[Mapping[str, Any]] = field(default=(), compare=False, repr=False)
-    """The attachments of its result, as in the data of the message."""
+    """The attachments of the result, as in the data of its message."""
 
 
 RecordedCalls = list[list[Any]]
@@ -65,13 +65,13 @@ class TurnWord:
     position: int
     text: str
     replies: tuple[int, ...] = field(default=(), repr=False)
-    """The positions of the turn's replies before it, without interrupted ones."""
+    """The positions of the replies of the turn before the message, without interrupted ones."""
     data: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """The agent that said it, if one did; ``from`` is the recorded position of a word that a trial was given."""
+    """The data of the message: its sender if an agent sent it; in a trial, ``from`` is the recorded position."""
 
 
 class TurnRequest(NamedTuple):
-    """A request of a turn, according to the message in which it ended."""
+    """A request of a turn, as recorded by the message with its outcome."""
 
     position: int
     kind: str
@@ -91,10 +91,10 @@ class TurnRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A turn of an agent."""
+    """A turn of an agent, as its log records it."""
 
     agent: AgentRef
-    """The agent, by uuid."""
+    """The agent whose turn it is."""
     opens: int
     """The position of the message that opened the turn."""
     end: int
@@ -102,7 +102,7 @@ class Turn:
     prompt: str | None
     """The prompt; None if the turn had none, as that of an agent forked with a turn."""
     calls: tuple[TurnCall, ...]
-    """In order; without the call that gives the value of a typed turn."""
+    """The calls in order, without the call that gives the value of a typed turn."""
     text: str
     """The answer: the value as JSON in a turn with an output type, else the last text."""
     how: str
@@ -110,7 +110,7 @@ class Turn:
     ``open``.
     """
     error: str = ""
-    """Why the turn failed; empty if it did not."""
+    """The error of a failed turn; empty for any other turn."""
     requests: tuple[TurnRequest, ...] = field(default=(), compare=False, repr=False)
     """The requests that were answered, and others that cost tokens."""
     data: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -125,12 +125,12 @@ class Turn:
 
     @property
     def tokens(self) -> int:
-        """Return the tokens of its requests, input and output, as far as the provider reported them."""
+        """Return the input and output tokens of the turn's requests, as far as the provider reported them."""
         return sum(request.usage.all_tokens for request in self.requests if request.usage is not None)
 
 
 def words_again(turn: Turn, at: int, number: int = 1, copied: int = 0) -> list[RecordedWord]:
-    """Return the steering messages of a turn for a trial that begins after a position.
+    """Return the recorded steering messages that a trial gets if it begins at a position of their turn.
 
     Args:
         turn: the recorded turn.
@@ -151,7 +151,7 @@ class RecordedTurns(list[Turn]):
     def __init__(self, turns: Sequence[Turn], left_out: Mapping[str, int]) -> None:
         super().__init__(turns)
         self.left_out = dict(left_out)
-        """How many turns are not among them, by how they ended."""
+        """The number of turns that were left out, by how they ended."""
 
 
 def recorded(*agents: AgentRef, where: Callable[[Turn], bool] | None = None) -> RecordedTurns:
@@ -210,7 +210,7 @@ def _end_of_birth(messages: Sequence[Message]) -> int | None:
 
 
 def _by_turn(messages: Sequence[Message]) -> Iterator[list[Message]]:
-    """The messages of each turn."""
+    """Yield the messages of each turn."""
     opened: list[Message] = []
     for place, message in enumerate(messages):
         opens = _opens(messages, place)
@@ -224,7 +224,7 @@ def _by_turn(messages: Sequence[Message]) -> Iterator[list[Message]]:
 
 
 def _opens(messages: Sequence[Message], place: int) -> bool:
-    """Whether a message opens a turn."""
+    """Return whether the message at a place opens a turn."""
     message = messages[place]
     match message.kind:
         case Kind.USER:
@@ -241,7 +241,7 @@ def _opens(messages: Sequence[Message], place: int) -> bool:
 
 
 def _turn(agent: AgentRef, messages: Sequence[Message], born_at: int | None) -> Turn:
-    """The turn that the first of these messages opens."""
+    """Return the turn that the first of these messages opens."""
     opener = messages[0]
     calls: list[TurnCall] = []
     results: dict[str, Message] = {}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class AwaitsVerdict(Exception):
-    """An answer that the person has not judged."""
+    """Raised with the run of a trial whose answer the person must judge, to end the bisection for now."""
 
     def __init__(self, run: "TrialRun") -> None:
         super().__init__(run)
@@ -136,7 +136,9 @@ def _judge(place: "Place", agent: "AgentRef", verdict: bool | None) -> object:
 
 
 def _awaited(place: "Place", agent: "AgentRef") -> tuple[str | None, Mapping[str, Any], int]:
-    """The bisection of an agent that waits for a verdict: its name, its terms, and the number of the trial.
+    """Return the bisection of an agent that waits for a verdict: its name, its terms, and the number of the trial.
+
+    Among several, take the bisection whose answer this place showed last; else the one written to last.
 
     Among several, the one whose answer this place showed last is taken; else the one that was written to last.
     """

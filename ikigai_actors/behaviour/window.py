@@ -47,14 +47,14 @@ Judged = tuple[TrialRun, JudgedTrial]
 
 @dataclass(slots=True, eq=False)
 class InFlight:
-    """A trial without a verdict yet."""
+    """A trial without a verdict: it waits for its birth, for its answer or for the judge."""
 
     trial: Trial
     start: TrialStart
     agent: AgentRef | None
     """The agent of the trial; None until it is born."""
     latest: Message | None = None
-    """The latest message, once the trial has answered."""
+    """The latest message of the trial, once it has answered."""
     judging: Future[Judged | None] | None = None
     """The future of the verdict, if the judge runs on a thread of its own."""
 
@@ -84,6 +84,8 @@ class TrialWindow(list[InFlight]):
 
     def judge_first(self) -> Judged | None:
         """Wait for the first trial and judge it; None if its turn cannot go on: `Experiment.ended` says why.
+
+        A blocking judge judges all trials of the window meanwhile, each on its own thread.
 
         A judge that blocks is at all trials of the window meanwhile, each on its own thread.
         """
@@ -154,6 +156,8 @@ class TrialWindow(list[InFlight]):
     def _answered(self, trial: InFlight, agent: AgentRef) -> Message | None:
         """Return the latest message of a trial that lives and has no open turn; None for any other trial.
 
+        The query also reads the latest messages of the next trials, except those that get further prompts.
+
         It is read together with those of the trials after it, but for those that are prompted again.
         """
         if trial.latest is None:
@@ -165,7 +169,7 @@ class TrialWindow(list[InFlight]):
         return trial.latest
 
     def _waited(self, agent: AgentRef) -> bool:
-        """Wait until a trial has nothing to do; False when it is paused, and so are all others in flight."""
+        """Wait until a trial has nothing to do; return False when it and all other trials in flight are paused."""
         me = self._experiment.agent
         [why] = me.wait([agent]).values()
         if why not in (WaitResult.BUDGET, WaitResult.STOPPED):
@@ -198,7 +202,10 @@ def resume_trial(agent: AgentRef) -> bool:
 
 
 def run_of(trial: Trial, agent: AgentRef, recorded: Turn | None, latest: Message | None = None) -> tuple[TrialRun, int]:
-    """Return the result of an idle trial, and its last position.
+    """Return the outcome of an idle trial, and its last position.
+
+    A trial without a prompt has the answer that it inherits. ``latest`` is its latest message, if the caller has read
+    it.
 
     One that was never prompted has the answer that it inherits. A caller that has read its latest message gives that.
     """

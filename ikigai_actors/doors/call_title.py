@@ -8,6 +8,6 @@ LONGEST_TITLE = 200
 
 
 def call_title(tool: str, arguments: Mapping[str, Any]) -> str:
-    """Return a call on one line, for people."""
+    """Return a tool call on one line, for people."""
     words = ", ".join(str(value) for value in arguments.values() if isinstance(value, str | int | float))
     return " ".join(f"{tool} {words}".split())[:LONGEST_TITLE]

@@ -49,14 +49,14 @@ LOG_SIZE = 1_000_000
 
 
 class Starting(Protocol):
-    """A host process that was started."""
+    """A host process that a door has started."""
 
     def poll(self) -> int | None:
-        """The exit status; None while it runs."""
+        """Return the exit status of the process; None while it runs."""
 
 
 class StartSchedule:
-    """Decides when a host is started. Pure: times are arguments."""
+    """Decides when a door starts a host. Pure: times are arguments."""
 
     def __init__(self) -> None:
         self._due, self._pause = float("-inf"), FIRST_PAUSE
@@ -99,7 +99,7 @@ class Hosting:
         self._thread.start()
 
     def attached(self, timeout: float) -> AttachedSystem:
-        """The system, once there is a database to attach to. Raises `NoHost` after this many seconds."""
+        """Return the attached system, once the database exists. Raises `NoHost` after this many seconds."""
         with self._changed:
             self._changed.wait_for(lambda: self._system is not None, timeout)
             if self._system is None:
@@ -122,7 +122,7 @@ class Hosting:
                 raise self._no_host()
 
     def _starts(self) -> bool:
-        """Whether a host may come soon: no check was made yet, or a started host process runs."""
+        """Return whether a host may come soon: no check was made yet, or a started host process runs."""
         return not self._looked or (self._host is not None and self._host.poll() is None)
 
     def close(self) -> None:

@@ -33,19 +33,19 @@ RequestId = str | int
 
 
 class RpcError(Exception):
-    """An error of the protocol, as a client gets it."""
+    """An error of JSON-RPC, as a client gets it."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
         self.code, self.data = code, data
 
     def as_json(self) -> dict[str, Any]:
-        """The error as part of a message."""
+        """Return the error as part of a message."""
         return {"code": self.code, "message": str(self), **({} if self.data is None else {"data": self.data})}
 
 
 class RpcRequest(NamedTuple):
-    """A message that wants an answer, or a notification, which has no id."""
+    """A request or notification of a client; a notification has no id, and gets no answer."""
 
     method: str
     params: Params
@@ -53,14 +53,14 @@ class RpcRequest(NamedTuple):
 
 
 class GivenUp(Enum):
-    """The answer to a request that its client has given up."""
+    """The way in which a cancelled request is answered."""
 
     REFUSED = "an error says that it was cancelled"
     ANSWERED = "the server ends its work, and answers"
 
 
 class RpcResponse(NamedTuple):
-    """An answer to a request of ours."""
+    """The client's response to a request that the server has sent."""
 
     id: RequestId
     result: Any = None
@@ -68,16 +68,16 @@ class RpcResponse(NamedTuple):
 
 
 class Server(Protocol):
-    """Answers the requests of a client."""
+    """Answers the requests and notifications of one client."""
 
     async def request(self, request: RpcRequest, notify: Callable[[str, Params], object]) -> Any:
         """Return the result of a request; ``notify`` sends a notification before it. Raises `RpcError`."""
 
     def notified(self, request: RpcRequest) -> None:
-        """Handle a notification."""
+        """Handle a notification of the client, which gets no answer."""
 
     def give_up(self, request: RpcRequest) -> GivenUp:
-        """Give up a request that the client has cancelled before its answer; return the answer to it."""
+        """Stop the work on a request that the client has cancelled; return how the request is answered."""
 
 
 def parsed(line: bytes) -> RpcRequest | RpcResponse:
@@ -107,7 +107,7 @@ class RpcConnection:
     """The connection to one client. It belongs to one event loop."""
 
     def __init__(self, server: Server, send: SendMessage) -> None:
-        """Speak to a client by sending messages."""
+        """Begin to serve a client; ``send`` sends a message to the client."""
         self._server, self._send = server, send
         self._tasks: dict[RequestId, asyncio.Task[None]] = {}
         self._requests: dict[RequestId, RpcRequest] = {}
@@ -115,7 +115,7 @@ class RpcConnection:
         self._numbers = 0
 
     def receive_line(self, line: bytes) -> None:
-        """Take a line from the client."""
+        """Handle a line from the client: a request, a notification, or a response."""
         try:
             message = parsed(line)
         except RpcError as error:
@@ -135,11 +135,11 @@ class RpcConnection:
             self._tasks[message.id], self._requests[message.id] = task, message
 
     def refuse(self, code: int, text: str) -> None:
-        """Send an error for a line that is no message."""
+        """Send the client an error for a line that is no message."""
         self._answer(None, error=RpcError(code, text).as_json())
 
     def notify(self, method: str, params: Params) -> None:
-        """Send a notification."""
+        """Send the client a notification."""
         self._send({"jsonrpc": "2.0", "method": method, "params": params})
 
     async def ask(self, method: str, params: Params) -> Any:
@@ -157,7 +157,7 @@ class RpcConnection:
             self._asked.pop(number, None)
 
     def cancel(self, number: object) -> None:
-        """Note that the client cancels a request."""
+        """Handle the cancellation of a request by the client."""
         if not isinstance(number, str | int) or number not in self._tasks:
             return
         how = self._server.give_up(self._requests[number])

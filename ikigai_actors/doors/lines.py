@@ -51,7 +51,7 @@ class LineSplitter:
 
 
 class StandardLines:
-    """The lines of this process."""
+    """The lines of standard input and output of this process."""
 
     def __init__(self) -> None:
         """Use standard output for the protocol, and begin to read."""
@@ -61,12 +61,14 @@ class StandardLines:
         self._queue: SimpleQueue[bytes | None] = SimpleQueue()
         self._slots = Semaphore(UNTAKEN)
         self.waiting = 0
-        """Bytes that the client has not read yet, about."""
+        """The approximate number of bytes that the client has not read yet."""
         self._writer = Thread(target=self._write, name="ikigai-lines-out", daemon=True)
         self._writer.start()
 
     def read(self, receive: Callable[[bytes | None], object], end: Callable[[], object]) -> None:
-        """Pass each line to ``receive`` on the running event loop, None for a line that is too long.
+        """Pass each line to ``receive`` on the running event loop; None for a line that is too long.
+
+        ``end`` is called when the input ends.
 
         Call ``end`` at the end.
         """
@@ -89,13 +91,13 @@ class StandardLines:
         Thread(target=run, name="ikigai-lines-in", daemon=True).start()
 
     def write(self, message: Mapping[str, Any]) -> None:
-        """Send a message as a line. Never waits."""
+        """Write a message as a line to standard output. Never waits."""
         line = json.dumps(message, separators=(",", ":")).encode() + b"\n"
         self.waiting += len(line)
         self._queue.put(line)
 
     def flush(self, timeout: float) -> None:
-        """Wait until all is written, for some seconds at most."""
+        """Wait until all messages are written, at most ``timeout`` seconds."""
         self._queue.put(None)
         self._writer.join(timeout)
 

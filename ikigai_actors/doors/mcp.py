@@ -87,7 +87,7 @@ class TaskParams(RequestParams, extra="allow"):
 
 
 class McpDoor:
-    """Answers the calls of MCP clients. It keeps no state of them."""
+    """Answers the calls of MCP clients. It keeps no state of the clients."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class McpDoor:
         self.server: Server[Any] = Server(
             "ikigai", version=version("ikigai-actors"), title="ikigai", instructions=INSTRUCTIONS
         )
-        """Speaks the protocol."""
+        """The server of the package ``mcp``, which speaks the protocol."""
         self.server.add_request_handler("tools/list", PaginatedRequestParams, self._list)
         self.server.add_request_handler("tools/call", CallToolRequestParams, self._call)
         if tasks:
@@ -125,7 +125,7 @@ class McpDoor:
 
     @cached_property
     def _news(self) -> "NewsFeed":
-        """The feed of agents' commits, opened at the first wait."""
+        """Return the feed of agents' commits, which is opened at the first wait."""
         from ikigai_actors.reach.news import NewsFeed
 
         return self._feed or NewsFeed(lambda: self._reach.system)
@@ -144,7 +144,7 @@ class McpDoor:
         return {name: tool for name, tool in offered.items() if self._may(tool)}
 
     def _may(self, tool: "Act | VerbTool") -> bool:
-        """Whether the client may call a tool."""
+        """Return whether the client may call a tool."""
         from ikigai_actors.verbs.principal import has_right
 
         if tool.reads or self._read_only:
@@ -162,7 +162,7 @@ class McpDoor:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work, *arguments)
 
     async def _offered(self) -> "dict[str, Act | VerbTool]":
-        """The tools, by name; they are imported on another thread."""
+        """Return the tools by name. They are imported on another thread."""
         tools: dict[str, Act | VerbTool] = await self._on_thread(lambda: self._tools)
         return tools
 
@@ -221,7 +221,7 @@ class McpDoor:
                 forms.close()
 
     async def _forms(self, params: CallToolRequestParams, context: ServerRequestContext) -> "WaitForms | None":
-        """The forms that the client shows while a call waits; None where it shows none."""
+        """Return the forms that the client can show while a call waits; None if it shows none."""
         from ikigai_actors.doors.mcp_forms import WaitForms
 
         forms = WaitForms(self._reach, self._principal, context, self._on_thread)
@@ -262,12 +262,12 @@ class McpDoor:
 
 
 def is_over(turn: Mapping[str, Any]) -> bool:
-    """Return whether a turn makes no progress unless somebody acts."""
+    """Return whether the turn stays as it is unless somebody acts."""
     return bool(turn["status"] != "working")
 
 
 def _asks_by(turn: Mapping[str, Any], showing: Collection[str]) -> bool:
-    """Whether a turn waits for a question that the client's user sees now."""
+    """Return whether a turn waits for a question that the client's user sees now."""
     return any(question.get("question") in showing for question in turn.get("asks", ()))
 
 

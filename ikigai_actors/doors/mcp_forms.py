@@ -24,7 +24,7 @@ from ikigai_actors.verbs.question_forms import MOST_TRIES, questions_for, take_f
 
 
 class WaitForms:
-    """The forms of one call that waits. Of one event loop."""
+    """The forms that one waiting call shows to the user of its client. Use it on one event loop."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class WaitForms:
         context: ServerRequestContext,
         on_thread: Callable[..., Awaitable[Any]],
     ) -> None:
-        """Show forms to the client of a request; what waits for the database runs by ``on_thread``."""
+        """Begin without forms; ``on_thread`` runs work that waits for the database."""
         self._reach, self._principal, self._on_thread = reach, principal, on_thread
         self._session, self._request = context.session, context.request_id
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -46,7 +46,7 @@ class WaitForms:
 
     @property
     def can_show(self) -> bool:
-        """Whether the client shows forms."""
+        """Return whether the client can show forms."""
         known = self._session.client_capabilities
         forms = None if known is None else known.elicitation
         if forms is None or (forms.form is None and forms.url is not None):
@@ -66,7 +66,7 @@ class WaitForms:
                 self._wrong[name] = str(error)
 
     def showing(self) -> frozenset[str]:
-        """The questions that the user sees now."""
+        """Return the ids of the questions that the user sees now."""
         return frozenset(name for name, task in self._tasks.items() if not task.done())
 
     async def show_new(self, turns: Sequence[Mapping[str, Any]]) -> InputRequiredResult | None:

@@ -12,7 +12,7 @@ from ikigai_actors.http_server.requests import MOST_BODY, HttpRequest, SendEvent
 
 
 async def answer_mcp(server: Server[Any], request: HttpRequest, out: SendEvent) -> None:
-    """Answer a message. Raises `RequestRefused`."""
+    """Answer a message of MCP that came by HTTP. Raises `RequestRefused`."""
     body = await request.body(MOST_BODY)
     streams = b'"progressToken"' in body and "text/event-stream" in request.headers.get("accept", "")
     manager = StreamableHTTPSessionManager(server, stateless=True, json_response=not streams)

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class McpLines:
-    """One client, and the server that answers it. They belong to one event loop."""
+    """The streams between one client and the server of the package ``mcp``. They belong to one event loop."""
 
     def __init__(
         self, server: Server[Any], send: Callable[[Mapping[str, Any]], object], end: Callable[[], object] | None = None
@@ -34,14 +34,14 @@ class McpLines:
         self._serving = asyncio.get_running_loop().create_task(self._serve(server))
 
     def receive_line(self, line: bytes) -> None:
-        """Take a line from the client."""
+        """Pass a line of the client to the server. A line that is no message gets an error."""
         try:
             self._messages.put_nowait(_message_in(line))
         except RpcError as error:
             self.refuse(error.code, str(error))
 
     def refuse(self, code: int, text: str) -> None:
-        """Send an error for a line that is no message."""
+        """Send the client an error for a line that is no message."""
         self._send({"jsonrpc": "2.0", "id": None, "error": RpcError(code, text).as_json()})
 
     def close(self) -> None:
@@ -57,13 +57,13 @@ class McpLines:
             self._end()
 
     async def receive(self) -> SessionMessage:
-        """The next message of the client, for the package."""
+        """Return the next message of the client. The package ``mcp`` calls this."""
         if (message := await self._messages.get()) is None:
             raise EndOfStream
         return message
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Send a message of the package."""
+        """Send a message of the package ``mcp`` to the client."""
         self._send(item.message.model_dump(by_alias=True, mode="json", exclude_unset=True))
 
     async def aclose(self) -> None:
@@ -88,7 +88,7 @@ class McpLines:
 
 
 def _message_in(line: bytes) -> SessionMessage:
-    """The message of a line. Raises `RpcError`."""
+    """Return the message in a line. Raises `RpcError`."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:

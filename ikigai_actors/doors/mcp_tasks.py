@@ -22,12 +22,12 @@ POLL = 2_000
 
 
 def task_of(reach: Access, handle: TurnHandle) -> dict[str, Any]:
-    """Return the task for a turn."""
+    """Return the answer that makes a turn a task of MCP."""
     return {"resultType": "task", **_task(reach, handle, reach.turns.look_at(handle))}
 
 
 def task_at(reach: Access, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state of a task; ``result`` is the result of its turn. Raises `BadInput` for an unknown id."""
+    """Return the state of a task; ``result`` has the answer of its turn. Raises `BadInput` for an unknown id."""
     handle = _handle(reach, params)
     turn = reach.turns.look_at(handle)
     task = _task(reach, handle, turn)

@@ -42,13 +42,13 @@ class DoorOptions:
     under: str | None = None
     """The topmost agent that can be reached; None for agent 0."""
     read_only: bool = False
-    """Whether clients can change nothing."""
+    """Whether clients can only read."""
     workspace: str | None = None
     """The directory of the agents' tools; None if unknown."""
     tasks: bool = False
     """Whether clients that support tasks get a task for a turn."""
     json_log: bool = False
-    """Whether the lines of its log are JSON."""
+    """Whether the lines of the log are JSON."""
 
 
 class DoorOpening:
@@ -61,7 +61,10 @@ class DoorOpening:
         threading.Thread(target=self._open, name="ikigai-door-opening", daemon=True).start()
 
     def access(self) -> "Access":
-        """Return the reach of the client; waits for the database. Raises `BadInput` for a wrong database."""
+        """Return the agents that the client may reach; waits for the database.
+
+        Raises `BadInput` for a wrong database.
+        """
         return self._opened.result()[0]
 
     def close(self) -> None:
@@ -154,7 +157,7 @@ class Connected(Protocol):
     """A client that is served by lines."""
 
     def receive_line(self, line: bytes) -> None:
-        """Take a line from the client."""
+        """Handle a line from the client."""
 
     def refuse(self, code: int, text: str) -> None:
         """Send an error for a line that is no message."""

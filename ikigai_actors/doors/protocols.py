@@ -39,7 +39,6 @@ class DoorApplication:
         self._news.release_all()
 
     async def __call__(self, scope: AsgiScope, receive: Receive, out: SendEvent) -> None:
-        """Answer a request."""
         request = HttpRequest(scope, receive)
         try:
             match request.method, request.parts:
@@ -74,7 +73,7 @@ def _mcp_http() -> "ModuleType":
 
 
 class AguiClient(NamedTuple):
-    """A client of AG-UI."""
+    """A client of AG-UI: the agents that it may reach, and the principal for which it acts."""
 
     access: Access
     """The agents that the client may reach."""

@@ -65,7 +65,7 @@ class IkigaiSessionStore:
         await self._logs.ask_in_order(lambda: self._logs.drop(place, below))
 
     async def list_subkeys(self, key: "SessionListSubkeysKey") -> list[str]:
-        """Return the subpaths of the transcripts of a session's subagents."""
+        """Return the subpaths of the transcripts of all subagents of a session."""
         return [str(log.name) for log in await self._within(_scope(key), _SUBAGENT)]
 
     async def _within(self, scope: str, guest: str = _SESSION) -> list[GuestLog]:
@@ -98,7 +98,7 @@ def _project(key: "SessionKey") -> str:
 
 
 def _scope(key: Mapping[str, Any]) -> str:
-    """The name of the group of a session's subagents."""
+    """Return the name of the group that the transcripts of a session's subagents form."""
     return json.dumps([key["project_key"], key["session_id"]])
 
 

@@ -66,6 +66,8 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
     ) -> None:
         """Store the writes of a task.
 
+        A stored write is kept, except an error, an interrupt and the like, which are replaced.
+
         Stored ones are kept, except errors, interrupts and the like, which are replaced.
         """
         place, part, about = _place(config), _namespace(config), _checkpoint(config)

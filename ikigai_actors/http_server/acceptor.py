@@ -34,7 +34,7 @@ QUIET_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """The limits of open connections."""
+    """The most connections that strangers, and that guests, may have open."""
 
     strangers: int = 50
     guests: int = 50

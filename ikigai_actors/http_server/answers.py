@@ -52,7 +52,7 @@ class SentEventStream:
     def __init__(self, request: HttpRequest, out: SendEvent, retry_ms: int = RETRY_MS) -> None:
         self._request, self._out, self._retry_ms = request, out, retry_ms
         self.gone: asyncio.Future[None]
-        """Done when the client has gone."""
+        """A future that is done when the client has disconnected."""
 
     async def __aenter__(self) -> Self:
         self.gone = asyncio.ensure_future(self._request.gone())
@@ -75,7 +75,7 @@ class SentEventStream:
         return self.gone.done()
 
     async def event(self, value: Any, kind: str = "", position: int | str | None = None) -> None:
-        """Send an event; a client can resume after an event that has a position. Raises `ConnectionError`."""
+        """Send an event to the client, which can resume after an event with a position. Raises `ConnectionError`."""
         head = "" if position is None else f"id: {position}\n"
         named = f"event: {kind}\n" if kind else ""
         await self.write(f"{head}{named}data: {json.dumps(value)}\n\n")

@@ -59,7 +59,7 @@ _CLOSES = {"Connection": "close"}
 
 
 class Guard:
-    """Guards a server for programs. Decides by the head of a request alone."""
+    """Guards a server for programs: decides by the head of a request whether it reaches a handler."""
 
     def __init__(self, *places: str, token: str = "", policy: str = NO_PAGE_POLICY) -> None:
         """Guard a server whose names with port are ``places``, as ``127.0.0.1:8000``.
@@ -85,7 +85,7 @@ class Guard:
         return self._arrival(head)
 
     def refusal(self, head: RequestHead) -> GuardAnswer | None:
-        """Return the refusal of a request; None for a request that is let in."""
+        """Return the answer that refuses a request; None for a request that is let in."""
         host, origin = head.headers.get("host"), head.headers.get("origin")
         if host not in self._places:
             return GuardAnswer(403, f"Expected Host {' or '.join(self._places)}.\n", _CLOSES)
@@ -119,7 +119,7 @@ class Guard:
 
 
 class PageGuard(Guard):
-    """Guards a server of pages that people open by a link. Programs may use it as well."""
+    """Guards a server of pages that people open by a link. Programs may use the server as well."""
 
     _expected = "Open the link that was printed when this server began."
 

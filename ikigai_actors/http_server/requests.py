@@ -28,17 +28,17 @@ class RequestRefused(Exception):
 
 
 class HttpRequest:
-    """A request of ASGI."""
+    """An HTTP request, as ASGI passes it to an application."""
 
     def __init__(self, scope: AsgiScope, receive: Receive) -> None:
         self.method: str = scope["method"]
         self.root: str = scope.get("root_path", "").rstrip("/")
-        """The path under which the application is mounted; it begins every link."""
+        """The path under which the application is mounted, and with which links must begin."""
         self._scope, self._receive = scope, receive
         self.headers: Mapping[str, str] = {
             name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
         }
-        """By lower-case names, the last one of each."""
+        """The headers by lower-case name; of a repeated header, the last value."""
 
     @property
     def parts(self) -> list[str]:
@@ -54,12 +54,12 @@ class HttpRequest:
 
     @property
     def query(self) -> dict[str, str]:
-        """Return the query parameters; the last value of a repeated parameter."""
+        """Return the query parameters; of a repeated parameter, the last value."""
         return dict(parse_qsl(self._scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True))
 
     @property
     def media(self) -> str:
-        """Return the media type of the body, in lower case; empty if not given."""
+        """Return the media type of the body, in lower case; empty if the request gives none."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
@@ -98,7 +98,7 @@ class HttpRequest:
         return bytes(body)
 
     def handed_on(self, body: bytes) -> tuple[AsgiScope, Receive]:
-        """Return the request in the form for another ASGI application, with the body that was read."""
+        """Return the request as scope and receive function for another application, with the body that was read."""
         unread = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive() -> MutableMapping[str, Any]:

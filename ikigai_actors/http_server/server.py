@@ -38,7 +38,7 @@ class ServedApplication(Protocol):
 
 
 class HttpServer:
-    """Serves one application on one socket."""
+    """Serves one ASGI application on one socket, until it is stopped."""
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from ikigai_actors.errors import BadInput
 
 
 def token_in(file: Path) -> str:
-    """Return the token in a file, which is made if it is missing. Raises `BadInput`."""
+    """Return the token in a file. If the file is missing, make it, with a new token. Raises `BadInput`."""
     file.parent.mkdir(parents=True, exist_ok=True)
     if not file.exists():
         made, name = tempfile.mkstemp(dir=file.parent)  # which only its user may read

@@ -44,7 +44,10 @@ QUICK = 0.8
 
 
 class Access:
-    """The agents that a client may reach. The methods wait for the database, so do not call them on an event loop."""
+    """The agents that a client may reach, and calls that are done once under a key.
+
+    The methods wait for the database, so do not call them on an event loop.
+    """
 
     def __init__(
         self,
@@ -82,32 +85,32 @@ class Access:
         scope: str = "",
         roles: Collection[str] | None = None,
     ) -> Self:
-        """Return the reach for a system: all agents, or ``top`` and those below it."""
+        """Return the access to a system: to all agents, or to ``top`` and the agents below it."""
         return cls(lambda timeout: system, lambda timeout: None, top, quick, by, scope, roles)
 
     @classmethod
     def of_person(cls, system: System, quick: float = QUICK) -> Self:
-        """Reach all agents of a system as the person at this machine."""
+        """Return the access to all agents of a system, for the person at this machine."""
         return cls.of(system, quick, person())
 
     @property
     def is_whole(self) -> bool:
-        """Whether all agents can be reached."""
+        """Return whether all agents can be reached."""
         return self._under is None
 
     def under(self, call: KeyedCall) -> Self:
-        """Return the same reach for one call with a key, which `once` uses."""
+        """Return a copy of this access for one call with a key; `once` uses the key."""
         assert self.system  # so that the copy shares it
         keyed = copy(self)
         keyed._call = replace(call, key=scoped_key(self._scope, call.key)) if self._scope else call
         return keyed
 
     def keyed(self, key: str, what: str, arguments: Mapping[str, Any]) -> Self:
-        """Return the same reach for a call that a door identifies itself: by its name and arguments."""
+        """Return a copy of this access for a call that a door identifies by its name and arguments."""
         return self.under(KeyedCall(key, what, arguments))
 
     def patient(self, seconds: float) -> Self:
-        """Return the same reach for calls that wait this long for results that usually come at once."""
+        """Return a copy of this access whose calls wait this long for results that usually come at once."""
         assert self.system  # so that the copy shares it
         waiting = copy(self)
         waiting.quick = seconds
@@ -115,17 +118,17 @@ class Access:
 
     @cached_property
     def system(self) -> System:
-        """The attached system. Raises `NoHost` while there is none."""
+        """Return the attached system. Raises `NoHost` while there is none."""
         return self._attached(ATTACH)
 
     @cached_property
     def client(self) -> Client:
-        """The client that reads and writes the database."""
+        """Return the client that reads and writes the database."""
         return Client(self.system._store, self.system._clock)
 
     @cached_property
     def turns(self) -> TurnReader:
-        """The reader of turns."""
+        """Return the reader of turns."""
         return TurnReader(self.system._store, self.system.questions.calls)
 
     @cached_property
@@ -134,7 +137,9 @@ class Access:
         return self.system.root.uuid if self._under is None else self.system.agent(self._under).uuid
 
     def find(self, text: str | None) -> AgentRecord:
-        """Return the agent that a text names; None is the topmost one.
+        """Return the agent that a text names; None names the topmost agent.
+
+        Raises `AmbiguousAgent`, and `AgentNotFound`, also for an agent out of reach, with the same message.
 
         Raises `AgentNotFound`, also, with the same message, for an agent out of reach, and `AmbiguousAgent`.
         """
@@ -142,7 +147,7 @@ class Access:
         return self.client.read(lambda tx: self._find(tx, top, text))
 
     def ref(self, text: str | None) -> AgentRef:
-        """Return the handle of the agent that a text names. Raises what `find` does."""
+        """Return the handle of the agent that a text names. Raises the errors of `find`."""
         return self.system.handle(self.find(text).uuid)
 
     def below(self, text: str | None, most: int, dead_too: bool) -> tuple[list[AgentRecord], int]:
@@ -165,7 +170,7 @@ class Access:
         return _tree([top, *registry.oldest_first(records)], top.uuid), more
 
     def living(self, after: Age, most: int) -> list[AgentRecord]:
-        """Return the reachable living agents without agent 0, the oldest first, at most this many after a place."""
+        """Return living agents in reach, without agent 0, the oldest first: at most ``most``, born after a place."""
         top = self.top
         if self._under is None:
             return self.client.read(lambda tx: lists.living_after(tx, after, most))
@@ -176,11 +181,11 @@ class Access:
         return sorted(mine, key=age_of)[:most]
 
     def check(self, uuid: str) -> str:
-        """Return the uuid unchanged. Raises `AgentNotFound` unless that agent exists and can be reached."""
+        """Return the uuid unchanged. Raises `AgentNotFound` unless the agent exists and can be reached."""
         return self.find(uuid).uuid
 
     def reaches(self, uuid: str) -> bool:
-        """Whether an agent can be reached."""
+        """Return whether an agent can be reached."""
         top = self.top
         return self.client.read(lambda tx: self._reaches(tx, top, uuid))
 
@@ -201,14 +206,16 @@ class Access:
         return record
 
     def was_done(self) -> bool:
-        """Return whether the call with this reach's key was carried out before."""
+        """Return whether the call with the key of this access was carried out before."""
         call = self._call
         return call is not None and self.client.read(lambda tx: answer_under(tx, call)) is not None
 
     def once(
         self, unit: Callable[[], U], gave: Callable[[U, Any], Mapping[str, Any]], *, hosted: bool = False
     ) -> dict[str, Any]:
-        """Commit a unit, once if this reach has a key; return its result. Raises what the unit raises.
+        """Commit a unit, once if this access has a key; return its result as JSON data.
+
+        Raises the errors of the unit.
 
         Args:
             unit: makes the unit, if it was not committed before.
@@ -229,13 +236,16 @@ class Access:
             return repeated.gave
 
     def commit(self, unit: Unit) -> Any:
-        """Commit a unit as the system does. An agent that runs here handles its effects at once."""
+        """Commit a unit, as the system does. Agents that run in this process react to it at once."""
         done = self.system._writer.perform(unit)
         self.system._look_at_rows()
         return done
 
     def asked(self, unit: Callable[[], AddRemoteCommand]) -> RemoteCommandKey:
-        """Send a command to an agent, once if this reach has a key. Raises what the unit raises."""
+        """Send a command to an agent, once if this access has a key; return the key of the command.
+
+        Raises the errors of the unit.
+        """
         kept = self.once(unit, lambda unit, number: {"agent": unit.agent, "request": number}, hosted=True)
         return RemoteCommandKey(self.check(kept["agent"]), kept["request"])
 

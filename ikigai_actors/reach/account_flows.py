@@ -25,7 +25,7 @@ _COOKIE = "ikigai-flow-"
 
 
 class BegunFlow(NamedTuple):
-    """A flow after its begin."""
+    """The address to which a person goes to connect an account, and a cookie."""
 
     url: str
     """The address to which the person goes."""
@@ -34,7 +34,7 @@ class BegunFlow(NamedTuple):
 
 
 class AccountFlows:
-    """The flows of an API. Its coroutines run on the loop of the API."""
+    """The flows by which people connect accounts. Call the coroutines on the event loop of the API."""
 
     def __init__(self, access: Access, keys: Sequence[bytes], url: str, allow_private: Iterable[str] | None) -> None:
         """Store the arguments. Nothing is read before the first flow."""
@@ -61,7 +61,10 @@ class AccountFlows:
         return BegunFlow(url, f"{_name(state)}={state}; Path={path}; Max-Age=600; HttpOnly; SameSite=Lax{secure}")
 
     async def finish(self, query: Mapping[str, str], cookies: str) -> str:
-        """Finish a flow, and return a text for the person. Raises `BadInput`; then nothing is stored."""
+        """Finish the flow of a person who comes back; return a text for the person.
+
+        Raises `BadInput`; then nothing is stored.
+        """
         state = query.get("state", "")
         if not state or f"{_name(state)}={state}" not in [cookie.strip() for cookie in cookies.split(";")]:
             raise BadInput(

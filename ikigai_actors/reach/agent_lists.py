@@ -1,4 +1,4 @@
-"""Lists of agents at one moment: some of them with everybody above them, or all of them in pages."""
+"""Lists of agents at one moment: some agents with all agents above them, or all agents in pages."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
@@ -21,9 +21,9 @@ class AgentFacts(NamedTuple):
     """Data about some agents that are not in their rows."""
 
     labels: Mapping[str, str]
-    """The name that people are shown for each, by uuid."""
+    """The name that people are shown for each agent, by uuid."""
     own: Mapping[str, int]
-    """Messages that each wrote itself, by uuid."""
+    """The number of messages that each agent wrote itself, by uuid."""
     hosts: tuple[HostRecord, ...]
     """The hosts that run the agents, the latest first."""
     signs: Mapping[str, Sign]
@@ -39,19 +39,19 @@ class AgentFacts(NamedTuple):
 
     @property
     def host_names(self) -> Mapping[str, str]:
-        """The names of the hosts, by id, if there are several."""
+        """Return the names of the hosts by id, if there are several; else empty."""
         return host_names(self.hosts)
 
 
 class FoundAgents(NamedTuple):
-    """A list of agents at one moment."""
+    """A list of agents at one moment, with further facts."""
 
     records: list[AgentRecord]
     """The matching agents, and all agents above them; the oldest first."""
     wanted: frozenset[str]
     """The uuids of the matching agents."""
     is_cut: bool
-    """Whether there are more than were asked for."""
+    """Whether there are more matching agents than were requested."""
     census: Census
     facts: AgentFacts
 
@@ -97,7 +97,7 @@ def list_agents(
 
 
 def every_placement(source: Readable) -> list[Placement]:
-    """Return the place of each agent in the tree."""
+    """Return, for each agent, the columns of its row that decide its place in the tree."""
     return source._store.read(lists.placements)
 
 
@@ -107,7 +107,7 @@ def uuids_by_age(source: Readable) -> list[str]:
 
 
 def pages_of_agents(source: Readable, uuids: Sequence[str]) -> Iterator[tuple[list[AgentRecord], AgentFacts]]:
-    """Iterate over pages of agents, in this order, with further data. Each page is read at one moment."""
+    """Yield the agents in this order, in pages, each with further facts. Each page is read at one moment."""
 
     def read(tx: Transaction, some: Sequence[str]) -> tuple[list[AgentRecord], AgentFacts]:
         by_uuid = {record.uuid: record for record in registry.some(tx, some)}
@@ -124,7 +124,7 @@ def all_agents(source: Readable) -> tuple[list[AgentRecord], Mapping[str, int]]:
 
 
 def some_agents(source: Readable, uuids: Collection[str]) -> list[AgentRecord]:
-    """Return those of these agents that exist."""
+    """Return the agents with these uuids that exist."""
     return source._store.read(lambda tx: registry.some(tx, uuids))
 
 

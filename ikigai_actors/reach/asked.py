@@ -22,16 +22,15 @@ from ikigai_actors.store.unit import Unit
 
 
 class AskedRequest(Asker):
-    """A request that may change the database."""
+    """A request of a client that may change the database, and the value under its key."""
 
     def __init__(self, call: KeyedCall | None, now: Callable[[], int], principal: str | None = None) -> None:
-        """Begin a request; without a call the request has no key."""
         self.call, self._now, self.principal = call, now, principal
         self.did: Did | None = None
-        """The value that the first unit gave; None before it is committed."""
+        """The keys of the rows that the first unit wrote; None before the unit is committed."""
 
     def check_write(self) -> None:
-        """Allow writes, for a request that may change something."""
+        """Allow writes, because this request may change the database."""
 
     def around(self, unit: Unit) -> Unit:
         if self.call is None or self.did is not None:
@@ -53,7 +52,7 @@ def _did(unit: Unit, answer: Any) -> Did:
 
 
 def command_of(did: Did) -> RemoteCommandKey | None:
-    """Return the remote command of a request; None if it is none."""
+    """Return the remote command that a request has sent; None if the request has sent none."""
     return RemoteCommandKey(did["agent"], did["request"]) if "request" in did else None
 
 

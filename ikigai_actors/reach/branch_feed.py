@@ -24,7 +24,7 @@ MOST_FOLLOWED = 1_000
 
 
 class BranchFeed:
-    """The events of the agents in reach. To be used by one thread at a time."""
+    """The events of the agents in reach, in order. Use it on one thread at a time."""
 
     def __init__(self, access: Access, since: str | None) -> None:
         """Begin now, or after a position.
@@ -37,7 +37,10 @@ class BranchFeed:
 
     @property
     def position(self) -> str:
-        """The position of this feed. A later feed that begins there continues after the latest event returned here."""
+        """Return the position of this feed.
+
+        A later feed that begins there continues after the latest returned event.
+        """
         return self._feed.position
 
     @property

@@ -44,7 +44,7 @@ from ikigai_actors.system.questions import WaitingQuestion
 from ikigai_actors.system.remote.turn import TurnEnd
 
 MOST_CONTEXTS = 100
-"""The most contexts of an agent whose tasks are listed; the youngest come first."""
+"""The most contexts of an agent whose tasks are listed; the youngest contexts come first."""
 
 MOST_TASKS = 500
 """The most tasks that are listed."""
@@ -61,7 +61,7 @@ class CardedAgent(NamedTuple):
 
 
 class TaskName(NamedTuple):
-    """The id of a task."""
+    """The id of a task: its context, and the mail or message of its turn."""
 
     context: str
     kind: str
@@ -72,7 +72,7 @@ class TaskName(NamedTuple):
 
 
 class SentMessage(NamedTuple):
-    """A message of a client."""
+    """A message of a client of A2A, checked and parsed."""
 
     id: str
     context: str
@@ -84,19 +84,19 @@ class SentMessage(NamedTuple):
 
 
 class ContextTask(NamedTuple):
-    """A task at one moment."""
+    """A task at one moment: its turn, its outcome, and the questions that it waits for."""
 
     name: TaskName
     at: int
-    """When it has come to be as it is, in milliseconds since 1970 (UTC)."""
+    """The time, in milliseconds since 1970 (UTC), at which the task came into this state."""
     prompt: Message | None = None
-    """The message that has opened its turn; None while nothing has."""
+    """The message that opened the turn of the task; None before."""
     end: TurnEnd | IkigaiError | None = None
-    """How it has ended; None while it has not."""
+    """The outcome of the task; None while the task is open."""
     is_paused: bool = False
-    """Whether it waits for its budget."""
+    """Whether the task waits for its budget."""
     questions: tuple[WaitingQuestion, ...] = ()
-    """The questions that it waits for, the oldest first."""
+    """The questions that the task waits for, the oldest first."""
 
 
 def message_name(carded: str, principal: str, message: str) -> str:
@@ -115,7 +115,7 @@ def no_task(text: str) -> BadInput:
 
 
 class ContextReader:
-    """Reads the contexts and tasks within one reach."""
+    """Reads the contexts and tasks of the agents in reach."""
 
     def __init__(self, access: Access) -> None:
         self._access, self._client = access, access.client
@@ -212,7 +212,7 @@ class ContextReader:
         return self._client.read(read)
 
     def _is_canceled(self, handle: TurnHandle) -> bool:
-        """Return whether a turn that has not begun will end as it begins."""
+        """Return whether a turn that has not begun will end as soon as it begins."""
         return handle.kind == MAIL and self._client.read(lambda tx: ends_as_it_begins(tx, handle.agent, handle.number))
 
     def _questions(self, agent: str) -> tuple[WaitingQuestion, ...]:

@@ -89,7 +89,7 @@ class LiveConversation:
         self.changed = changed
         """Called on the subscription's thread when an event has come."""
         self.words = Words()
-        """The words that were said here."""
+        """The texts that were sent to busy agents from here."""
         self._streams, self._most = streams, most
         self._lock = threading.Lock()
         self._followed: set[str] = set()
@@ -104,7 +104,7 @@ class LiveConversation:
         self._subscription.close()
 
     def hear(self, event: Event) -> None:
-        """Handle an event, on the subscription's thread."""
+        """Take an event of the system. Called on the subscription's thread."""
         match event:
             case Streamed():
                 with self._lock:
@@ -188,7 +188,7 @@ class LiveConversation:
         threading.Thread(target=wait, name="ikigai-shell-wait", daemon=True).start()
 
     def _keep(self, event: SystemTrouble | PromptKept) -> None:
-        """Keep an event for the person; without the lock."""
+        """Store an event for the person. The caller does not hold the lock."""
         with self._lock:
             if isinstance(event, PromptKept):
                 self._kept.append(event)
@@ -237,7 +237,7 @@ class Questions:
         self._numbering = threading.Lock()
 
     def open(self) -> dict[int, PendingCall]:
-        """The open questions by number, in order."""
+        """Return the open questions by number, in order."""
         calls = {}
         for call in self._approvals.pending():
             key = (call.agent, call.reply, call.id)
@@ -253,7 +253,7 @@ class Questions:
         return new
 
     def was_shown(self, number: int) -> bool:
-        """Return whether `news` has returned the question with this number."""
+        """Return whether `news` has returned the question with this number before."""
         return number in self._shown
 
     def show_again(self, agent: str) -> bool:
@@ -302,7 +302,7 @@ class Words:
         return [line for agent, line, done in self._said if agent == uuid and _is_command(done) and not done.done()]
 
     def say(self, agent: AgentRef, text: str) -> Receipt:
-        """Send a steering message to an agent. Raises what `AgentRef.steer` does."""
+        """Send a steering message to an agent, and remember it. Raises the errors of `AgentRef.steer`."""
         receipt = agent.steer(text)
         self.keep(agent, text, receipt)
         return receipt
@@ -314,7 +314,7 @@ class Words:
         attach: Sequence[Attachable] = (),
         changed: Callable[[], object] = lambda: None,
     ) -> "PromptReply":
-        """Prompt an agent, as the function `say` does. A busy agent answers after its turn."""
+        """Prompt an agent, as the function `say` does, and remember the prompt. A busy agent answers after its turn."""
         reply = say(agent, text, attach, changed)
         self.keep(agent, text, reply)
         return reply
@@ -369,7 +369,7 @@ class Words:
         return None
 
     def keep(self, agent: AgentRef, text: str, said: Future[Any]) -> None:
-        """Note a text with its receipt or reply, or a command line with its future."""
+        """Remember a text with its receipt or reply, or a command line with its future, until the future is done."""
         with self._saying:
             self._said = [*(entry for entry in self._said if not entry[2].done()), (agent.uuid, text, said)]
 
@@ -406,7 +406,7 @@ class PromptReply(Future[Reply]):
 
     @property
     def stored_as(self) -> int:
-        """The number of the mail that the prompt became; 0 if it is not stored yet, or not as a mail."""
+        """Return the number of the mail that the prompt became; 0 if it is not stored yet, or not as a mail."""
         return self.stored.get() if self.stored.done() else 0
 
     def settle(self, value: Any) -> None:

@@ -10,10 +10,10 @@ from ikigai_actors.store.location import MEMORY, home, locate, user_home
 
 
 class DatabasePlace(NamedTuple):
-    """The place of a database."""
+    """The place of a database: how people see it, its address, and whether hosts can share it."""
 
     shown: str
-    """For people, without a password."""
+    """The text for people, without a password."""
     address: str
     """The address for a child process, with its password."""
     is_server: bool
@@ -45,7 +45,7 @@ def living_hosts(place: DatabasePlace) -> list[HostRecord]:
 
 
 def check_there(database: str | None) -> None:
-    """Raise what `open_existing` raises if there is no database yet."""
+    """Raise the error of `open_existing` if there is no database yet."""
     open_existing(database).close()
 
 

@@ -43,23 +43,22 @@ def prompted_turn(agent: str, mail: int) -> "RemoteTurn":
 
 
 class CommitFeed:
-    """Follows some agents, or all. Any method may raise `StoreError`."""
+    """Follows the commits of some agents, or of all agents. Any method may raise `StoreError`."""
 
     def __init__(self, follower: Follower, watch: Watch, now: int) -> None:
-        """Begin; ``now`` is in milliseconds since 1970. Earlier commits are not news."""
         self._follower, self._watch = follower, watch
         begun = follower.begin(now)
         self.hosts: Sequence[HostRecord] = begun.hosts
-        """The hosts that ran the agents at the latest look, the latest first."""
+        """The hosts that ran the agents at the last reading, the latest first."""
         self._deserted = begun.deserted
 
     @property
     def host(self) -> HostRecord | None:
-        """Return the latest host at the last reading; None if there is none."""
+        """Return the latest host at the last reading; None if there was none."""
         return next(iter(self.hosts), None)
 
     def place(self, agent: str) -> int:
-        """Return the position of the latest message of an agent that was returned or existed before."""
+        """Return the position of an agent's latest message that the feed has returned, or that came before it."""
         return self._follower.place(agent)
 
     def news(self) -> News:

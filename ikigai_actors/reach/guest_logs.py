@@ -72,7 +72,7 @@ class GuestLogs:
         return self._store.read(lambda tx: guests.guests_within(tx, guest, scope))
 
     def about(self, log: GuestLog, entry: GuestEntry) -> Shown:
-        """Return the latest entry for each key about the same subject as an entry."""
+        """Return the latest entry for each key in a log that is about the same subject as an entry."""
         return self._store.read(lambda tx: guests.entries_about(tx, log, entry.part, entry.about))
 
     def outlines(
@@ -152,7 +152,10 @@ class GuestLogs:
         self._store.write(work)
 
     def pop(self, place: GuestPlace) -> GuestEntry | None:
-        """Remove the latest entry from a log, and return it; None if there is none. Logs that begin with it keep it."""
+        """Remove the latest entry from a log, and return it; None if the log is empty.
+
+        Other logs that begin with the same entries keep the entry.
+        """
 
         def work(tx: Transaction) -> GuestEntry | None:
             log = guests.lock_guest(tx, place)

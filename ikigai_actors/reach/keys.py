@@ -20,15 +20,15 @@ from ikigai_actors.store.unit import LockedRows, Unit
 from ikigai_actors.system.remote.client import Client
 
 Did = Mapping[str, Any]
-"""The keys of the rows that a request wrote: ``agent`` with ``mail`` or ``request``; else ``done``."""
+"""The keys of the rows that a request wrote: ``agent`` with ``mail`` or ``request``; for other requests ``done``."""
 
 
 class KnownRequest(NamedTuple):
-    """The row of an earlier request."""
+    """An earlier request: the keys of the rows that it wrote, and its answer."""
 
     did: Did
     answer: dict[str, Any] | None
-    """The answer; None if a crash came before it was stored."""
+    """The answer; None if the process crashed before it was stored."""
 
 
 class RequestRepeated(IkigaiError):
@@ -40,7 +40,7 @@ class RequestRepeated(IkigaiError):
 
 
 class ClaimingUnit(Once):
-    """A unit that is carried out once for a key, with the answer of its act. Raises `RequestRepeated`."""
+    """A unit that is committed once for a key, together with the answer of its act. Raises `RequestRepeated`."""
 
     __slots__ = ()
 
@@ -53,7 +53,7 @@ class ClaimingUnit(Once):
 
 @dataclass(frozen=True, slots=True)
 class _KeepAnswer(Unit):
-    """Store the answer of a request."""
+    """A unit that stores the answer of a request."""
 
     call: KeyedCall
     gave: Mapping[str, Any]
@@ -64,7 +64,7 @@ class _KeepAnswer(Unit):
 
 @dataclass(frozen=True, slots=True)
 class _ReleaseRefused(Unit):
-    """Release the key of a refused request."""
+    """A unit that releases the key of a refused request."""
 
     call: KeyedCall
     gave: Mapping[str, Any]
@@ -80,7 +80,7 @@ def request_under(principal: str, key: str, verb: str, arguments: Mapping[str, A
 
 
 def known_request(client: Client, call: KeyedCall | None) -> KnownRequest | None:
-    """Return the row of an earlier request; None if its key is free. Raises `KeyTaken`."""
+    """Return the earlier request with the same key; None if the key is free. Raises `KeyTaken`."""
     if call is None:
         return None
 

@@ -32,12 +32,12 @@ MOST_KEPT_PIECES = 1_000
 
 
 class ReplyHeard(NamedTuple):
-    """The state of an agent's reply, at one moment."""
+    """The state of an agent's reply at one moment: the latest message, and the new part of the reply."""
 
     head: int
     """The position of the latest known message; 0 for none."""
     goes_on: bool
-    """Whether the reply in question is still in progress."""
+    """Whether the known reply is still in progress."""
     piece: UnseenPiece | None
     """The new part of the reply in progress; None for none."""
 
@@ -46,7 +46,7 @@ class NewsFeed:
     """Receives the events of a system while somebody watches. It belongs to one event loop."""
 
     def __init__(self, system: Callable[[], System]) -> None:
-        """Begin at rest; ``system`` is called beside the loop, at the first watch."""
+        """Begin without a subscription; ``system`` is called on another thread at the first watch."""
         self._system = system
         self._committed = _Line((Message, Died, HostChanged), self._hear)
         self._with_pieces = _Line((Message, Died, HostChanged, Streamed, StreamCut), self._hear_pieces)
@@ -55,7 +55,7 @@ class NewsFeed:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._changing = asyncio.Lock()
         self.ending = asyncio.Event()
-        """Set when the server ends: nobody waits from then on."""
+        """An event that is set when the server ends, so that nobody waits from then on."""
 
     def watch(self, agent: str | None = None, *, pieces: bool = False) -> "NewsWatch":
         """Watch an agent, by uuid, or all, for the time of a block; with ``pieces``, also pieces of replies."""
@@ -82,7 +82,7 @@ class NewsFeed:
             await asyncio.shield(self._subscribe_as_wanted(line))
 
     def since(self, agent: str, seen: tuple[int, int]) -> ReplyHeard:
-        """Return the state of an agent; ``seen`` is the known reply, and the number of its known characters."""
+        """Return the state of an agent's reply; ``seen`` is the number of a reply, and of its known characters."""
         with self._lock:
             goes_on = self._replies.is_open(agent, seen[0])
             return ReplyHeard(self._heads.get(agent, 0), goes_on, self._replies.behind(agent, seen))
@@ -122,7 +122,6 @@ class NewsFeed:
         return self._system().subscribe(line.hear, line.events)
 
     def _hear(self, event: Any) -> None:
-        """Handle an event, on the thread of the subscription."""
         self._tell(self._committed, event)
 
     def _hear_pieces(self, event: Any) -> None:
@@ -161,14 +160,14 @@ class _Line:
 
 
 class NewsWatch:
-    """Waits for news of an agent, or of all."""
+    """Waits for news of one agent, or of all agents."""
 
     def __init__(self, feed: NewsFeed, agent: str | None, pieces: bool) -> None:
         self._feed, self.agent, self.wants_pieces = feed, agent, pieces
         self._rung = asyncio.Event()
         self._kept: deque[tuple[str, dict[str, Any]]] = deque(maxlen=MOST_KEPT_PIECES)
         self.is_behind = False
-        """Whether a message has come since this was set to False: pieces that come now are of the next reply."""
+        """Whether a message has come since the reader last set this to False; later pieces belong to the next reply."""
 
     async def __aenter__(self) -> Self:
         await self._feed.enter(self)
@@ -180,7 +179,7 @@ class NewsWatch:
         await self._feed.leave(self)
 
     def hear(self, event: Any) -> None:
-        """Handle an event."""
+        """Take an event of the feed."""
         match event:
             case Streamed() if self.wants_pieces:
                 self._kept.append(("piece", {"kind": event.kind, "text": event.text}))
@@ -192,17 +191,17 @@ class NewsWatch:
         self.ring()
 
     def ring(self) -> None:
-        """Report that there is news."""
+        """Wake the waiting reader, because there is news."""
         self._rung.set()
 
     def pieces(self) -> list[tuple[str, dict[str, Any]]]:
-        """Return the news of a reply since the last call: kinds of events, and their values."""
+        """Return the events of the reply in progress since the last call, each as its kind and value."""
         taken = [*self._kept]
         self._kept.clear()
         return taken
 
     def since(self, seen: tuple[int, int]) -> ReplyHeard:
-        """Return the state of the agent; ``seen`` is the known reply, and the number of its known characters."""
+        """Return the state of the agent's reply; ``seen`` is the number of a reply, and of its known characters."""
         assert self.agent is not None  # of all there is no such
         return self._feed.since(self.agent, seen)
 

@@ -45,24 +45,24 @@ class LinkedForm(NamedTuple):
 
     shown: ShownQuestion
     expires: str
-    """The end of the link's validity, in words."""
+    """The time at which the link expires, in words."""
 
 
 class LinkOutcome(NamedTuple):
-    """The outcome of a request to a link."""
+    """The outcome of a request to a link: the HTTP status, a notice, and the question to show."""
 
     status: int
     notice: str = ""
     question: LinkedForm | None = None
     connects: Mapping[str, Any] | None = None
-    """The account that somebody wants to connect now; None for none."""
+    """The account that a person wants to connect; None for any other request."""
 
 
 class QuestionLinks:
     """The links to the questions of a system. Call its methods on a thread that may wait for the database."""
 
     def __init__(self, system: AttachedSystem, access: Access, keys: Sequence[bytes]) -> None:
-        """Use these keys. A link is valid if one of them has signed it."""
+        """Take the operator's keys. A link is valid if one of these keys has signed it."""
         self._system, self._keys, self._now = system, tuple(keys), access.client.now_ms
 
     def shown(self, link: str) -> LinkOutcome:
@@ -97,7 +97,7 @@ class QuestionLinks:
         return LinkOutcome(200, "Thank you. Your answer is there, and the agent goes on.")
 
     def _found(self, link: str) -> tuple[LinkedQuestion, WaitingQuestion] | LinkOutcome:
-        """Return the question of a link that can be answered, or an outcome that says why there is none."""
+        """Return the question of a link that can be answered, or the outcome that says why none can."""
         linked = opened_link(self._keys, link)
         if linked is None:
             return LinkOutcome(404, "This link is not valid.")
@@ -133,7 +133,7 @@ def operator_keys(references: Sequence[str], system: AttachedSystem) -> list[byt
 
 
 def _over(row: QuestionRow) -> LinkOutcome:
-    """Return the outcome for a question that does not wait any more."""
+    """Return the outcome for a question that no longer waits."""
     if row.how in (None, VOID):
         return LinkOutcome(410, "The agent does not wait for this any more.")
     if row.how == EXPIRED:

@@ -6,6 +6,6 @@ from ikigai_actors.store.base import Store
 
 
 class Readable(Protocol):
-    """Has a database that views read."""
+    """A system or a client: an object with a database that the functions of views read."""
 
     _store: Store

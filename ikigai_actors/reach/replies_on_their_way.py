@@ -14,12 +14,12 @@ _MOST = 1_000_000
 
 
 class UnseenPiece(NamedTuple):
-    """The part of a reply that a page has not seen."""
+    """The part of a reply in progress that a page has not seen."""
 
     number: int
-    """The number of the reply of this agent, from 1."""
+    """The number of the reply among the replies of the agent, from 1."""
     at: int
-    """At which character the text begins."""
+    """The index of the first character of the text in the reply."""
     text: str
     follows: int
     """The message that the reply continues; 0 if unknown."""
@@ -40,7 +40,7 @@ class _Reply:
 
 
 class RepliesOnTheirWay:
-    """The replies in progress of all agents."""
+    """The texts of the replies in progress, of all agents. Thread-safe."""
 
     def __init__(self) -> None:
         self._open: dict[str, _Reply] = {}
@@ -67,7 +67,9 @@ class RepliesOnTheirWay:
             self._open.clear()
 
     def behind(self, uuid: str, seen: tuple[int, int]) -> UnseenPiece | None:
-        """Return the reply in progress after ``seen``: the number of a reply, and the number of its known characters.
+        """Return the part of the reply in progress that comes after ``seen``; None when there is nothing new.
+
+        ``seen`` is the number of a reply, and the number of its known characters.
 
         None when there is nothing new.
         """

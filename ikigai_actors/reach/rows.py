@@ -38,7 +38,7 @@ _GONE = ("dead", "stopped", "terminating")
 
 
 class RowChanges(NamedTuple):
-    """The changes after a version."""
+    """The rows and marks that have changed since a version."""
 
     version: int
     rows: list[dict[str, Any]]
@@ -58,7 +58,7 @@ class _Row:
 
 
 class LiveRows:
-    """All rows of the page."""
+    """The rows of all agents on the observer page, with the version of each field."""
 
     def __init__(self, epoch: str) -> None:
         """Begin without rows; ``epoch`` names this series of versions."""
@@ -77,7 +77,7 @@ class LiveRows:
         return uuid in self._rows
 
     def table(self) -> tuple[int, list[list[Any]]]:
-        """Return the version, and all rows in order of birth, as lists in the order of `ROW_COLUMNS`."""
+        """Return the present version, and all rows in order of birth, as lists in the order of `ROW_COLUMNS`."""
         with self._lock:
             return self.version, [list(row.values.values()) for row in self._rows.values()]
 
@@ -87,7 +87,7 @@ class LiveRows:
             return [glance.uuid for glance in glances if glance.turn and not self._head(glance.uuid)]
 
     def refresh(self, glances: Iterable[Glance], latest: Mapping[str, LogMark]) -> None:
-        """Apply the registry, and the latest messages of the agents that `unplaced` has returned."""
+        """Update the rows from the registry, and from the latest messages of the agents that `unplaced` returned."""
         with self._lock:
             self.version += 1
             for glance in glances:
@@ -103,7 +103,7 @@ class LiveRows:
                 self._set(glance.uuid, row, {"state": self._state(row, glance, latest.get(glance.uuid))})
 
     def hear(self, message: Message, at: int) -> bool:
-        """Apply a committed message with the time of its arrival; return False for an unknown agent."""
+        """Update an agent's row from a committed message with its time of arrival; False for an unknown agent."""
         with self._lock:
             row = self._rows.get(message.agent_uuid)
             if row is None:
@@ -125,6 +125,8 @@ class LiveRows:
     def stream(self, uuid: str, characters: int, at: int, clock: float) -> None:
         """Count the characters of a piece of a reply for the agent's rate, and show the agent as streaming.
 
+        ``at`` is the time of arrival, in milliseconds since 1970; ``clock`` is monotonic, in seconds.
+
         ``at`` is the time of this sign of life, in milliseconds since 1970; ``clock`` is monotonic, in seconds.
         """
         with self._lock:
@@ -137,21 +139,24 @@ class LiveRows:
                 self._set(uuid, row, {"state": "streaming", "sign": at})
 
     def die(self, uuid: str, at: int) -> None:
-        """Apply the death of an agent. The next reading of the registry adds the details."""
+        """Show an agent as dead. The next reading of the registry adds the details."""
         with self._lock:
             if (row := self._rows.get(uuid)) is not None and row.values["state"] != "dead":
                 self.version += 1
                 self._set(uuid, row, {"state": "dead", "ended": at, "rate": 0})
 
     def rename(self, uuid: str, name: str | None) -> None:
-        """Apply a new name."""
+        """Show the new name of an agent."""
         with self._lock:
             if (row := self._rows.get(uuid)) is not None:
                 self.version += 1
                 self._set(uuid, row, {"name": name, "label": called(uuid, name)})
 
     def set_status(self, uuid: str, status: str) -> None:
-        """Apply a new status of a living agent. The next reading of the registry adds the state of a continued one."""
+        """Show the new status of a living agent.
+
+        The next reading of the registry adds the state of an agent that goes on.
+        """
         with self._lock:
             if (row := self._rows.get(uuid)) is not None and row.values["state"] != "dead":
                 self.version += 1
@@ -160,14 +165,14 @@ class LiveRows:
                     self._set(uuid, row, {"state": status if status in _GONE else goes_on})
 
     def add_unread(self, uuid: str) -> None:
-        """Count a mail that was sent to an agent. The next reading of the registry corrects the number."""
+        """Add one to the unread mail of an agent. The next reading of the registry corrects the number."""
         with self._lock:
             if (row := self._rows.get(uuid)) is not None:
                 self.version += 1
                 self._set(uuid, row, {"unread": (row.values["unread"] or 0) + 1})
 
     def tick(self, clock: float) -> None:
-        """Compute the rates of the last seconds."""
+        """Compute the rate of each reply in progress over the last seconds."""
         with self._lock:
             if not self._streaming:
                 return
@@ -188,7 +193,7 @@ class LiveRows:
             return self._head(uuid)
 
     def since(self, version: int) -> RowChanges:
-        """Return the changes after a version."""
+        """Return the rows, fields and marks that have changed after a version."""
         with self._lock:
             rows = []
             for uuid in reversed(self._recent):
@@ -259,7 +264,7 @@ def state_at(latest: Iterable[LogMark]) -> str:
 
 
 def state_after(mark: LogMark, before: str) -> str:
-    """Return the state of an agent after a message of its turn; ``before`` is its state before."""
+    """Return the state of an agent after a message of its turn; ``before`` is the state before the message."""
     match mark.kind:
         case Kind.FORK:
             return "thinking" if mark.label == GOES_ON else before

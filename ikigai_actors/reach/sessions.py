@@ -29,7 +29,7 @@ _WRITTEN = CONVERSATION | ENDINGS | {Kind.SUMMARY.value}
 
 @dataclass(frozen=True, slots=True)
 class SessionExport:
-    """An agent to be written as a session of another program."""
+    """The contents of an agent that are to be written as a session of another program."""
 
     agent: str
     """The uuid of the agent."""
@@ -39,15 +39,15 @@ class SessionExport:
     system: str
     """The system prompt of the agent."""
     logs: Sequence[Sequence[tuple[Message, bool]]]
-    """The messages that the agent sees, and those of each of its forks, each with whether it must be written."""
+    """The visible messages of the agent, and of each of its forks, each with whether it must be written."""
     data: bytes = b""
     """The file from which the agent was imported; empty for none."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """The note of its import."""
+    """The note of the import."""
     since: int = 0
-    """The position of that note."""
+    """The position of the note of the import."""
     undone: int = 0
-    """The number of turns of that file that were undone."""
+    """The number of turns of the imported file that were undone."""
     blobs: Mapping[str, bytes] = field(default_factory=dict)
     """The bytes of pictures and the like, by hash."""
     folder: str = "."
@@ -59,7 +59,7 @@ class SessionExport:
 
 
 def read_session(store: Store, agent: str, to: str, *, has_paths: bool) -> SessionExport:
-    """Read an agent in order to write it as a session.
+    """Read the part of an agent's history that is written as a session.
 
     Args:
         store: the database; a host may run meanwhile.
@@ -75,7 +75,7 @@ def read_session(store: Store, agent: str, to: str, *, has_paths: bool) -> Sessi
 
 
 def stored_session(database: str | None, agent: str, to: str, *, has_paths: bool) -> SessionExport:
-    """Read an agent of an existing database as `read_session` does. Also raises what `existing_to_read` does."""
+    """Read an agent of an existing database as `read_session` does. Also raises the errors of `existing_to_read`."""
     with existing_to_read(database) as store:
         return read_session(store, agent, to, has_paths=has_paths)
 
@@ -111,7 +111,7 @@ def _session_of(tx: Transaction, top: AgentRecord, to: str, has_paths: bool) -> 
 
 
 def _is_note(message: Message, to: str) -> bool:
-    """Return whether a message is the note with the session file, in a format, from which the agent was made."""
+    """Return whether a message is the note of an import from a session file in this format."""
     origin = message.data.get(IMPORTED) if message.kind == Kind.NOTE else None
     return isinstance(origin, dict) and origin.get("format") == to and "file" in origin
 

@@ -27,7 +27,7 @@ ANSWER, ALLOWS = "answer", "allow"
 
 
 class QuestionSeen(TypedDict):
-    """A question as a program sees it."""
+    """A question in the form for a program."""
 
     question: str
     """The id of the question."""
@@ -41,7 +41,7 @@ class QuestionSeen(TypedDict):
     call: str
     """The full name of the call that waits."""
     always: NotRequired[list[str]]
-    """Which later calls an approval can let run unasked."""
+    """The kinds of later calls that an approval can let run without a question."""
     form: Mapping[str, Any] | None
     digest: str
     asks: list[str]
@@ -52,63 +52,66 @@ class QuestionSeen(TypedDict):
 
 
 class ShownQuestion(NamedTuple):
-    """A question that waits, as a person is shown it."""
+    """A question that waits, with the name of the agent that asks."""
 
     waiting: "WaitingQuestion"
     who: str
-    """The agent that asks, by name."""
+    """The name of the agent that asks."""
 
     @property
     def id(self) -> str:
-        """The id of the question."""
+        """Return the id of the question."""
         return self.waiting.id
 
     @property
     def agent(self) -> str:
-        """The uuid of the agent that asks."""
+        """Return the uuid of the agent that asks."""
         return self.waiting.agent
 
     @property
     def call(self) -> "PendingCall":
-        """The call that waits for approval or for an account."""
+        """Return the call that waits for approval or for an account."""
         return self.waiting.call
 
     @property
     def is_call(self) -> bool:
-        """Whether a call waits for approval or an account; else an answer is asked for."""
+        """Return whether a call waits for approval or an account; False if a model asks for an answer."""
         return self.waiting.kind != ASK
 
     @property
     def title(self) -> str:
-        """The question as one sentence."""
+        """Return the question as one sentence."""
         if (connect := self.call.connect) is not None:
             return f"{self.who} wants to call {self.call.tool}: {connect['subject']} at {connect['server']}?"
         return f"May {self.who} call {self.call.tool}?" if self.is_call else self.waiting.text
 
     @property
     def form(self) -> Mapping[str, Any] | None:
-        """The JSON schema of the answer, of a text if there is no form; None for a call that waits for approval."""
+        """Return the JSON schema of the answer; None for a call that waits for approval.
+
+        Without a form, the answer is a text.
+        """
         return None if self.is_call else self.waiting.form or {"type": "string"}
 
     @property
     def arguments(self) -> str:
-        """The exact arguments of the call that waits for approval, as JSON."""
+        """Return the exact arguments of the call that waits for approval, as JSON."""
         return json.dumps(dict(self.call.input), indent=2, ensure_ascii=False)
 
     @property
     def whole(self) -> str:
-        """The question with everything that an approval covers: the arguments, and the changes of the tool."""
+        """Return the question with everything that an approval covers: the arguments, and the changes of the tool."""
         call = [self.title, self.arguments, self.call.change]
         parts = call if self.is_call else [f"{self.who} asks:", self.title]
         return "\n\n".join(part for part in parts if part)
 
     @property
     def elsewhere(self) -> str:
-        """The text for a client that cannot ask its user."""
+        """Return the text for a client that cannot ask its user."""
         return waits_in_inbox(self.id)
 
     def seen(self) -> QuestionSeen:
-        """The question for a program."""
+        """Return the question in the form for a program."""
         row, call = self.waiting.row, self.call
         return {
             "question": row.id,

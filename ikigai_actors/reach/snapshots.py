@@ -47,16 +47,16 @@ class Snapshot:
 
     current: AgentRecord
     state: str
-    """The state of the agent, with the names of the tools that run."""
+    """The state of the current agent, with the names of its running tools."""
     parent: AgentRecord | None
     """The agent that supervises the current agent."""
     previous: AgentRecord | None
-    """The living sibling before it; for the first, the last one. None when there is none."""
+    """The living sibling before the current agent; for the first, the last one. None when there is none."""
     following: AgentRecord | None
     children: int
-    """The number of its living children."""
+    """The number of living children of the current agent."""
     model: str
-    """The setting ``model``; empty for the default."""
+    """The setting ``model`` of the current agent; empty for the default."""
     tokens: Usage | None
     """The tokens of the current agent since its birth, as services have counted them; None while they are summed up."""
     questions: Mapping[int, PendingCall]
@@ -75,9 +75,9 @@ class Snapshot:
     above: tuple[AgentRecord, ...] = ()
     """The supervisors, the nearest first."""
     waiting: tuple[NewPrompt, ...] = ()
-    """The prompts and steering messages of people that it has not taken up."""
+    """The prompts and steering messages of people that the current agent has not taken up."""
     commands: tuple[str, ...] = ()
-    """The lines of commands, sent here, that wait for the end of its turn."""
+    """The lines of commands, sent from this process, that wait for the end of the agent's turn."""
     heir: AgentRecord | None = None
     """If the agent is dead, its nearest living ancestor; else None."""
     attached: str = ""
@@ -89,9 +89,9 @@ class Snapshot:
     wish: "Wish | None" = None
     """The filter of the person."""
     hits: frozenset[str] = frozenset()
-    """The agents among them that the database has found by the text that is wanted."""
+    """The uuids of the listed agents that the database has found by the text of the wish."""
     is_cut: bool = False
-    """Whether there are more matches."""
+    """Whether there are more matches than the list contains."""
     census: Census | None = None
     """The numbers of agents; None unless a list is shown."""
     hidden: Mapping[str, int] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class Snapshot:
     branches: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """The spending of whole branches, by uuid; empty unless asked for."""
     statistics: Mapping[str, AgentStatistics] = field(default_factory=dict)
-    """By uuid, for all living agents of the list."""
+    """The statistics of all living agents of the list, by uuid."""
     restarts: Mapping[str, int] = field(default_factory=dict)
     """How many times each listed agent was restarted, by uuid."""
     hosts: Mapping[str, str] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class Snapshot:
     signs: Mapping[str, Sign] = field(default_factory=dict)
     """The latest heartbeats of agents in a turn, by uuid; empty unless asked for."""
     printed: Mapping[str, str] = field(default_factory=dict)
-    """The latest output of its running calls, by the id of the call."""
+    """The latest output of running calls of the current agent, by the id of the call."""
     abandoned: int = 0
     """The number of tool threads that run on after their calls; 0 unless asked for and this process runs the agents."""
 
@@ -118,12 +118,12 @@ class Snapshot:
 
     @property
     def waits(self) -> int:
-        """The number of texts and commands that wait for the agent."""
+        """Return the number of texts and commands that wait for the current agent."""
         return len(self.waiting) + len(self.commands)
 
     @property
     def works(self) -> bool:
-        """Return whether the agent is in a turn, or cannot begin one."""
+        """Return whether the current agent is in a turn, or cannot begin one."""
         return self.state not in (Phase.IDLE, Phase.UNLOADED)
 
 
@@ -134,11 +134,11 @@ class Wish:
     tree: bool = False
     """Whether to include the first agents of each level of the tree, and all agents above those listed."""
     text: str = ""
-    """The agents of this name, too."""
+    """The text by which further agents are listed: those with it in their name."""
     opened: Mapping[str, int] = field(default_factory=dict)
-    """The first children of some, too, by uuid: how many."""
+    """The number of first children that are listed, for each agent that the person has opened, by uuid."""
     kept: frozenset[str] = frozenset()
-    """The agents that stay in sight, too."""
+    """The uuids of further agents that stay in the list."""
     branches: bool = False
     """Whether to include the spending of whole branches."""
 
@@ -150,7 +150,7 @@ class Snapshots(Service):
         self, system: System, questions: Questions, words: Words, current: str, deliver: Callable[[Snapshot], None],
         failed: Callable[[IkigaiError], None], spent: Expenses,
     ) -> None:  # fmt: skip
-        """Prepare; `start` starts the thread.
+        """Prepare the thread, without starting it.
 
         Args:
             questions: gives questions their numbers.
@@ -176,7 +176,10 @@ class Snapshots(Service):
             self.poke(hurry=True)
 
     def poke(self, hurry: bool = False) -> None:
-        """Take a snapshot soon, because something has changed; with ``hurry`` at once, because a person waits."""
+        """Take a snapshot soon, because something has changed.
+
+        With ``hurry``, take it at once, because a person waits.
+        """
         with self._changed:
             self._due, self._hurry = True, hurry or self._hurry
             self._changed.notify()
@@ -195,7 +198,6 @@ class Snapshots(Service):
                 self.awaits(lambda: self._due, _PERIOD)
 
     def _closed(self) -> SystemClosed | None:
-        """Return the error of a closed system; None if the system is open."""
         try:
             check_open(self._system)
         except SystemClosed as error:
@@ -306,7 +308,7 @@ class _Listed(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """The registry at one moment."""
+    """The rows of the current agent and its neighbours, read at one moment."""
 
     record: AgentRecord
     above: list[AgentRecord]
@@ -315,7 +317,7 @@ class _Rows(NamedTuple):
     below: list[AgentRecord]
     """The children; of many the newest, and some others."""
     children: int
-    """How many of them live."""
+    """The number of living children."""
     budget: BudgetStatus | None
     waiting: tuple[NewPrompt, ...]
     listed: _Listed

@@ -34,7 +34,7 @@ SPENT_NOTHING = {"tokens": 0.0, "usd": 0.0}
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of a database for people."""
+    """The figures of a database for people: numbers of rows, costs and budgets."""
 
     database: str
     host: str | None
@@ -60,7 +60,7 @@ class Figures:
     spent: CostTable
     """The costs of each agent itself, including dead ones, by uuid."""
     branches: CostTable
-    """The costs of each agent with all its descendants, if they are more than its own, by uuid."""
+    """The costs of each agent with all its descendants, if these exceed the agent's own costs, by uuid."""
     budgets: list[dict[str, Any]]
     """The budgets with limits, agent 0's first, as `BudgetStatus`; at most `MOST_BUDGETS`."""
     names: dict[str, str] = field(default_factory=dict)
@@ -113,7 +113,7 @@ def _all_costs(tx: Transaction) -> tuple[dict[str, float], CostTable, CostTable]
 
 
 def _dearest_costs(tx: Transaction) -> tuple[dict[str, float], CostTable, CostTable]:
-    """Return the same costs as `_all_costs`, only for agent 0 and its most expensive children."""
+    """Return the costs as `_all_costs` does, but only those of agent 0 and its most expensive children."""
     dearest, root = dearest_branches(tx, SHOWN), registry.root(tx)
     in_all = _cost(dearest.tokens, dearest.usd)
     branches = {uuid: _cost(*sums) for uuid, sums in dearest.branches.items() if uuid is not None}
@@ -131,7 +131,7 @@ def _names(tx: Transaction, uuids: Sequence[str]) -> dict[str, str]:
 
 
 def dearest(figures: Figures) -> list[tuple[str, dict[str, float]]]:
-    """Return the costs to show, the highest first: those of whole branches."""
+    """Return the agents with the highest costs of their whole branches, each with its costs, the highest first."""
     branches = {**figures.spent, **figures.branches}
     return sorted(branches.items(), key=lambda pair: (-pair[1]["usd"], -pair[1]["tokens"]))[:SHOWN]
 

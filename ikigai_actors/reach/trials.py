@@ -85,25 +85,25 @@ def latest_of_resting(system: System, agents: Collection[str]) -> dict[str, Mess
 
 
 class NewTrial(NamedTuple):
-    """A trial to be made."""
+    """A trial that an experiment wants to make."""
 
     agent: str
     """The uuid of the trial."""
     of: str
-    """The uuid of the agent whose history it inherits."""
+    """The uuid of the agent whose history the trial inherits."""
     at: int
-    """The last position that it inherits."""
+    """The last position that the trial inherits."""
     prompt: str | None
     data: Mapping[str, Any]
-    """The data of its prompt."""
+    """The data of the trial's prompt."""
     settings: Mapping[str, Any]
-    """The settings in which it differs from those at that position."""
+    """The settings that differ from those in force at the inherited position."""
     facts: Mapping[str, Any]
-    """The facts that its birth has in the log of the experiment."""
+    """The facts about the trial for the log of the experiment."""
     go: bool = False
-    """Whether it begins at once with the end of its history."""
+    """Whether the trial goes on at once from the end of its history, without a prompt."""
     begin: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
-    """Copies of messages with which it begins."""
+    """Copies of messages that the trial has after the inherited history."""
 
 
 class ExperimentMoment(NamedTuple):
@@ -112,15 +112,15 @@ class ExperimentMoment(NamedTuple):
     agents: list[AgentRecord]
     """The experiment, its trials, and further requested agents."""
     labels: Mapping[str, str]
-    """The shown name of each, by uuid."""
+    """The shown name of each agent, by uuid."""
     branch: list[AgentRecord]
-    """All that descend from the experiment, and itself."""
+    """The experiment, and all agents that descend from it."""
     latest: Mapping[str, Message]
     """The latest message of the experiment and of each trial without an open turn, by uuid."""
 
 
 def experiment_moment(system: System, top: str, trials: Collection[str], others: Iterable[str]) -> ExperimentMoment:
-    """Read an experiment, by uuid."""
+    """Read an experiment, named by uuid, with its trials and other agents, at one moment."""
 
     def read(tx: Transaction) -> ExperimentMoment:
         agents = registry.some(tx, {top, *trials, *others})
@@ -142,6 +142,8 @@ def unused_uuid(system: System) -> str:
 
 def bear_trials(agent: AgentRef, note: Mapping[str, Any], births: Sequence[NewTrial], head: int) -> int:
     """Write a note and the births of trials for an experiment, as one unit; return the position of the note.
+
+    Raises `StoreConflict` if the log of the experiment no longer ends at ``head``.
 
     Raises `StoreConflict` when its log does not end at ``head`` any more.
     """

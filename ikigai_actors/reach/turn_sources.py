@@ -20,25 +20,24 @@ from ikigai_actors.store.base import Store, Transaction
 
 
 class TurnSource(NamedTuple):
-    """The part of an agent's log that contains the turns."""
+    """The part of an agent's log from which its turns are read."""
 
     record: AgentRecord
     head: Head
     start: int
-    """The position before the first message."""
+    """The position before the first message of the part."""
 
 
 class TurnSources:
-    """Reads the turns of one database."""
+    """Reads the parts of logs from which turns are made, in one database."""
 
     def __init__(self, store: Store) -> None:
-        """Read from a store."""
         self._store = store
         self._records: dict[str, AgentRecord | None] = {}
 
     @classmethod
     def of(cls, source: Readable) -> Self:
-        """Read the database of a system, or a client."""
+        """Return the reader for the database of a system or a client."""
         return cls(source._store)
 
     def agents(self, among: Collection[str] | None) -> list[str]:
@@ -49,7 +48,7 @@ class TurnSources:
         return [record.uuid for record in registry.oldest_first(records)]
 
     def sources(self, uuids: Sequence[str], since: int) -> list[TurnSource]:
-        """Return the sources of those agents that may have turns which ended since a time; 0 for all turns."""
+        """Return the parts of these agents' logs that may contain turns which ended since a time; 0 for all."""
         return self._store.read(partial(_sources, uuids=uuids, since=since))
 
     def messages(self, agent: str, start: int, end: int) -> list[Message]:
@@ -65,7 +64,9 @@ class TurnSources:
         return self._store.read(lambda tx: positions_at(tx, (agent,), at))
 
     def before(self, agent: str, position: int) -> tuple[AgentRecord, int, list[Message]] | None:
-        """Return an agent, the position before the turn that has a position, and its messages between.
+        """Return an agent, the position before the turn that contains ``position``, and the messages between both.
+
+        None if there is no such agent.
 
         None for no agent.
         """
@@ -79,7 +80,9 @@ class TurnSources:
         return self._store.read(read)
 
     def birth(self, agent: str) -> tuple[str, int]:
-        """Return the agent from which this one was forked, and the position.
+        """Return the agent from which this agent was forked, and the position of the fork in that agent's log.
+
+        The result is ``("", 0)`` for agent 0, and if the parent is not in this database.
 
         Empty for agent 0, and if it is elsewhere.
         """
@@ -95,7 +98,7 @@ class TurnSources:
         return self._store.read(read)
 
     def fork_call(self, maker: str, opens: int, born: int) -> tuple[int, int] | None:
-        """Return the call that forked an agent in a turn: its reply, and its index; None for no call."""
+        """Return the call that forked an agent in a turn: the position of its reply, and its index; None for none."""
 
         def read(tx: Transaction) -> tuple[int, int] | None:
             messages = section(tx, maker, born, born + 1)

@@ -53,14 +53,14 @@ class TurnHandle(NamedTuple):
     kind: str
     number: int
     child: int = 0
-    """Which of the children that a remote command forks, from 0."""
+    """The index, from 0, of the child among the children that a remote command forks."""
 
     def __str__(self) -> str:
         return f"{self.agent}/{self.kind}{self.number}" + (f".{self.child}" if self.kind == REQUEST else "")
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a handle. Raises `BadInput`."""
+        """Parse the text of a handle. Raises `BadInput`."""
         match = _HANDLE.fullmatch(text)
         if match is None or not is_agent_uuid(match[1]) or (match[4] is not None) is not (match[2] == REQUEST):
             raise BadInput(f"Expected a handle that fork or prompt gave, such as {'A' * 22}/m7; got {text[:80]!r}.")
@@ -68,14 +68,14 @@ class TurnHandle(NamedTuple):
 
 
 class SpentAmounts(TypedDict):
-    """The sum that an agent has spent in its life."""
+    """The tokens and dollars that an agent has spent in its life."""
 
     tokens: int
     usd: float
 
 
 class AskingCall(TypedDict):
-    """A call that waits for a decision."""
+    """A tool call that waits for a decision, in the form for a client."""
 
     call: str
     tool: str
@@ -83,25 +83,25 @@ class AskingCall(TypedDict):
     tool_has_changed: NotRequired[str]
     """The difference between the tool's definitions, if it has changed since an earlier question."""
     question: NotRequired[str]
-    """The id of the question, where a person is asked for an answer."""
+    """The id of the question to a person."""
     waits: NotRequired[str]
-    """Where a person answers that question."""
+    """The place where a person answers the question."""
 
 
 class SeenTurn(NamedTuple):
-    """The state of a turn at one moment."""
+    """The state of a turn at one moment: its outcome, whether it has begun, and up to which message it was read."""
 
     record: AgentRecord
     end: TurnEnd | IkigaiError | None
-    """How it ended; None while it has not."""
+    """The outcome of the turn; None while it has not ended."""
     is_open: bool = False
-    """Whether it has begun."""
+    """Whether the turn has begun and not ended."""
     position: int = 0
     """For an ended turn, the message up to which it was read."""
 
 
 class TurnReader:
-    """Reads the states of turns."""
+    """Reads the states of turns by their handles."""
 
     def __init__(self, store: Store, pending: Callable[[], list[PendingCall]]) -> None:
         """Read from a store; ``pending`` returns the calls that wait for a decision."""
@@ -109,7 +109,10 @@ class TurnReader:
         self._openings: dict[TurnHandle, int] = {}
 
     def look_at(self, handle: TurnHandle) -> dict[str, Any]:
-        """Return the state of a turn for a client. Raises `AgentNotFound`, and `BadInput` for an unknown handle."""
+        """Return the state of a turn, as JSON data for a client.
+
+        Raises `AgentNotFound`, and `BadInput` for an unknown handle.
+        """
         seen = self.seen(handle)
         record = seen.record
         fields = {"handle": str(handle), "agent": record.uuid, "name": record.name, "spent": spent_by(record)}
@@ -123,11 +126,11 @@ class TurnReader:
         return {**fields, "status": WORKING if record.waits_for is None else WAITING_FOR_BUDGET}
 
     def seen(self, handle: TurnHandle) -> SeenTurn:
-        """Return the state of a turn. Raises what `look_at` does."""
+        """Return the state of a turn. Raises the errors of `look_at`."""
         return self._store.read(lambda tx: self._seen(tx, handle))
 
     def steps_ended(self, seen: SeenTurn) -> bool:
-        """Return whether a turn failed because its model was asked as many times as allowed."""
+        """Return whether a turn failed because its model was asked as often as ``max_steps`` allows."""
         place = seen.position
 
         def read(tx: Transaction) -> list[Message]:
@@ -136,7 +139,7 @@ class TurnReader:
         return any("max_steps" in message.data for message in self._store.read(read))
 
     def opening(self, handle: TurnHandle) -> int:
-        """Return the message that has opened the turn of a handle; 0 when none has yet.
+        """Return the position of the message that opened the turn of a handle; 0 if none has yet.
 
         Raises `AgentNotFound`, and `BadInput` for an unknown handle.
         """
@@ -171,7 +174,7 @@ class TurnReader:
         return SeenTurn(record, end, position=position)
 
     def _opening(self, tx: Transaction, record: AgentRecord, handle: TurnHandle) -> int | IkigaiError:
-        """Return the message that took up a prompt; 0 if none has yet, or an error if none ever will."""
+        """Return the position of the message that took up a prompt; 0 if none has yet; an error if none will."""
         if (known := self._openings.get(handle)) is not None:
             return known
         mail = prompt_times(tx, handle.agent, handle.number)
@@ -189,7 +192,9 @@ class TurnReader:
 
 
 def first_turn(tx: Transaction, child: str) -> tuple[TurnHandle, str]:
-    """Return the turn with which an agent was born, and its prompt.
+    """Return the handle and the prompt of the turn with which an agent was born.
+
+    Raises `AgentNotFound`, and `BadInput` for an agent that was born without a prompt.
 
     Raises `AgentNotFound`, and `BadInput` without one.
     """

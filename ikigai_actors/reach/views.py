@@ -37,7 +37,7 @@ def now_of(system: "System") -> int:
 
 
 def location_of(system: "System") -> str:
-    """Return the database of a system, as a person may see it."""
+    """Return the location of a system's database as people see it, without a password."""
     return system._store.location
 
 
@@ -52,7 +52,7 @@ def say_why_it_stopped(system: "System") -> AbstractContextManager[None]:
 
 
 def stand_in_notice(system: "System") -> str:
-    """Return the notice that only the offline provider answers, although nobody chose it; else empty."""
+    """Return the notice that only the offline provider answers; empty if a person has chosen that provider."""
     return system._stand_in_notice
 
 
@@ -87,7 +87,7 @@ def file_text(system: "System", agent: str, path: str) -> str | None:
 
 
 def label_at_hand(system: "System", agent: str) -> str | None:
-    """Return the label of an agent that this process runs; None for another one. Reads nothing."""
+    """Return the label of an agent that this process runs; None for any other agent. Does not read the database."""
     actor = system._here(agent)
     return None if actor is None else actor.called
 
@@ -118,7 +118,7 @@ def is_idle(system: "ActorSystem", within: float) -> bool:
 
 
 def last_activity(system: "System", records: Collection[AgentRecord]) -> dict[str, int]:
-    """Return the time of the latest message of each of these agents, or else of its birth; by uuid."""
+    """Return the time of the latest message of each of these agents, by uuid; without messages, the time of birth."""
     times = system._store.read(lambda tx: latest_times(tx, [record.uuid for record in records]))
     return {record.uuid: times.get(record.uuid, record.created_at) for record in records}
 
@@ -129,12 +129,12 @@ def position_of(system: "System", agent: str) -> int:
 
 
 def glances_of(system: "System") -> list[Glance]:
-    """Return the rows of all agents for the observer page."""
+    """Return one row for each agent, as the observer page needs it."""
     return system._store.read(moments.glances)
 
 
 def latest_marks_of(system: "System", agents: Sequence[str]) -> Mapping[str, LogMark]:
-    """Return the latest message of each of these agents, for the page. Reads nothing for no agents."""
+    """Return the latest message of each of these agents as a mark for the observer page, by uuid."""
     return system._store.read(lambda tx: moments.latest_marks(tx, agents)) if agents else {}
 
 
@@ -144,7 +144,7 @@ def scrollback_of(source: Readable, agent: str) -> Scrollback:
 
 
 def label_of(source: Readable, agent: str) -> str:
-    """Return the label of an agent, by uuid, which finds it; see `registry.shown_name_of`."""
+    """Return the label of an agent, by uuid; see `registry.shown_name_of`."""
     return source._store.read(lambda tx: registry.shown_name_of(tx, agent))
 
 
@@ -195,7 +195,7 @@ def newest_child_of(system: "System", agent: str) -> AgentRecord | None:
 
 
 def siblings_of(system: "System", record: AgentRecord) -> Siblings:
-    """Return the nearest living siblings on both sides of an agent."""
+    """Return the nearest living siblings of an agent: one before it and one after it."""
     return system._store.read(lambda tx: lists.siblings(tx, record))
 
 
@@ -210,15 +210,15 @@ def signs_of(system: "System") -> Mapping[str, Sign]:
 
 
 class SystemFigures(NamedTuple):
-    """The figures of a database at one moment."""
+    """The figures of a database at one moment, for metrics."""
 
     gauges: Gauges
     hosts: list[HostRecord]
-    """The hosts of the last hour."""
+    """The hosts that lived within the last hour."""
     asked: Mapping[tuple[str, str], int]
     """The time when each call of an open turn asked for approval, by agent and call."""
     silent: dict[str, float]
-    """For how many seconds each agent in a turn has given no heartbeat."""
+    """The seconds since the last heartbeat of each agent in a turn that is silent."""
     differences: tuple[ToolDifference, ...] = ()
     """The tools in which living hosts differ."""
 

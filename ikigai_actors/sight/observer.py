@@ -36,13 +36,13 @@ _PAGES = 40
 
 
 class Observer(ClosedByBlock):
-    """Serves the page of one system until it is closed. Make it by `observe`."""
+    """Serves the observer page of one system until it is closed. Make it by `observe`."""
 
     def __init__(self, system: System, port: int, host: str, read_only: bool, token: str = "") -> None:
         """Bind the port and begin to serve. Raises `BadInput` if the port is not free."""
         self._listening = listen(host, port)
         self.address = f"{host}:{self._listening.getsockname()[1]}"
-        """The host and the port that it listens at."""
+        """The host and the port at which the observer listens."""
         self._guard = PageGuard(self.address, OWN_FILES_POLICY, token)
         self._system, self._read_only = system, read_only
         self._may_lead_on = host in OWN_ADDRESSES and not read_only  # the shell's link has its token

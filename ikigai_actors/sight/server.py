@@ -65,7 +65,7 @@ _STATUSES: tuple[tuple[type[IkigaiError], int], ...] = (
 
 
 class PageServer:
-    """Answers the requests of pages."""
+    """Answers the requests of observer pages."""
 
     def __init__(self, watch: ObserverWatch, read_only: bool, shell: Callable[[], str | None] | None = None) -> None:
         """Prepare the server; ``shell`` returns the link to a shell in the browser, on a thread."""
@@ -75,7 +75,7 @@ class PageServer:
         self._ended = asyncio.Event()
 
     def drain(self) -> None:
-        """End the streams."""
+        """End the streams of all pages."""
         self._ended.set()
 
     async def __call__(self, scope: AsgiScope, receive: Receive, out: SendEvent) -> None:

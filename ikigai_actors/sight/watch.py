@@ -55,7 +55,7 @@ _NO_HOST = "No process runs the agents now. What you prompt waits in the databas
 
 
 class ObserverWatch:
-    """The state of a system, shared by all pages. Call its methods on the observer's event loop."""
+    """The state of a system, shared by all pages. Call the methods on the observer's event loop."""
 
     def __init__(self, system: System, epoch: str) -> None:
         """Prepare the watch, without a subscription."""
@@ -79,12 +79,12 @@ class ObserverWatch:
         return self._trouble
 
     async def read(self, work: Callable[[], T]) -> T:
-        """Run a function that waits for the database, on a thread; a few at a time."""
+        """Run a function that waits for the database on a thread, and return its result. Only a few run at a time."""
         async with self._reads:
             return await asyncio.to_thread(work)
 
     async def join(self) -> None:
-        """Count a page as open; the rows are loaded when this returns."""
+        """Count one more open page. When the call returns, the rows are loaded."""
         self.pages += 1
         if self._leaving is not None:
             self._leaving.cancel()
@@ -94,13 +94,13 @@ class ObserverWatch:
                 await self._begin()
 
     def leave(self) -> None:
-        """Count a page as closed."""
+        """Count one page as closed. After the last page, the subscription ends soon."""
         self.pages -= 1
         if not self.pages:
             self._leaving = asyncio.get_running_loop().call_later(_LINGER, self._rest)
 
     async def refresh(self) -> None:
-        """Read the registry once, and keep the result."""
+        """Read the registry once, and store the result in the rows."""
         await self.read(self._look)
 
     async def close(self) -> None:
@@ -151,7 +151,6 @@ class ObserverWatch:
         self.rows.refresh(glances, latest_marks_of(self.system, self.rows.unplaced(glances)))
 
     def _hear(self, event: Event) -> None:
-        """Handle an event, on the thread of the subscription."""
         now = now_of(self.system)
         match event:
             case Message():

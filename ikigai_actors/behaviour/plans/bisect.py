@@ -26,12 +26,12 @@ BAD_BELOW = 0.5
 
 
 def is_weight(value: object) -> bool:
-    """Whether a value can be the weight of a hypothesis: a number from 0 on."""
+    """Return whether a value can be the weight of a hypothesis: a number of at least 0."""
     return not isinstance(value, bool) and isinstance(value, int | float) and 0 <= value <= MOST_WEIGHT
 
 
 class Posterior:
-    """The probability of each hypothesis after some verdicts."""
+    """The probability of each hypothesis of a bisection, after some verdicts."""
 
     def __init__(self, places: int, prior: Sequence[float] | None = None) -> None:
         """Begin without verdicts.
@@ -66,7 +66,7 @@ class Posterior:
 
     @property
     def best(self) -> tuple[int, float]:
-        """The most probable hypothesis, the lowest among equals, and its probability."""
+        """Return the most probable hypothesis, the lowest among equal ones, and its probability."""
         k = max(range(self._n + 1), key=lambda k: (self._weights[k], -k))
         return k, self._weights[k]
 
@@ -99,7 +99,7 @@ class Posterior:
         self._weights = [weight / total for weight in weights]
 
     def _expected(self, if_bad: Sequence[float], if_good: Sequence[float]) -> list[float]:
-        """For each place, the probability of a verdict times the entropy after it.
+        """Return, for each place, the probability of a verdict times the entropy after it.
 
         A place is bad under the hypotheses up to its number. With z as the sum of the weights w after the verdict, z
         times their entropy is z log z − Σ w log w.

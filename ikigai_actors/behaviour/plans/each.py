@@ -12,7 +12,7 @@ CASES_AT_ONCE: Final = 16
 
 
 class Each(TrialPlan):
-    """The plan of a replay, a regression or an evaluation.
+    """The plan of a replay, a regression or an evaluation, which makes trials of each case in each arm.
 
     Of some cases the first samples come first, in all arms, then the second ones, and so on: samples of a case that
     wait for its first one, whose prefix they read from the cache of the model's service, do not delay other cases.
@@ -55,7 +55,7 @@ class Each(TrialPlan):
         ]
         self._prompts, self._made, self._told = prompts, 0, 0
         self.trials = [(place, arm) for place, arm, _ in self._trials]
-        """Case and arm of each trial, in the order of their numbers."""
+        """The case and the arm of each trial, in the order of the trials' numbers."""
         self.most = len(self._trials)
 
     @property

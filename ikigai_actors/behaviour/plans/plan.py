@@ -10,13 +10,13 @@ from ikigai_actors.errors import BadInput
 
 
 class Go(Enum):
-    """In place of a prompt: the trial goes on from the end of its history without a new prompt."""
+    """The type of `GO`, the value that replaces a prompt."""
 
     GO = "go"
 
 
 GO: Final = Go.GO
-"""In place of a prompt: the trial asks for another answer to the history as it is."""
+"""The value that replaces a prompt: the trial asks for another answer to the history as it is."""
 
 Continuation = str | Go
 """A prompt with which a trial goes on, or `GO`."""
@@ -24,7 +24,7 @@ Continuation = str | Go
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A judge's opinion of a trial."""
+    """The opinion of a judge about a trial: a score, a reason, and whether the task is over."""
 
     score: float | None
     """The higher, the better; None if the trial cannot be judged."""
@@ -59,7 +59,7 @@ def verdict_of(value: object, who: str = "a judge") -> Verdict:
 
 
 def within_bounds(verdict: Verdict, who: str = "a judge") -> Verdict:
-    """The verdict, if its score can be a rate: a number from 0 to 1, or none. Raises `BadInput`."""
+    """Return the verdict if its score is None or a number from 0 to 1. Raises `BadInput` otherwise."""
     if verdict.score is not None and not 0 <= verdict.score <= 1:
         raise BadInput(f"Expected {who} to return a number from 0 to 1; got {verdict.score:g}.")
     return verdict
@@ -100,4 +100,4 @@ class TrialPlan(Protocol):
         """Return the next trial; None if the plan needs a further verdict first, or is over."""
 
     def tell(self, number: int, verdict: Verdict) -> None:
-        """Take the verdict of a trial. Verdicts come in the order of the numbers."""
+        """Take the verdict of a trial. Verdicts come in the order of the trials' numbers."""

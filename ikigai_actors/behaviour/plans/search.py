@@ -30,7 +30,7 @@ class BestOf:
         check_count(self.trials, "trials", least=1)
 
     def begin(self, options: OptionsOf, chance: Draw) -> TrialPlan:
-        """Return a plan that has made no trial yet."""
+        """Return a plan for one search that has made no trial yet."""
         return _BestOf(self, options)
 
 
@@ -49,7 +49,7 @@ class Beam:
         check_count(self.depth, "depth", least=1)
 
     def begin(self, options: OptionsOf, chance: Draw) -> TrialPlan:
-        """Return a plan that has made no trial yet."""
+        """Return a plan for one search that has made no trial yet."""
         return _Beam(self, options)
 
 
@@ -76,7 +76,7 @@ class MCTS:
             raise BadInput(f"Expected explore to be 0 or more, and finite; got {self.explore!r}.")
 
     def begin(self, options: OptionsOf, chance: Draw) -> TrialPlan:
-        """Return a plan that has made no trial yet."""
+        """Return a plan for one search that has made no trial yet."""
         return _MCTS(self, options, chance)
 
 
@@ -143,9 +143,9 @@ class _Node:
     visits: int = 0
     value: float = 0.0
     is_open: bool = False
-    """Whether something can be gone on with here or below."""
+    """Whether the search can continue from this node or from a node below."""
     untried: list[Continuation] | None = None
-    """The node's count; None until it is first gone on from."""
+    """The options of the node that were not tried; None until the search first continues from the node."""
     children: "list[_Node]" = field(default_factory=list)
 
 
@@ -198,7 +198,7 @@ class _MCTS(TrialPlan):
             above = above.parent
 
     def _selected(self) -> _Node | None:
-        """The node from which the next trial goes on: from the root down to the first with an option left."""
+        """Return the node from which the next trial continues: from the root, the first node with an option left."""
         while self._root.is_open:
             node = self._root
             while not self._untried(node):

@@ -22,7 +22,7 @@ PromptBlock = (
 
 
 class ClientPrompt(NamedTuple):
-    """The content of a client's blocks."""
+    """The text and the attachments of a prompt that a client of ACP has sent."""
 
     text: str
     attached: tuple[bytes, ...] = ()
@@ -41,7 +41,7 @@ def prompt_of(blocks: Sequence[PromptBlock]) -> ClientPrompt:
 
 
 def _block(block: PromptBlock) -> str | bytes:
-    """Return the text of a block, or the bytes of its attachment."""
+    """Return the text of a content block, or the bytes of its attachment."""
     match block:
         case TextContentBlock():
             return block.text

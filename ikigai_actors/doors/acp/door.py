@@ -51,7 +51,7 @@ CAPABILITIES = AgentCapabilities(
 
 
 class AcpDoor:
-    """Answers the requests of one ACP client, and shows it the agents of its sessions."""
+    """Answers the requests of one client of ACP, and shows the client the agents of its sessions."""
 
     def __init__(self, access: Access, workspace: str | None, waiting: Callable[[], int] = lambda: 0) -> None:
         """Make the door; `begin` connects the client.
@@ -68,7 +68,7 @@ class AcpDoor:
         self._asking = set[asyncio.Task[None]]()
 
     def begin(self, connection: RpcConnection) -> None:
-        """Serve this client. The events of agents are subscribed to as soon as the database is there."""
+        """Serve a client on this connection. The door subscribes to the events of agents once the database is there."""
         access = self._access
         self._view = ClientView(access, connection.notify, self._waiting)
         self._sessions = Sessions(access, self._workspace, self._view)
@@ -102,7 +102,7 @@ class AcpDoor:
         return dumped(result)
 
     def notified(self, request: RpcRequest) -> None:
-        """Handle a notification."""
+        """Carry out a notification of the client: a cancelled turn; ignore any other."""
         if request.method == "session/cancel":
             with suppress(BadInput):  # a notification has no answer
                 cancelled = checked(CancelNotification, request.params)
@@ -133,7 +133,7 @@ class AcpDoor:
         )
 
     def hear(self, event: Event) -> None:
-        """Take an event of the agents, on the subscription's thread."""
+        """Show an event of an agent to the client. Called on the subscription's thread."""
         with self._view.lock:
             self._view.hear(event)
             if isinstance(event, Message | Died):

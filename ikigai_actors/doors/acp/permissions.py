@@ -49,16 +49,16 @@ QuestionKey = tuple[str, str]
 
 
 class Permissions:
-    """The questions to one client about calls."""
+    """Asks one client about calls that wait for a decision, and the questions of models."""
 
     def __init__(
         self, access: Access, view: ClientView, pool: Executor, ask_client: Callable[[str, Params], Awaitable[Any]]
     ) -> None:
-        """Ask about calls of the agents that the view shows. Calls that wait for the database run in the pool."""
+        """Begin without questions. Calls that wait for the database run in ``pool``."""
         self._access, self._view, self._pool, self._ask_client = access, view, pool, ask_client
         self._loop = asyncio.get_running_loop()
         self.asked: dict[QuestionKey, asyncio.Task[None]] = {}
-        """The calls that it was asked about and that are not decided."""
+        """The tasks that wait for the client's decisions, by call."""
         self._looking = asyncio.Lock()
 
     async def ask_what_is_open(self) -> None:

@@ -43,7 +43,7 @@ class Prompts:
     """The unanswered prompts of one client."""
 
     def __init__(self, access: Access, view: ClientView, pool: Executor) -> None:
-        """Answer prompts after the view has shown their messages. Calls that wait for the database run in the pool."""
+        """Begin without prompts. Calls that wait for the database run in ``pool``."""
         self._access, self._view, self._pool = access, view, pool
         self._loop = asyncio.get_running_loop()
         self._connection = secrets.token_hex(16)
@@ -62,7 +62,7 @@ class Prompts:
         return self._access.turns
 
     async def watch(self) -> None:
-        """Look at the turns again and again."""
+        """Check, again and again, whether turns that the client waits for have ended."""
         while True:
             await asyncio.sleep(_LOOK)
             if self._waiting:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Announcement(NamedTuple):
-    """A child session that its parent's session has to name."""
+    """A child session that must be announced in the session of its parent."""
 
     parent: str
     child: str
@@ -28,7 +28,7 @@ class Route(NamedTuple):
 
 
 class SessionTree:
-    """Which sessions a client knows."""
+    """The sessions that a client knows: those that it has opened, and those that were announced."""
 
     def __init__(self, supervisor: Callable[[str], str | None], *, subagents: bool = False) -> None:
         """Begin without sessions; ``supervisor`` returns the uuid of an agent's supervisor."""
@@ -51,7 +51,7 @@ class SessionTree:
         return Route(agent, tuple(reversed(pairs)))
 
     def announce(self, route: Route) -> None:
-        """Note that the sessions of a route were announced."""
+        """Record that the sessions of a route were announced."""
         self.announced.update((link.child, link.parent) for link in route.first)
 
     def forget(self, session: str) -> None:

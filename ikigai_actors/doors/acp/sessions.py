@@ -62,13 +62,13 @@ class Sessions:
         self._access, self._workspace, self._view = access, workspace, view
 
     def new(self, asked: NewSessionRequest) -> NewSessionResponse:
-        """Fork the topmost agent: the child is the session."""
+        """Fork the topmost agent; the child is the new session."""
         self._check_place(asked)
         uuid = self._opened(self._forked(self._access.find(None).uuid, None))
         return NewSessionResponse(session_id=uuid, config_options=self._options(uuid))
 
     def fork(self, asked: ForkSessionRequest) -> ForkSessionResponse:
-        """Fork the agent of a session, at its end or at an earlier position."""
+        """Fork the agent of a session, at its head or at an earlier position; the child is a new session."""
         self._check_place(asked)
         ours = (asked.field_meta or {}).get("ikigai") or {}
         uuid = self._opened(self._forked(self._access.find(asked.session_id).uuid, ours.get("at")))
@@ -88,7 +88,7 @@ class Sessions:
         return ResumeSessionResponse(config_options=self._options(uuid))
 
     def list(self, asked: ListSessionsRequest) -> ListSessionsResponse:
-        """The living agents, oldest first, a page at a time."""
+        """Return a page of the living agents, the oldest first, as sessions."""
         access = self._access
         records = access.living(place_after(asked.cursor or _FIRST), _PAGE + 1)
         page = records[:_PAGE]
@@ -131,7 +131,7 @@ class Sessions:
         return SetSessionConfigOptionResponse(config_options=self._options(uuid))
 
     def _waiting(self) -> Access:
-        """Return the access for commands that must wait for a host."""
+        """Return the access for commands that wait for a host."""
         return self._access.patient(BIRTH)
 
     def _check_place(
@@ -153,7 +153,7 @@ class Sessions:
         return uuid
 
     def _options(self, uuid: str) -> ConfigOptions:
-        """The settings that a client may change."""
+        """Return the settings of an agent that a client may change, as options of its session."""
         settings = read_settings.call(self._access, {"agent": uuid})["settings"]
         model = str(settings.get("model") or DEFAULT)
         thinks = ADAPTIVE if settings.get("thinking") else DEFAULT
@@ -163,7 +163,7 @@ class Sessions:
         ]
 
     def _forked(self, parent: str, at: object) -> str:
-        """The uuid of a new child."""
+        """Fork an agent at a position or its head, and return the uuid of the child."""
         place = at if at is None or isinstance(at, int) else -1
         return born(self._access, asked_fork(self._access, parent, at=place, on_orphan="reparent"), BIRTH)
 

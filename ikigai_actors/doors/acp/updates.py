@@ -29,12 +29,12 @@ RESULT_CUT = 100_000
 
 
 def said_chunk(text: str, message_id: str) -> Update:
-    """Return the update for a part of a message of the agent."""
+    """Return the update that adds a text to a message of the agent."""
     return AgentMessageChunk(session_update="agent_message_chunk", content=text_block(text), message_id=message_id)
 
 
 def thought_chunk(text: str, message_id: str, meta: dict[str, Any] | None = None) -> Update:
-    """Return the update for a part of the model's thinking."""
+    """Return the update that adds a text to the model's thinking."""
     chunk = AgentThoughtChunk(session_update="agent_thought_chunk", content=text_block(text), message_id=message_id)
     return chunk.model_copy(update={"field_meta": meta}) if meta else chunk
 
@@ -48,10 +48,10 @@ class Live(NamedTuple):
     """The part of a reply in progress that a client was shown."""
 
     id: str
-    """The message id under which it was shown."""
+    """The message id under which the client was shown the reply."""
     text: str = ""
     is_whole: bool = True
-    """Whether all pieces of it were shown."""
+    """Whether the client was shown all pieces of the reply so far."""
 
 
 def updates_of(

@@ -41,15 +41,15 @@ end.
 
 
 class ClientView:
-    """Shows one client the agents of its sessions."""
+    """Shows one client of ACP the agents of its sessions, as updates."""
 
     def __init__(self, access: Access, notify: Callable[[str, Params], object], waiting: Callable[[], int]) -> None:
         """Show the agents by notifications; ``waiting`` returns how many bytes the client has not read yet."""
         self._access, self._notify, self._waiting = access, notify, waiting
         self.lock = threading.Lock()
-        """Held by who calls `hear`, `show` or `route`, or reads `heard`."""
+        """The lock of the view: callers of `hear`, `show` and `route`, and readers of `heard`, hold it."""
         self.heard: dict[str, int] = {}
-        """The latest message of each agent that was committed and shown, if it is shown at all."""
+        """The position of the latest message of each agent that the view has handled; an open session was shown it."""
         self._above: dict[str, str | None] = {}
         self._tree = SessionTree(self._supervisor)
         self._compaction = False
@@ -84,12 +84,12 @@ class ClientView:
             self._live.pop(uuid, None)
 
     def close(self, uuid: str) -> None:
-        """Show an agent no more."""
+        """Stop showing an agent."""
         with self.lock:
             self._tree.forget(uuid)
 
     def hear(self, event: Event) -> None:
-        """Show an event of an agent, if it concerns an open session."""
+        """Show an event of an agent to the client, if it concerns an open session."""
         match event:
             case Streamed():
                 self._stream(event)
@@ -201,7 +201,7 @@ class ClientView:
         return self._above[uuid]
 
     def name(self, uuid: str) -> str:
-        """The name of an agent."""
+        """Return the shown name of an agent."""
         return self._access.client.get(uuid).short
 
 

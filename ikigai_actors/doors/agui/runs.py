@@ -103,19 +103,19 @@ def _interrupt(question: ShownQuestion) -> Interrupt:
 
 
 class BegunRun(NamedTuple):
-    """A run that was requested."""
+    """A run that a client has requested: the handle of its turn, and the place where its events begin."""
 
     handle: TurnHandle
     asked: RunAgentInput
     after: int = 0
-    """The message after which the events begin; 0 for the message that opens the turn."""
+    """The position after which the events begin; 0 for the message that opens the turn."""
 
 
 class WebRuns:
-    """Serves AG-UI over HTTP."""
+    """Answers the requests of AG-UI over HTTP."""
 
     def __init__(self, access: Access, news: NewsFeed, principal: Principal | None = None) -> None:
-        """Serve one principal, or all clients with full rights.
+        """Make the handler for one principal, or for the user of this machine.
 
         Args:
             access: the agents that may be reached.
@@ -188,7 +188,7 @@ class WebRuns:
             await shown.wait()
 
     def _look_at_turn(self, run: BegunRun) -> tuple[BaseEvent | None, int]:
-        """Return the event that ends a run, None while it goes on, and the position of its latest message."""
+        """Return the event that ends a run (None while it goes on), and the position of the turn's latest message."""
         agent = run.handle.agent
         head = self._head(agent)  # before the turn is looked at: while that is open, all up to there is of it
         seen = self._reader().seen(run.handle)
@@ -261,7 +261,7 @@ class WebRuns:
 
 
 def is_position(text: str) -> bool:
-    """Whether a text of a request can be the position of a message, in digits."""
+    """Return whether a text of a request is a position of a message, in digits."""
     return text.isascii() and text.isdecimal() and len(text) < LONGEST_POSITION
 
 

@@ -25,7 +25,7 @@ _ENCODER = EventEncoder()
 
 
 class AgentStream:
-    """The events of one agent that a client is sent, in order."""
+    """Sends the events of one agent to one client, in order."""
 
     def __init__(
         self, stream: SentEventStream, news: NewsWatch, scrollback: Scrollback, transcript: WebTranscript
@@ -36,7 +36,10 @@ class AgentStream:
     async def after(
         cls, place: int, access: Access, stream: SentEventStream, news: NewsWatch, **more: Any
     ) -> "AgentStream":
-        """Begin after a message of the agent; ``more`` are arguments for its transcript. Raises `IkigaiError`."""
+        """Return a stream that begins after a message of the agent; ``more`` are arguments of its transcript.
+
+        Raises `IkigaiError`.
+        """
         scrollback = await asyncio.to_thread(scrollback_of, access.client, str(news.agent))
         boundary = await asyncio.to_thread(latest_of, scrollback, place, lambda call: call.ends_pieces)
         reply = await asyncio.to_thread(
@@ -46,19 +49,19 @@ class AgentStream:
 
     @property
     def place(self) -> int:
-        """The position of the latest message that was sent."""
+        """Return the position of the latest message that was sent."""
         return self._transcript.place
 
     def news(self) -> ReplyHeard:
-        """The latest state of the agent's reply in progress."""
+        """Return the latest state of the agent's reply in progress."""
         return self._news.since(self._transcript.seen)
 
     async def wait(self) -> None:
-        """Return when an event has come, or after a second."""
+        """Wait until an event has come, or a second has passed."""
         await self._news.news(LOOK_AGAIN)
 
     async def send_messages(self, until: int) -> None:
-        """Send the messages up to a position. Raises `IkigaiError` and `ConnectionError`."""
+        """Send the messages up to a position to the client. Raises `IkigaiError` and `ConnectionError`."""
         while (place := self._transcript.place) < until:
             end = min(until, place + _PAGE)
             for message in await asyncio.to_thread(self._scrollback.between, place, end):
@@ -78,7 +81,7 @@ class AgentStream:
 
 
 async def send_event(stream: SentEventStream, event: BaseEvent, line: str = "") -> None:
-    """Send an event, with another line before it. Raises `ConnectionError`."""
+    """Send an event to the client, after a further line. Raises `ConnectionError`."""
     await stream.write(line + _ENCODER.encode(event))
 
 

@@ -41,25 +41,28 @@ class ClientMessages(NamedTuple):
     """The messages that a client has already, according to its request."""
 
     texts: Mapping[str, str] = NO_DATA
-    """The text of each, by id."""
+    """The text of each message, by id."""
     calls: Collection[str] = ()
-    """The ids of the calls that it has."""
+    """The ids of the calls that the client has."""
 
     @classmethod
     def of(cls, messages: Iterable[WebMessage]) -> "ClientMessages":
-        """Read the messages of a request."""
+        """Return the messages that a request of a client contains."""
         texts = {message.id: message.content or "" for message in messages if isinstance(message.content, str | None)}
         replies = [message for message in messages if isinstance(message, AssistantMessage)]
         return cls(texts, {call.id for reply in replies for call in reply.tool_calls or ()})
 
 
 class WebTranscript:
-    """The messages that one client has. The methods return the events that are new to it, and count them as sent."""
+    """The messages that one client has.
+
+    Methods return the events that are new to the client, and count them as sent.
+    """
 
     def __init__(
         self, place: int, boundary: int, reply: int, has: ClientMessages | None = None, *, prompts: bool = False
     ) -> None:
-        """Begin after a message.
+        """Begin after a message of the log.
 
         Args:
             place: the message after which it begins.
@@ -69,9 +72,9 @@ class WebTranscript:
             prompts: whether it gets the prompts of the user. Otherwise it has them already.
         """
         self.place = place
-        """The latest message that the client has."""
+        """The position of the latest message that the client has."""
         self.seen = (0, 0)
-        """The reply on its way that it gets, and how many characters of it."""
+        """The number of the reply in progress that the client gets, and the number of its characters that it has."""
         self._boundary, self._reply, self._prompts = boundary, reply, prompts
         has = has or ClientMessages()
         self._texts, self._calls = dict(has.texts), set(has.calls)
@@ -113,7 +116,7 @@ class WebTranscript:
         self.place = message.id
 
     def _name(self, agent: str) -> str:
-        """The id of the reply that comes next."""
+        """Return the id, for clients, of the reply that comes next."""
         return f"{agent}:{self._boundary}:reply"
 
     def _free(self, name: str, text: str) -> str:
@@ -142,7 +145,7 @@ class WebTranscript:
             yield self._end()
 
     def _finish(self, message: Message) -> Iterator[BaseEvent]:
-        """The events of a committed reply: its text, then its calls.
+        """Yield the events of a committed reply: its text, then its calls.
 
         If the client has the beginning of the text, only the rest is sent.
         """

@@ -1,4 +1,4 @@
-"""The list of tasks: which are wanted, and a page of them. Pure."""
+"""The list of tasks of A2A: its filters, and a page of it. Pure."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -14,23 +14,23 @@ MOST_TASKS_IN_PAGE = 100
 
 
 class ListedTasks(NamedTuple):
-    """The tasks that a request wants, the latest changed first."""
+    """The filters and the page of a list of tasks, which is sorted by the latest change, newest first."""
 
     context: str
-    """The context; empty for all."""
+    """The context of the tasks; empty for all contexts."""
     state: str
-    """The state; empty for all."""
+    """The state of the tasks; empty for all states."""
     since: int
-    """Milliseconds since 1970: those that have changed then or later."""
+    """Only tasks that have changed since this time, in milliseconds since 1970, are listed."""
     size: int
     after: tuple[int, str] | None
-    """When the last task of the page before has changed, and its id."""
+    """The time of the latest change, and the id, of the last task of the page before; None for the first page."""
     history: int | None
     artifacts: bool
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> "ListedTasks":
-        """The list that a query asks for. Raises `BadInput`, `ApiProblem`."""
+        """Return the filters and the page that a query asks for. Raises `BadInput` and `ApiProblem`."""
         size = number_in(query.get("pageSize", "50"), "pageSize")
         history = query.get("historyLength")
         return cls(
@@ -44,7 +44,7 @@ class ListedTasks(NamedTuple):
         )
 
     def page(self, every: Sequence[ContextTask], principal: Principal) -> dict[str, Any]:
-        """A page of the tasks that are there."""
+        """Return a page of the tasks that match, as A2A's JSON."""
         wanted = sorted(
             (
                 task

@@ -55,10 +55,10 @@ from ikigai_actors.verbs.rights import Right
 T = TypeVar("T")
 
 A2A_LOOKS_EVERY = 1.0
-"""Seconds after which a request that waits looks again, also without news."""
+"""Seconds between two checks of a task by a waiting request, even without news."""
 
 A2A_STREAM_LOOKS = 5.0
-"""Seconds after which a stream without news looks again, and says that it is there."""
+"""Seconds without news after which a stream checks its task again, and sends a keep-alive."""
 
 CANCEL_SECONDS = 5.0
 """Seconds for which a cancellation waits for the end of its turn."""
@@ -68,13 +68,13 @@ class A2aDoor(NamedTuple):
     """Answers the A2A requests of one client of the API."""
 
     access: Access
-    """The agents in reach."""
+    """The agents that the client may reach."""
     news: NewsFeed
     principal: Principal
     on_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
-    """Does what waits for a database."""
+    """Runs work that waits for a database on another thread."""
     in_stream: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
-    """Does what holds a request open, if the principal may hold one more open."""
+    """Runs work that keeps a request open, if the principal may have one more open request."""
     url: str
     """The address of the API for its clients."""
 
@@ -266,7 +266,7 @@ class A2aDoor(NamedTuple):
 
 
 def card_url(url: str, carded: CardedAgent) -> str:
-    """The address of the operations of an agent."""
+    """Return the address at which clients reach the A2A operations of an agent."""
     return f"{url}/a2a/{carded.record.uuid}"
 
 
@@ -278,7 +278,7 @@ def check_a2a_version(request: ApiRequest) -> None:
 
 
 def _verb_of(part: str) -> list[str]:
-    """The last part of a path, and the verb after its colon."""
+    """Return the last part of a path, and the operation after its colon, if there is one."""
     noun, _, verb = part.rpartition(":") if ":" in part else (part, "", "")
     return [noun, verb]
 

@@ -40,7 +40,7 @@ _OF_STATUS: Mapping[int, str] = {
 
 
 class A2aRefused(Exception):
-    """A refusal that A2A has a name for."""
+    """A refusal of a request, with the reason that A2A defines."""
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
@@ -48,7 +48,7 @@ class A2aRefused(Exception):
 
 
 async def answer_refusal(out: SendEvent, error: A2aRefused | ApiProblem) -> None:
-    """Send a refusal."""
+    """Send a refusal to the client, as A2A's error."""
     if isinstance(error, ApiProblem):
         reason = _REASONS.get(error.code, error.code.upper().replace("-", "_"))
         status, code = error.status, _OF_STATUS.get(error.status, "INVALID_ARGUMENT")

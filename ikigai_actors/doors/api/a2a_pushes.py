@@ -8,7 +8,7 @@ from ikigai_actors.verbs.acts.task_pushes import PushConfig
 
 
 def push_config(body: object, task: str = "") -> PushConfig:
-    """Return the receiver that a config names; ``task`` is the task of the request. Raises `BadInput`."""
+    """Return the receiver that the JSON of a config names; ``task`` is the task of the request. Raises `BadInput`."""
     if not isinstance(body, Mapping):
         raise BadInput("Expected a push notification config as an object with a url.")
     proof = body.get("authentication") or {}

@@ -29,20 +29,20 @@ A2A_CANCELED, A2A_REJECTED = "TASK_STATE_CANCELED", "TASK_STATE_REJECTED"
 A2A_INPUT_REQUIRED, A2A_AUTH_REQUIRED = "TASK_STATE_INPUT_REQUIRED", "TASK_STATE_AUTH_REQUIRED"
 
 OVER_STATES = frozenset({A2A_COMPLETED, A2A_FAILED, A2A_CANCELED, A2A_REJECTED})
-"""The states that never change."""
+"""The states in which a task stays forever."""
 
 RESTING_STATES = OVER_STATES | {A2A_INPUT_REQUIRED, A2A_AUTH_REQUIRED}
-"""The states in which nothing goes on until somebody does something."""
+"""The states in which a task changes only after a person or a client has acted."""
 
 REPLY = "reply"
-"""The id of the artifact of a task: what the model has answered."""
+"""The id of the artifact of a task, which is the answer of the model."""
 
 CONNECT = "connect"
 """The kind of a question that is answered by connecting an account."""
 
 
 def agent_card(carded: CardedAgent, url: str) -> dict[str, Any]:
-    """The card that clients read."""
+    """Return the card of an agent, as clients of A2A read it."""
     card = carded.card
     return {
         "name": card["name"],
@@ -65,7 +65,7 @@ def _skill(skill: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sent_message(body: Mapping[str, Any]) -> SentMessage:
-    """The message of a request. Raises `BadInput` and `A2aRefused`."""
+    """Return the message in the body of a request. Raises `BadInput` and `A2aRefused`."""
     message = body.get("message")
     if not isinstance(message, dict) or not isinstance(message.get("parts"), list) or not message["parts"]:
         raise BadInput("Expected a message with messageId, role and parts.")
@@ -102,7 +102,7 @@ def _attachment(raw: str, name: object) -> Attachment:
 
 
 def state_of(task: ContextTask, principal: Principal) -> str:
-    """The state of a task, as a principal sees it."""
+    """Return the A2A state of a task, as a principal sees it."""
     question = question_for(task, principal)
     match task.end:
         case None if question is not None:
@@ -120,7 +120,7 @@ def state_of(task: ContextTask, principal: Principal) -> str:
 
 
 def task_json(task: ContextTask, principal: Principal, history: int | None = None) -> dict[str, Any]:
-    """A task as a principal sees it, with at most this many messages; None for all."""
+    """Return a task as A2A's JSON, as a principal sees it, with at most ``history`` messages; None for all."""
     shown: dict[str, Any] = {
         "id": str(task.name),
         "contextId": task.name.context,
@@ -136,7 +136,7 @@ def task_json(task: ContextTask, principal: Principal, history: int | None = Non
 
 
 def task_status(task: ContextTask, principal: Principal) -> dict[str, Any]:
-    """The status of a task as a principal sees it."""
+    """Return the status of a task as A2A's JSON, as a principal sees it."""
     question = question_for(task, principal)
     status: dict[str, Any] = {"state": state_of(task, principal), "timestamp": iso_time(task.at)}
     if question is not None:
@@ -160,7 +160,7 @@ def _said(task: ContextTask) -> str:
 
 
 def reply_artifact(reply: Reply) -> dict[str, Any]:
-    """The artifact that a reply is."""
+    """Return the artifact of A2A that contains a reply."""
     return {"artifactId": REPLY, "name": REPLY, "parts": [{"text": reply.text}]}
 
 
@@ -169,7 +169,7 @@ def _message(task: ContextTask, name: str, parts: list[dict[str, Any]]) -> dict[
 
 
 class TaskStream:
-    """The events of a task as a client hears them: the task, then each change of its status, and its reply in pieces.
+    """The events of a task for one client: the task, then each change of its status, and its reply in pieces.
 
     A piece adds to the artifact. The first of a reply replaces it, and so does the whole reply at the end: whatever
     was missed between, the artifact of then is the reply.
@@ -181,7 +181,10 @@ class TaskStream:
         self._adds = False
 
     def events(self, task: ContextTask, history: int | None = None) -> list[dict[str, Any]]:
-        """The events since the last look, at which the reply on its way may have ended."""
+        """Return the events for the changes of a task since the last call.
+
+        The next piece of a reply replaces the artifact.
+        """
         status = task_status(task, self._principal)
         before, self._status, self._adds = self._status, status, False
         if before is None:

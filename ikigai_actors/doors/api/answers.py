@@ -16,5 +16,5 @@ API_RULES = (
 
 
 async def answer_problem(out: SendEvent, problem: ApiProblem) -> None:
-    """Send a refusal as the answer."""
+    """Send a refusal as the answer of a request."""
     await answer(out, problem.status, problem.as_json(), problem.headers, PROBLEM)

@@ -93,7 +93,7 @@ class _Later(Exception):
 
 
 class ApiPlace(CalledPlace):
-    """The place of a request: it does not wait for a busy agent, and does not withdraw commands."""
+    """The place of a verb that a request calls: it does not wait for a busy agent, and does not withdraw commands."""
 
     def outcome(self, ask: "Callable[[], Future[T]]") -> T:
         from ikigai_actors.actors.futures import TimedOut
@@ -105,7 +105,7 @@ class ApiPlace(CalledPlace):
 
 
 class Api:
-    """The application. Public as `ikigai_actors.api.api`."""
+    """The network API of a system, as an ASGI application. Public as `ikigai_actors.api.api`."""
 
     def __init__(
         self,
@@ -137,12 +137,12 @@ class Api:
         self._threads = ThreadPoolExecutor(API_THREADS, "ikigai-api")
         self._queued = 0
         self.news = NewsFeed(lambda: system)
-        """Hears what agents do."""
+        """Receives the events of agents."""
         self._rates, self._refusals = RequestRates(20, 100), RequestRates(10, 10)
         self._streams = OpenPlaces(MOST_STREAMS)
 
     async def __call__(self, scope: AsgiScope, receive: Receive, out: SendEvent) -> None:
-        """Answer a request, or the beginning and the end of a server."""
+        """Answer a request of a client, or the start or shutdown of a server."""
         if scope["type"] == "lifespan":
             await self._live(receive, out)
         elif scope["type"] == "http":
@@ -271,7 +271,7 @@ class Api:
         return Access.of(self._system, by=principal.id, top=principal.under, scope=principal.id, roles=roles)
 
     async def _metrics(self, principal: Principal, out: SendEvent) -> None:
-        """Figures of the whole database, for a principal that reaches all of it."""
+        """Answer with the metrics of the whole database, to a principal that reaches all agents."""
         if principal.under is not None:
             raise ApiProblem("not-allowed", f"/metrics is about all agents, and {principal.id} reaches a branch.")
         text = exposition(await self._on_thread(partial(read_metrics, self._system)))
@@ -285,7 +285,7 @@ class Api:
         await answer(out, 200, {"status": "ready"})
 
     async def _arrival(self, request: ApiRequest, name: str, out: SendEvent) -> None:
-        """Take a delivery to an endpoint. A sender that is refused is slowed, and nothing is written."""
+        """Take a delivery to an endpoint. A refused sender is slowed down, and nothing is written."""
         self._slow_down(request, "Too many deliveries of this address were refused.")
         try:
             raw = await request.body(LARGEST_DELIVERY)
@@ -300,7 +300,7 @@ class Api:
         await answer(out, 200 if received.repeated else 202, outcome)
 
     async def _question(self, request: ApiRequest, link: str, out: SendEvent) -> None:
-        """Answer a signed link. An address that guesses is slowed."""
+        """Answer a request to a signed link. Addresses that guess links are slowed down."""
         from ikigai_actors.doors.api import question_pages as pages
 
         self._slow_down(request, "Too many links of this address were refused.")
@@ -327,7 +327,10 @@ class Api:
         await answer(out, outcome.status, page, pages.PAGE_HEADERS, pages.MEDIA_HTML)
 
     async def _connected(self, request: ApiRequest, out: SendEvent) -> None:
-        """Take a person back from an authorization server. An address that guesses is slowed."""
+        """Finish the flow of a person who comes back from an authorization server.
+
+        Addresses that guess are slowed down.
+        """
         from ikigai_actors.doors.api import question_pages as pages
 
         self._slow_down(request, "Too many answers of this address were refused.")
@@ -353,7 +356,7 @@ class Api:
             raise ApiProblem("too-many", detail)
 
     async def _admitted(self, request: ApiRequest) -> Principal:
-        """The principal of a request, if it may come in. Raises `ApiProblem`."""
+        """Return the principal of a request. Raises `ApiProblem` unless it has one that may make another request."""
         self._slow_down(request, "Too many requests of this address had no token.")
         outcome = await self._on_thread(partial(self._principal_of, request))
         principal = await outcome if inspect.isawaitable(outcome) else outcome
@@ -635,7 +638,7 @@ class Api:
 
 
 def _turn_of(operation: Operation, arguments: Mapping[str, Any], did: Did | None) -> TurnHandle | None:
-    """The turn that a verb has opened; None for none."""
+    """Return the handle of the turn that a verb has opened; None if the verb opens none."""
     if did is None or not operation.verb.opens_turn or arguments.get("steer") or arguments.get("count"):
         return None
     if "mail" in did:
@@ -653,7 +656,7 @@ def _problem_of(error: ApiProblem | IkigaiError | RequestRefused) -> ApiProblem:
 
 
 def _place_in(request: ApiRequest) -> int:
-    """The position after which a client wants messages."""
+    """Return the position after which a client wants messages. Raises `ApiProblem`."""
     text = request.headers.get("last-event-id") or request.query.get("after", "0")
     return number_in(text, "after")
 

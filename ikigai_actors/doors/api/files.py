@@ -26,7 +26,7 @@ from ikigai_actors.verbs.rights import Right
 
 
 class ApiFiles(NamedTuple):
-    """The files that a principal reaches."""
+    """The uploads and downloads of one principal."""
 
     access: Access
     principal: Principal

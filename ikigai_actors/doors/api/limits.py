@@ -11,7 +11,7 @@ _MOST_KNOWN = 10_000
 
 
 class RequestRates:
-    """A rate limit for each client: a number of requests at once, and then the rate."""
+    """A limit of requests for each client: a number at once, and then a rate."""
 
     def __init__(self, a_second: float, at_once: float) -> None:
         self._a_second, self._at_once = a_second, at_once
@@ -44,7 +44,7 @@ class OpenPlaces:
         self._open: dict[str, int] = {}
 
     def enter(self, asker: str) -> bool:
-        """Open one more; return False if the limit is reached."""
+        """Count one more open connection of a client; return False, and count nothing, if the limit is reached."""
         taken = self._open.get(asker, 0)
         if taken >= self._most:
             return False
@@ -52,7 +52,7 @@ class OpenPlaces:
         return True
 
     def leave(self, asker: str) -> None:
-        """Close one."""
+        """Count one open connection of a client less."""
         self._open[asker] -= 1
         if not self._open[asker]:
             del self._open[asker]

@@ -49,7 +49,7 @@ _LAST: _Schema = {
 
 
 def openapi_page(server: str) -> dict[str, Any]:
-    """Return the document; ``server`` is the address of the application for its clients."""
+    """Return the OpenAPI document of the API; ``server`` is the address of the API for its clients."""
     paths: dict[str, dict[str, Any]] = dict(_lists())
     for operation in operations().values():
         paths[operation.path] = _verb(operation)

@@ -22,7 +22,7 @@ _AGENT = "agent"
 
 
 class Operation(NamedTuple):
-    """A verb as an operation."""
+    """A verb as an operation of the API, at a path."""
 
     words: str
     """The words of the verb, separated by slashes: ``doc/write``."""
@@ -32,11 +32,11 @@ class Operation(NamedTuple):
     of_agent: bool
     """Whether the path names an agent."""
     needs: Right
-    """The right that a principal needs to change something with it."""
+    """The right that a principal needs to change something with the operation."""
 
     @property
     def path(self) -> str:
-        """Return the path, in OpenAPI's form."""
+        """Return the path of the operation, in OpenAPI's form."""
         return f"/v1/agents/{{agent}}/{self.words}" if self.of_agent else f"/v1/{self.words}"
 
     @property
@@ -45,7 +45,7 @@ class Operation(NamedTuple):
         return self.words.replace("/", "_").replace("-", "_")
 
     def parsed(self, query: Mapping[str, str]) -> dict[str, Any]:
-        """The arguments in a query. Raises `ApiProblem`."""
+        """Return the arguments in the query of a GET, by their types. Raises `ApiProblem`."""
         return {name: self._parsed(name, text) for name, text in query.items()}
 
     def _parsed(self, name: str, text: str) -> Any:

@@ -68,7 +68,7 @@ class ApiProblem(Exception):
         self.headers = {**({"Retry-After": "2"} if self.status in (429, 503) else {}), **(headers or {})}
 
     def as_json(self) -> dict[str, Any]:
-        """The body of the answer."""
+        """Return the body of the answer."""
         return {
             "type": f"urn:ikigai:problem:{self.code}",
             "title": self.code.replace("-", " ").capitalize(),

@@ -40,7 +40,7 @@ LARGEST_FORM = 256 * 1024
 
 
 def question_page(question: LinkedForm, wrong: str = "") -> bytes:
-    """Return the page that asks a question. It changes nothing until its form is sent.
+    """Return the HTML page that asks a question. Only its form changes something, when it is sent.
 
     ``wrong``: why the form was refused.
     """
@@ -62,7 +62,7 @@ def question_page(question: LinkedForm, wrong: str = "") -> bytes:
 
 
 def notice_page(text: str) -> bytes:
-    """Return a page with a notice and no form."""
+    """Return an HTML page with a notice and no form."""
     return _page("A question of an agent", f"<h1>{escape(text)}</h1>")
 
 
@@ -73,7 +73,7 @@ def _page(title: str, body: str) -> bytes:
 
 
 def leave_page(url: str, server: str) -> bytes:
-    """The page from which a person goes to an authorization server, which it names."""
+    """Return the HTML page with the link by which a person goes to an authorization server."""
     host = escape(urlsplit(url).netloc)
     body = (
         f"<h1>Go on to {host}</h1><p>It asks you for an account at {escape(server)}. Look at its address before you "

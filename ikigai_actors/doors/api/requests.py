@@ -15,12 +15,12 @@ class ApiRequest(HttpRequest):
 
     @property
     def key(self) -> str | None:
-        """The idempotency key of the request; None for none."""
+        """Return the idempotency key of the request; None without one."""
         return self.headers.get("idempotency-key")
 
     @property
     def prefers_wait(self) -> float:
-        """Seconds that the client wants to wait for the outcome: ``Prefer: wait=20``."""
+        """Return the seconds that the client wants to wait for the outcome, by ``Prefer: wait=20``."""
         for preference in self.headers.get("prefer", "").split(","):
             name, _, value = preference.strip().partition("=")
             if name.lower() == "wait":
@@ -72,7 +72,7 @@ def check_storable(value: Any, depth: int = 0) -> None:
 
 
 def seconds(text: str, what: str, most: float = 60.0) -> float:
-    """Seconds to wait, at most a minute. Raises `ApiProblem`."""
+    """Return a number of seconds to wait, at most ``most``; ``what`` names the field. Raises `ApiProblem`."""
     try:
         value = float(text)
     except ValueError:
@@ -83,7 +83,7 @@ def seconds(text: str, what: str, most: float = 60.0) -> float:
 
 
 def number_in(text: str, what: str, most: int = _LARGEST_NUMBER - 1) -> int:
-    """A number of a query. Raises `ApiProblem`."""
+    """Return a whole number of a query; ``what`` names the field. Raises `ApiProblem`."""
     if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= most):
         raise ApiProblem("bad-input", f"Expected {what} to be a number of 0 to {most}; got {text[:80]!r}.")
     return int(text)

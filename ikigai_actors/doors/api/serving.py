@@ -87,7 +87,7 @@ async def _serve(server: HttpServer, ready: Callable[[], object], tell: Callable
 
 
 def _checked(options: ApiOptions) -> tuple[str, int]:
-    """The host and port of an address. Raises `BadInput`."""
+    """Return the host and port of the address to listen on. Raises `BadInput`."""
     host, _, port = options.listen.rpartition(":")
     if not (port.isascii() and port.isdecimal() and int(port) < 65_536):
         raise BadInput(f"Expected --listen HOST:PORT, such as 127.0.0.1:8080; got {options.listen!r}.")

@@ -69,14 +69,13 @@ Export = Callable[[Sequence[TraceSpan]], str]
 
 
 class Tracing(Instrument):
-    """Makes spans of tools and providers children of the span of their call or request.
+    """An instrument that makes spans of tools and providers children of the span of their call or request.
 
     The id of such a span is known before the work begins. The span itself is exported when its turn has ended. Needs
     the package ``opentelemetry-api``, which comes with the client of Anthropic.
     """
 
     def __init__(self) -> None:
-        """Import OpenTelemetry."""
         from opentelemetry import context, trace
 
         def attach(trace_id: bytes, span_id: bytes) -> None:
@@ -99,7 +98,7 @@ class TurnTracer(Service, ClosedByBlock):
     """Exports the turns of a system as they end, until it is closed. Make it by `trace_turns`."""
 
     def __init__(self, system: System, export: Export, content: bool, usage: str = BOTH) -> None:
-        """Begin with the turns that have ended a short while ago."""
+        """Begin with the turns that ended in the last ten minutes."""
         super().__init__("ikigai-traces")
         self._system, self._export, self._content, self._usage = system, export, content, usage
         self._known: dict[bytes, None] = {}
@@ -132,7 +131,6 @@ class TurnTracer(Service, ClosedByBlock):
                 self._changed.notify_all()
 
     def _work(self) -> None:
-        """Export the turns that have ended, and record the reason if that fails."""
         with self._changed:
             due, self._due = self._due, set()
         now = now_of(self._system)

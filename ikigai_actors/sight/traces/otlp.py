@@ -67,7 +67,7 @@ def spans_as_json(spans: Iterable[TraceSpan], resource: Mapping[str, str]) -> st
 
 
 class PartialSuccess(NamedTuple):
-    """The answer of a collector to an accepted request."""
+    """The answer of a collector that has accepted a request: the rejected spans, and the reason."""
 
     rejected: int = 0
     """The number of spans that were not kept."""

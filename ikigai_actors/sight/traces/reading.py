@@ -37,14 +37,14 @@ _MESSAGES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class TraceScope:
-    """The selection of the turns to trace."""
+    """The selection of turns to export as spans, and the contents of the spans."""
 
     agents: Collection[str] | None = None
     """The uuids of the traced agents; None for all."""
     since: int = 0
-    """Turns that ended then or later, in milliseconds since 1970."""
+    """Only turns that ended at this time or later, in milliseconds since 1970, are exported."""
     until: int = FOREVER
-    """Turns that ended before that."""
+    """Only turns that ended before this time, in milliseconds since 1970, are exported."""
     content: bool = False
     """Whether spans have the texts of prompts, replies and results."""
     join: bool = False
@@ -54,7 +54,7 @@ class TraceScope:
 
 
 def ended_turns(sources: TurnSources, scope: TraceScope) -> Iterator[list[TraceSpan]]:
-    """Yield the spans of each ended turn, in the order of births; the turn's own span first."""
+    """Yield the spans of each ended turn, in the order of the agents' births; the turn's own span comes first."""
     links = _Links(sources, scope.join)
     chosen = sources.agents(scope.agents)
     for place in range(0, len(chosen), _AGENTS):
@@ -145,7 +145,10 @@ class _Links:
         return fold.open, fold.latest
 
     def _trace(self, agent: str, turn: OpenTurn) -> bytes:
-        """Return the trace id of a turn: with joined traces, a fork's first turn has that of the forking turn."""
+        """Return the trace id of a turn.
+
+        With joined traces, a fork's first turn has the trace id of the forking turn.
+        """
         passed: list[str] = []
         while self._join and turn.first and agent not in self._traces:
             passed.append(agent)

@@ -1,4 +1,4 @@
-"""The sender of spans: sends batches to a collector over HTTP, and repeats those that a busy one refuses.
+"""The sender of spans: sends batches to a collector over HTTP, and repeats requests that a busy collector refuses.
 
     sender = SpanSender(collector, encode, "application/x-protobuf", patiently(sleep, now))
     sender.send(spans)      # the spans that the collector has rejected
@@ -112,7 +112,7 @@ Attempt = Callable[[Callable[[], CollectorAnswer]], CollectorAnswer]
 
 
 class Delivery(NamedTuple):
-    """The spans that a collector has rejected, although it answered."""
+    """The outcome of a delivery: the spans that the collector has rejected although it answered."""
 
     rejected: int = 0
     words: tuple[str, ...] = ()

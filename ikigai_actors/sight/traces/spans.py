@@ -36,7 +36,7 @@ AttributeValue = str | int | tuple[str, ...]
 
 
 class SpanLink(NamedTuple):
-    """A link to the turn of another agent."""
+    """A link from a span to the turn of another agent, with the reason."""
 
     trace: bytes
     span: bytes
@@ -61,42 +61,42 @@ class TraceSpan:
 
 
 class Reference(NamedTuple):
-    """A reference to another agent's turn, which a span is to be linked with."""
+    """A reference from a span to the turn of another agent, from which a link is made."""
 
     span: int
     """The index of the span in its turn."""
     why: str
     agent: str
-    """The uuid of the agent of that turn; with ``mail``, of the agent that read the mail."""
+    """The uuid of the agent of the other turn; with ``mail``, of the agent that read the mail."""
     at: int
-    """A position in that agent's log; with ``mail``, the time of reading in milliseconds since 1970."""
+    """A position in the log of the other agent; with ``mail``, the time of reading in milliseconds since 1970."""
 
 
 class EndedTurn(NamedTuple):
-    """The spans of a turn."""
+    """The spans of a turn that has ended, and its references to other turns."""
 
     opens: int
     """The position of the message that opened the turn."""
     again: int
     end: int
-    """When the turn ended, in milliseconds since 1970."""
+    """The time, in milliseconds since 1970, at which the turn ended."""
     spans: list[TraceSpan]
-    """The spans of the turn, its own first."""
+    """The spans of the turn; the turn's own span comes first."""
     references: list[Reference]
 
 
 class TracedAgent(NamedTuple):
-    """The agent whose log is read."""
+    """The agent whose log is folded into spans."""
 
     uuid: str
     name: str
     parent: str | None
     born: int = 0
-    """The position of its ``fork`` in the log of its maker."""
+    """The position of the agent's birth in the log of the agent that forked it."""
 
 
 class OpenTurn(NamedTuple):
-    """The data by which the span of a turn can be found."""
+    """The data from which the id of a turn's span is computed."""
 
     opens: int
     again: int
@@ -118,19 +118,19 @@ class _Turn:
     opens: int
     start: int
     asked: int
-    """When what the next reply answers was there."""
+    """The time at which the message was there that the next reply answers."""
     prompt: str
     again: int = 0
     ids: tuple[bytes, bytes] | None = None
     first: bool = False
     requests: int = 0
-    """Messages since it was opened that say what came of a request."""
+    """The number of messages with the outcome of a request since the turn was opened."""
     asking: bool = True
-    """Whether a request is due or on its way."""
+    """Whether a request is due or in progress."""
     fresh: bool = True
-    """Whether nothing has come since it was opened."""
+    """Whether no message has come since the turn was opened."""
     rests: Message | None = None
-    """The reply that ended it, unless something more of it comes."""
+    """The reply that ends the turn, unless the next message belongs to the turn, too."""
     rested: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -169,12 +169,12 @@ class TurnFold:
 
     @property
     def latest(self) -> OpenTurn | None:
-        """Return the turn in progress, else the latest one; None without any."""
+        """Return the turn in progress, or else the latest turn; None without any."""
         turn = self._turn or self._before
         return None if turn is None else OpenTurn(turn.opens, turn.again, turn.first)
 
     def follow(self, message: Message) -> EndedTurn | None:
-        """Take the next message; return the turn that has ended before or with it, if any."""
+        """Take the next message; return the turn that has ended before or with this message, None for none."""
         self._now = max(self._now, message.created_at)
         if "from" in message.data and message.kind != Kind.MERGE:
             return None  # a copy with which a trial begins: nobody was asked for it
