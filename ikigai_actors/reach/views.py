@@ -164,10 +164,10 @@ def left_turns_of(system: "System", most: int) -> list[AgentRecord]:
 
 
 def undecided_skills_of(system: "System", agent: str) -> list[str]:
-    """Return the names of the skills on this disk on which an agent, by uuid, has not decided; see `unanswered`."""
+    """Return the names of the skills that are found here, on which an agent, by uuid, has not decided."""
     from ikigai_actors.system.skills import unanswered  # which loads what commands that only look do without
 
-    return unanswered(system.handle(agent).context().settings, system._workspace or Path.cwd())
+    return unanswered(system.handle(agent).context().settings, system.skills, system._workspace or Path.cwd())
 
 
 def hooks_of(system: "System") -> "tuple[Hook, ...]":

@@ -172,8 +172,8 @@ class Directory(OfOneProcess, ABC):
         """Sends signals."""
         self.kinds = Kinds()
         """The kinds of agents on the disk of this process."""
-        self.skills = Skills()
-        """The skills on the disk of this process."""
+        self.skills = Skills(self._store, lambda: self._workspace or Path.cwd())
+        """The skills on the disk of this process, and those in documents."""
         self.approvals = Approvals(self._store, self._ungated_log_cache, self._tell)
         """The calls that wait for a person's decision."""
         self.questions = OpenQuestions(self._store, self.approvals)

@@ -1,4 +1,4 @@
-"""Skills for agents: finds the skills on the disk, and pins the ones that a program or a person approves.
+"""Skills for agents: finds them on the disk and in documents, and pins those that a program or a person approves.
 
 system.skills.find("src")                             # what there is; changes nothing
 system.root.use_skills("src/.claude/skills", only=["pdf"])
@@ -15,13 +15,21 @@ from ikigai_actors.agent.turn.skills import files_of, instructions_of
 from ikigai_actors.arguments import shown
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput
+from ikigai_actors.records.documents import listed, read_version
 from ikigai_actors.records.log.log import Log
 from ikigai_actors.records.messages.blobs import read_blobs
 from ikigai_actors.records.messages.skills import blob_of, pinned, with_skills
 from ikigai_actors.records.messages.skills_beside import SKILLS
-from ikigai_actors.store.base import Store
+from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.tools.function import cut
-from ikigai_actors.tools.skills.folders import FoundSkill, FoundSkills, find_skills, skill_heads, usual_places
+from ikigai_actors.tools.skills.folders import (
+    SKILL_DOCUMENTS,
+    FoundSkill,
+    FoundSkills,
+    find_skills,
+    skill_heads,
+    usual_places,
+)
 from ikigai_actors.tools.skills.front_matter import SKILL_FILE
 from ikigai_actors.tools.skills.instructions import has_instructions
 
@@ -32,19 +40,39 @@ INSTRUCTIONS_NAME = "instructions"
 
 
 class Skills:
-    """Finds skills on the disk of this process. See `ActorSystem.skills`."""
+    """Finds skills on the disk of this process and in documents. See `ActorSystem.skills`."""
+
+    def __init__(self, store: Store, directory: Callable[[], Path]) -> None:
+        """Use a store that has the documents, and a function that returns the workspace, or the current directory."""
+        self._store, self._directory = store, directory
 
     def find(self, *places: PathLike) -> FoundSkills:
         """Look for skills. Reads files, and may take a moment.
 
         Args:
             places: directories in which they are, at any depth up to six. Without one: those of installed packages and
-                of the user, and those of the current directory and of its repository.
+                of the user, those of the workspace, or else of the current directory, and of its repository, and
+                the documents ``skills/NAME/SKILL.md``.
 
         Raises:
             BadInput: one of them is no directory.
         """
-        return find_skills([check_place(place) for place in places] or usual_places(Path.cwd()))
+        if places:
+            return find_skills([check_place(place) for place in places])
+        return find_skills(usual_places(self._directory()), self._documents())
+
+    def _heads(self) -> dict[str, str]:
+        """Return the names of the skills in the usual places, with the digest of each ``SKILL.md``."""
+        return skill_heads(usual_places(self._directory()), self._documents(f"/{SKILL_FILE}"))
+
+    def _documents(self, end: str = "") -> dict[str, str]:
+        """Return the texts of the documents below ``skills/`` whose paths end with a text."""
+
+        def read(tx: Transaction) -> dict[str, str]:
+            paths = [document.path for document in listed(tx, SKILL_DOCUMENTS)]
+            return {path: read_version(tx, path, None).body for path in paths if path.endswith(end)}
+
+        return self._store.read(read)
 
 
 class ListedSkill(NamedTuple):
@@ -83,14 +111,14 @@ def _listed(skill: Mapping[str, Any], entry: Mapping[str, Any] | None) -> Listed
     )
 
 
-def unanswered(settings: Mapping[str, Any], directory: Path) -> list[str]:
-    """Return the names of skills in a workspace that are neither pinned nor refused, or that have changed since.
+def unanswered(settings: Mapping[str, Any], skills: Skills, directory: Path) -> list[str]:
+    """Return the names of found skills that are neither pinned nor refused, or that have changed since.
 
     ``directory``: the workspace. `INSTRUCTIONS_NAME` is among the names if it has instructions that were neither taken
     nor refused.
     """
     entries = {skill["name"]: blob_of(skill, SKILL_FILE) for skill in settings.get("skills") or ()}
-    heads = skill_heads(usual_places(directory))
+    heads = skills._heads()
     names = [name for name, digest in sorted(heads.items()) if entries.get(name) != digest]
     taken = settings.get("instructions") is not None
     return [*([] if taken or not has_instructions(directory) else [INSTRUCTIONS_NAME]), *names]

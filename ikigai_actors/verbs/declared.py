@@ -492,7 +492,7 @@ DECLARED = {
     "skills": (
         "verbs.skills",
         "AGENT [use|off|look] [NAME]...",
-        "List the skills of an agent and those on this disk, or decide which of them its model may load.",
+        "List the skills of an agent, those on this disk and in documents, or decide which its model may load.",
         3,
         3,
         False,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.argument("what", metavar="[use|off|look]", type=click.Choice(["use", "off", "look"]), required=False)
 @click.argument("names", metavar="[NAME]...", type=TEXT, nargs=-1)
 def skills(place: "Place", agent: "AgentRef", what: str | None, names: tuple[str, ...]) -> object:
-    """List the skills of an agent and those on this disk, or decide which of them its model may load.
+    """List the skills of an agent, those on this disk and in documents, or decide which its model may load.
 
     use NAME pins its files as they are now, also those of one that has changed. off NAME refuses it: nobody is asked
     again until its files change. look NAME shows its text. The NAME instructions means the AGENTS.md or CLAUDE.md
@@ -68,10 +68,9 @@ def skill(shell: "ShellPlace", agent: "AgentRef", name: str, text: tuple[str, ..
 
 def _list_skills(place: "Place", agent: "AgentRef") -> object:
     from ikigai_actors.system.skills import INSTRUCTIONS_NAME, skills_listed
-    from ikigai_actors.tools.skills.folders import find_skills, usual_places
 
     settings = agent.context().settings
-    skills = find_skills(usual_places(_directory(place)))
+    skills = place.system.skills.find()
     rows = skills_listed(settings, skills)
     there, user = _instructions(place)
     taken = settings.get("instructions") or ()
@@ -88,18 +87,19 @@ def _list_skills(place: "Place", agent: "AgentRef") -> object:
     for trouble in skills.troubles:
         place.screen.line(one_line(trouble), dim=True)
     if not rows and not taken and there is None and not user:
-        place.screen.line("There are no skills. ikigai looks in .claude/skills and .agents/skills, here and at home.")
+        place.screen.line(
+            "No skills. ikigai looks in .claude/skills and .agents/skills, here and at home, and in documents."
+        )
     return [words.as_row(row) for row in rows]
 
 
 def _look(place: "Place", names: tuple[str, ...]) -> object:
     from ikigai_actors.errors import BadInput
-    from ikigai_actors.tools.skills.folders import find_skills, usual_places
     from ikigai_actors.tools.skills.front_matter import SKILL_FILE
 
-    by_name = {skill.name: skill for skill in find_skills(usual_places(_directory(place))).skills}
+    by_name = {skill.name: skill for skill in place.system.skills.find().skills}
     if missing := [name for name in names if name not in by_name]:
-        raise BadInput(f"There is no skill {', '.join(missing)} on this disk. Skills: {', '.join(by_name) or 'none'}.")
+        raise BadInput(f"There is no skill {', '.join(missing)} here. Skills: {', '.join(by_name) or 'none'}.")
     texts = {}
     for name in names:
         [text] = [file.data.decode(errors="replace") for file in by_name[name].files if file.name == SKILL_FILE]

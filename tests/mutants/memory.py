@@ -284,6 +284,13 @@ MEMORY_MUTANTS = (
         test="tests/verbs/test_skills_verb.py",
     ),
     Mutant(
+        "a document takes the name of a skill on the disk",
+        "tools/skills/folders.py",
+        "(*_readers_of(documents), *_readers_below(places, troubles))",
+        "(*_readers_below(places, troubles), *_readers_of(documents))",
+        test="tests/system/test_document_skills.py",
+    ),
+    Mutant(
         "a kind widens the tools of its parent",
         "agent/turn/kinds.py",
         "and (known is None or name in known))",

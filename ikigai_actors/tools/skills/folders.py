@@ -1,12 +1,13 @@
-"""Folders of skills: finds the skills below a directory, and reads their files. Runs nothing.
+"""Folders of skills: finds the skills below a directory, and in documents, and reads their files. Runs nothing.
 
 Links are not followed. Skills that are too large are left out, with a notice, so that a home directory is never read
 completely.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -22,6 +23,9 @@ SKILL_PLACES = (".claude/skills", ".agents/skills")
 """The directories of skills below a home directory or a workspace. Later ones take precedence."""
 SKILL_GROUP = "ikigai_actors.skills"
 """The group of entry points by which a package offers a directory of skills: a path, or a function that returns one."""
+SKILL_DOCUMENTS = "skills/"
+"""The beginning of the paths of documents that are skills: ``skills/NAME/SKILL.md`` with its other files beside it."""
+NO_DOCUMENTS: Mapping[str, str] = {}
 MOST_LEVELS, MOST_DIRECTORIES = 6, 2_000
 MOST_FILES, MOST_BYTES = 200, 20 * 2**20
 """The most files of a skill, and the most bytes of them."""
@@ -32,12 +36,12 @@ SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv"})
 
 @dataclass(frozen=True, slots=True)
 class FoundSkill:
-    """A skill that was found on a disk."""
+    """A skill that was found on a disk, or in the documents that all agents share."""
 
     name: str
     description: str
     source: str
-    """The folder of the skill."""
+    """The folder of the skill; ``documents skills/NAME`` if documents are its files."""
     tools: tuple[str, ...]
     """The tools that the skill asks to use, by its ``allowed-tools``. They get no rights by this."""
     by_person: bool
@@ -74,41 +78,52 @@ class FoundSkills:
     """The skills that were left out or shadowed, in sentences for a person."""
 
 
-def find_skills(places: Sequence[str | os.PathLike[str]]) -> FoundSkills:
-    """Find the skills below some directories. If two have the same name, the one of the later directory counts.
+def find_skills(places: Sequence[str | os.PathLike[str]], documents: Mapping[str, str] = NO_DOCUMENTS) -> FoundSkills:
+    """Find the skills below some directories and in documents.
+
+    If two have the same name, the one of the later directory counts. One in documents never replaces one on the disk,
+    since any agent may write documents.
+
+    Args:
+        places: the directories.
+        documents: the texts of documents by path.
 
     Raises `BadInput` where a directory does not exist.
     """
     by_name: dict[str, FoundSkill] = {}
     troubles: list[str] = []
-    for place in places:
-        if not os.path.isdir(place):  # noqa: PTH112 - of a path that cannot be, Path.is_dir raises
-            raise BadInput(f"Expected a directory with skills, but {place!s:.200} is none.")
-        root = Path(place).absolute()
-        for folder in _folders(root, troubles):
-            try:
-                skill = read_skill(folder)
-            except (BadInput, OSError, UnicodeDecodeError) as error:
-                troubles.append(f"The skill in {folder} is left out: {error}")
-                continue
-            if (other := by_name.get(skill.name)) is not None:
-                troubles.append(f"Skill {skill.name} of {other.source} is shadowed by that of {skill.source}.")
-            by_name[skill.name] = skill
+    for source, read in (*_readers_of(documents), *_readers_below(places, troubles)):
+        try:
+            skill = read()
+        except (BadInput, OSError, UnicodeDecodeError) as error:
+            troubles.append(f"The skill in {source} is left out: {error}")
+            continue
+        if (other := by_name.get(skill.name)) is not None:
+            troubles.append(f"Skill {skill.name} of {other.source} is shadowed by that of {skill.source}.")
+        by_name[skill.name] = skill
     return FoundSkills(tuple(by_name[name] for name in sorted(by_name)), tuple(troubles))
 
 
-def skill_heads(places: Sequence[str | os.PathLike[str]]) -> dict[str, str]:
-    """Return the names of the skills below directories, with the digest of each ``SKILL.md``. Reads no other files."""
-    digests: dict[str, str] = {}
+def skill_heads(
+    places: Sequence[str | os.PathLike[str]], documents: Mapping[str, str] = NO_DOCUMENTS
+) -> dict[str, str]:
+    """Return the names of the skills that `find_skills` finds, with the digest of each ``SKILL.md``.
+
+    Reads no other files.
+    """
+    heads: list[tuple[str, Callable[[], bytes]]] = []
+    heads += [(name, documents[_head_of(name)].encode) for name in _names_in(documents)]
     for place in places:
-        for folder in _folders(Path(place).absolute(), []):
-            try:
-                data = (folder / SKILL_FILE).read_bytes()
-                document = read_front_matter(data.decode())
-            except (BadInput, OSError, UnicodeDecodeError):
-                continue
-            if document.text("description"):
-                digests[_name_in(document, folder)] = sha256(data).hexdigest()
+        heads += [(folder.name, (folder / SKILL_FILE).read_bytes) for folder in _folders(Path(place).absolute(), [])]
+    digests: dict[str, str] = {}
+    for name, read in heads:
+        try:
+            data = read()
+            document = read_front_matter(data.decode())
+        except (BadInput, OSError, UnicodeDecodeError):
+            continue
+        if document.text("description"):
+            digests[_name_in(document, name)] = sha256(data).hexdigest()
     return digests
 
 
@@ -141,19 +156,72 @@ def read_skill(folder: Path) -> FoundSkill:
         BadInput: the skill has no description, or is too large.
         OSError, UnicodeDecodeError: it cannot be read.
     """
-    document = read_front_matter((folder / SKILL_FILE).read_text(encoding="utf-8"))
-    name = _name_in(document, folder)
-    description = " ".join(storable(document.text("description")).split())[:LONGEST_DESCRIPTION]
-    if not description:
-        raise BadInput(f"its {SKILL_FILE} has no description.")
+    document = _described((folder / SKILL_FILE).read_text(encoding="utf-8"))
     files = tuple(_files(folder))
     executable = frozenset(file.name for file in files if os.access(folder / file.name, os.X_OK))
+    return _skill(document, folder.name, str(folder), files, executable)
+
+
+def read_document_skill(name: str, documents: Mapping[str, str]) -> FoundSkill:
+    """Read the skill in the documents below ``skills/NAME/``. None of its files is executable.
+
+    Raises `BadInput` if the skill has no description, or is too large.
+    """
+    document = _described(documents[_head_of(name)])
+    begin = f"{SKILL_DOCUMENTS}{name}/"
+    files = [
+        Attachment(data, "text/plain", sha256(data).hexdigest(), path.removeprefix(begin))
+        for path, data in ((path, text.encode()) for path, text in documents.items())
+        if path.startswith(begin)
+    ]
+    if len(files) > MOST_FILES or sum(len(file.data) for file in files) > MOST_BYTES:
+        raise _too_large()
+    return _skill(document, name, f"documents {begin[:-1]}", tuple(files), frozenset())
+
+
+def _described(text: str) -> FrontMatter:
+    document = read_front_matter(text)
+    if not document.text("description").strip():
+        raise BadInput(f"its {SKILL_FILE} has no description.")
+    return document
+
+
+def _skill(
+    document: FrontMatter, name: str, source: str, files: tuple[Attachment, ...], executable: frozenset[str]
+) -> FoundSkill:
+    description = " ".join(storable(document.text("description")).split())[:LONGEST_DESCRIPTION]
     person = document.text("disable-model-invocation").lower() == "true"
-    return FoundSkill(name, description, str(folder), document.texts("allowed-tools"), person, files, executable)
+    tools = document.texts("allowed-tools")
+    return FoundSkill(_name_in(document, name), description, source, tools, person, files, executable)
 
 
-def _name_in(document: FrontMatter, folder: Path) -> str:
-    return " ".join(storable(document.text("name")).split()) or folder.name
+def _name_in(document: FrontMatter, folder: str) -> str:
+    return " ".join(storable(document.text("name")).split()) or folder
+
+
+def _names_in(documents: Mapping[str, str]) -> list[str]:
+    """Return the names of the folders of documents that have a ``SKILL.md``."""
+    names = [path.removeprefix(SKILL_DOCUMENTS).removesuffix(f"/{SKILL_FILE}") for path in documents]
+    return [name for name in names if "/" not in name and _head_of(name) in documents]
+
+
+def _head_of(name: str) -> str:
+    return f"{SKILL_DOCUMENTS}{name}/{SKILL_FILE}"
+
+
+def _readers_of(documents: Mapping[str, str]) -> Iterator[tuple[str, Callable[[], FoundSkill]]]:
+    for name in _names_in(documents):
+        yield f"documents {SKILL_DOCUMENTS}{name}", partial(read_document_skill, name, documents)
+
+
+def _readers_below(
+    places: Sequence[str | os.PathLike[str]], troubles: list[str]
+) -> Iterator[tuple[str, Callable[[], FoundSkill]]]:
+    for place in places:
+        if not os.path.isdir(place):  # noqa: PTH112 - of a path that cannot be, Path.is_dir raises
+            raise BadInput(f"Expected a directory with skills, but {place!s:.200} is none.")
+        for folder in _folders(Path(place).absolute(), troubles):
+            yield str(folder), partial(read_skill, folder)
 
 
 def _offered(group: str) -> Iterator[Any]:
@@ -188,7 +256,11 @@ def _files(folder: Path) -> Iterator[Attachment]:
                 continue
             count, size = count + 1, size + file.stat().st_size
             if count > MOST_FILES or size > MOST_BYTES:
-                raise BadInput(f"it has more than {MOST_FILES} files, or than {MOST_BYTES // 2**20} MB.")
+                raise _too_large()
             data = file.read_bytes()
             media = "text/plain" if b"\0" not in data[:1_024] else "application/octet-stream"
             yield Attachment(data, media, sha256(data).hexdigest(), file.relative_to(folder).as_posix())
+
+
+def _too_large() -> BadInput:
+    return BadInput(f"it has more than {MOST_FILES} files, or than {MOST_BYTES // 2**20} MB.")

@@ -26,7 +26,6 @@ from ikigai_actors.system.kinds import pin_kinds
 from ikigai_actors.system.skills import PathLike, check_only, check_place, chosen, pin
 from ikigai_actors.text import check_text
 from ikigai_actors.tools.skills.digests import LONGEST_INSTRUCTIONS
-from ikigai_actors.tools.skills.folders import find_skills, usual_places
 from ikigai_actors.tools.skills.instructions import instructions_of_user, naming_further, read_instructions
 
 
@@ -417,8 +416,8 @@ class HistoryCommands(CommandBase[H]):
             raise BadInput("Expected a directory with skills, or only=[...] with names of skills; got neither.")
 
         def change() -> Future[int]:
-            places = usual_places(self.system._workspace or Path.cwd()) if where is None else [where]
-            picked = chosen(find_skills(places), names, "the usual places" if where is None else where)
+            skills = self.system.skills.find(*([] if where is None else [where]))
+            picked = chosen(skills, names, "the usual places" if where is None else where)
             settings = self.system._log_cache.load(self.uuid)
             checked, blobs = pin(settings.view(settings.head).settings, picked, refused)
             return self._tell(lambda caller: on.Configure(checked, caller, blobs), self._future(timeout))
