@@ -109,8 +109,6 @@ def described(error: BaseException, words: Callable[[BaseException], str | None]
 
     Of a group, at most `MOST_CAUSES` errors are described, and the group itself is not.
 
-    Of a group its errors are described, `MOST_CAUSES` at most: that they were in a group is of no interest.
-
     Args:
         words: gives the text of an error in place of its type and message; None for those.
     """

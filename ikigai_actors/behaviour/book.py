@@ -54,10 +54,7 @@ class Book:
                 self._read(message)
 
     def has_gone_on(self, own: Iterable[Message]) -> bool:
-        """Return whether later messages of the agent belong to the experiment. If none does, count them as read.
-
-        Reads them if so.
-        """
+        """Return whether later messages of the agent belong to the experiment. If none does, count them as read."""
         later = [message for message in own if message.id > self.head]
         if any(message.data.keys() & {"terms", "verdicts", "number"} for message in later):
             return True

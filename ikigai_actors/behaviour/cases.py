@@ -61,9 +61,6 @@ def cases_of(turns: Sequence[Turn], each: str, edit: Mapping[int, str]) -> list[
 
     With edits, only the turns that contain an edited message are cases; in mode ``log`` the turns after them are, too.
     Raises `BadInput` when an edit cannot be made.
-
-    With edits they are those of the turns that hold an edited message; in mode ``log`` also of those behind. Raises
-    `BadInput` when an edit cannot be made.
     """
     if edit and len({turn.agent.uuid for turn in turns}) > 1:
         raise BadInput("Positions are those of one log: edit the turns of one agent.")

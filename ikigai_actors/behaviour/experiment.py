@@ -54,8 +54,6 @@ class Experiment:
         """Append a note and births to the book, as one unit.
 
         Raises `StoreConflict` when another process has written trials or verdicts into the book.
-
-        Raises `StoreConflict` when another process has written trials or verdicts into it.
         """
         while True:
             try:

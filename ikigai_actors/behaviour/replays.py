@@ -282,7 +282,7 @@ def replay_cases(
 def _expected(terms: Terms, arms: Sequence[str]) -> dict[tuple[int, str], Forecast]:
     """Return the expected requests for the replay of each case in each arm.
 
-    Raises `BadInput`, and `ProviderMissing` where nobody is there to be asked.
+    Raises `BadInput`, and `ProviderMissing` if no model can be asked.
     """
     places: dict[str, list[int]] = {}
     for case in terms.cases:

@@ -66,12 +66,6 @@ class ExperimentResult(ABC):
         """Return ``budget``, ``stopped`` or ``dry run`` if the experiment ended before all trials were made.
 
         Return an empty text if the experiment made all trials.
-
-        ``budget``, ``stopped`` or ``dry run``.
-
-        Empty if it made all trials.
-
-        Empty if it did not.
         """
         return self.experiment.ended
 

@@ -27,8 +27,6 @@ def interval_of_rate(rates: Sequence[float], times: float = 1.0) -> Interval | N
     """Return the interval of the mean of the rates of cases, within 0 and 1; None without cases.
 
     ``times`` multiplies the number of cases, to forecast the interval with more cases like these.
-
-    ``times`` is for a look ahead: with this many times as many cases like these.
     """
     if not rates:
         return None
@@ -41,8 +39,6 @@ def interval_of_difference(differences: Sequence[float], times: float = 1.0) -> 
     """Return the interval of the mean of differences of cases, each from -1 to 1; None without cases.
 
     ``times`` multiplies the number of cases, as for `interval_of_rate`.
-
-    ``times`` as above.
     """
     if not differences:
         return None

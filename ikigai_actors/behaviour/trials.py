@@ -49,8 +49,6 @@ def started(system: System, of: str, at: int, continuation: Continuation, settin
     """Return the start of a trial that continues a position with a prompt, or with `GO` without one.
 
     Raises `BadInput` if `GO` is given where no prompt or result waits for an answer.
-
-    Raises `BadInput` when that waits for no answer.
     """
     if continuation is not GO:
         return TrialStart(of, at, str(continuation), settings=settings)

@@ -139,8 +139,6 @@ def _awaited(place: "Place", agent: "AgentRef") -> tuple[str | None, Mapping[str
     """Return the bisection of an agent that waits for a verdict: its name, its terms, and the number of the trial.
 
     Among several, take the bisection whose answer this place showed last; else the one written to last.
-
-    Among several, the one whose answer this place showed last is taken; else the one that was written to last.
     """
     from ikigai_actors.errors import BadInput
 

@@ -86,8 +86,6 @@ class TrialWindow(list[InFlight]):
         """Wait for the first trial and judge it; None if its turn cannot go on: `Experiment.ended` says why.
 
         A blocking judge judges all trials of the window meanwhile, each on its own thread.
-
-        A judge that blocks is at all trials of the window meanwhile, each on its own thread.
         """
         if not self._judge_blocks:
             return self._judged(self[0])
@@ -157,8 +155,6 @@ class TrialWindow(list[InFlight]):
         """Return the latest message of a trial that lives and has no open turn; None for any other trial.
 
         The query also reads the latest messages of the next trials, except those that get further prompts.
-
-        It is read together with those of the trials after it, but for those that are prompted again.
         """
         if trial.latest is None:
             behind = () if self._judge_blocks else self[1:LOOKED_AT]  # else each has its own thread
@@ -206,8 +202,6 @@ def run_of(trial: Trial, agent: AgentRef, recorded: Turn | None, latest: Message
 
     A trial without a prompt has the answer that it inherits. ``latest`` is its latest message, if the caller has read
     it.
-
-    One that was never prompted has the answer that it inherits. A caller that has read its latest message gives that.
     """
     outcome: Reply | IkigaiError | None = None if latest is None else outcome_of([latest])
     if latest is not None and outcome is not None:

@@ -69,8 +69,6 @@ class StandardLines:
         """Pass each line to ``receive`` on the running event loop; None for a line that is too long.
 
         ``end`` is called when the input ends.
-
-        Call ``end`` at the end.
         """
         loop = asyncio.get_running_loop()
 

@@ -1,6 +1,7 @@
 """The processes of the doors: one for each client, or one for all clients by HTTP.
 
-Such a process ends with its input, with the process that has started it, or by a signal; never since a host has ended.
+Such a process ends with its input, with the process that has started it, or by a signal. The end of a host does not end
+it.
 """
 
 import asyncio

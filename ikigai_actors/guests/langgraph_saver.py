@@ -67,8 +67,6 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         """Store the writes of a task.
 
         A stored write is kept, except an error, an interrupt and the like, which are replaced.
-
-        Stored ones are kept, except errors, interrupts and the like, which are replaced.
         """
         place, part, about = _place(config), _namespace(config), _checkpoint(config)
         if about is None:
@@ -83,9 +81,9 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         (self._logs.put if replaces else self._logs.append_new)(place, entries)
 
     def get_tuple(self, config: "RunnableConfig") -> CheckpointTuple | None:
-        """Return the checkpoint that a configuration names; without a ``checkpoint_id`` the latest one.
+        """Return the checkpoint that a configuration names, or without a ``checkpoint_id`` the latest checkpoint.
 
-        None if there is none.
+        None if there is no such checkpoint.
         """
         return next(self._list(config, _namespace(config), None, None, _checkpoint(config), most=1), None)
 

@@ -140,8 +140,6 @@ class Access:
         """Return the agent that a text names; None names the topmost agent.
 
         Raises `AmbiguousAgent`, and `AgentNotFound`, also for an agent out of reach, with the same message.
-
-        Raises `AgentNotFound`, also, with the same message, for an agent out of reach, and `AmbiguousAgent`.
         """
         top = self.top
         return self.client.read(lambda tx: self._find(tx, top, text))

@@ -70,8 +70,6 @@ class RepliesOnTheirWay:
         """Return the part of the reply in progress that comes after ``seen``; None when there is nothing new.
 
         ``seen`` is the number of a reply, and the number of its known characters.
-
-        None when there is nothing new.
         """
         with self._lock:
             reply = self._open.get(uuid)

@@ -126,8 +126,6 @@ class LiveRows:
         """Count the characters of a piece of a reply for the agent's rate, and show the agent as streaming.
 
         ``at`` is the time of arrival, in milliseconds since 1970; ``clock`` is monotonic, in seconds.
-
-        ``at`` is the time of this sign of life, in milliseconds since 1970; ``clock`` is monotonic, in seconds.
         """
         with self._lock:
             if (row := self._rows.get(uuid)) is None:

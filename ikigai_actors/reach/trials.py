@@ -144,8 +144,6 @@ def bear_trials(agent: AgentRef, note: Mapping[str, Any], births: Sequence[NewTr
     """Write a note and the births of trials for an experiment, as one unit; return the position of the note.
 
     Raises `StoreConflict` if the log of the experiment no longer ends at ``head``.
-
-    Raises `StoreConflict` when its log does not end at ``head`` any more.
     """
     written: Future[int] = Future(agent.uuid)
     agent.system._tell(agent.uuid, on.ForkTrials(note, tuple(on.TrialBirth(*birth) for birth in births), written, head))

@@ -67,8 +67,6 @@ class TurnSources:
         """Return an agent, the position before the turn that contains ``position``, and the messages between both.
 
         None if there is no such agent.
-
-        None for no agent.
         """
 
         def read(tx: Transaction) -> tuple[AgentRecord, int, list[Message]] | None:
@@ -83,8 +81,6 @@ class TurnSources:
         """Return the agent from which this agent was forked, and the position of the fork in that agent's log.
 
         The result is ``("", 0)`` for agent 0, and if the parent is not in this database.
-
-        Empty for agent 0, and if it is elsewhere.
         """
 
         def read(tx: Transaction) -> tuple[str, int]:

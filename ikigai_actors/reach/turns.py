@@ -195,8 +195,6 @@ def first_turn(tx: Transaction, child: str) -> tuple[TurnHandle, str]:
     """Return the handle and the prompt of the turn with which an agent was born.
 
     Raises `AgentNotFound`, and `BadInput` for an agent that was born without a prompt.
-
-    Raises `AgentNotFound`, and `BadInput` without one.
     """
     place = registry.get(tx, child).fork_message_id
     for message in section(tx, child, place, place + _PAGE):

@@ -41,8 +41,7 @@ def server_sent(kind: str, data: object, number: str = "") -> str:
 class PageStream:
     """The stream of events to one web page.
 
-    The stream remembers how far the page is: the version of the rows that the page has, and its position in each log
-    that it reads.
+    The stream knows the version of the rows that the page has, and the position of the page in each log that it reads.
     """
 
     def __init__(self, version: int, places: Mapping[str, int]) -> None:

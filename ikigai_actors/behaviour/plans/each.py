@@ -14,12 +14,12 @@ CASES_AT_ONCE: Final = 16
 class Each(TrialPlan):
     """The plan of a replay, a regression or an evaluation, which makes trials of each case in each arm.
 
-    Of some cases the first samples come first, in all arms, then the second ones, and so on: samples of a case that
-    wait for its first one, whose prefix they read from the cache of the model's service, do not delay other cases.
-    The cases are few, so that the service has not forgotten it before the next sample.
+    The first samples of a group of cases come first, in all arms, then the second samples, and so on. Later samples of
+    a case wait for its first sample, whose prefix they read from the cache of the model's service, and do not delay
+    other cases meanwhile. The group is small, so that the service still has the prefix.
 
-    A case may go on from another one, as the turns of one log do: then each of its trials goes on from the end of that
-    case's trial of the same arm and sample, and all logs are gone on with side by side.
+    A case may continue another case, as the turns of one log do. Then each trial of the case continues the trial of
+    that case in the same arm with the same sample, and all logs are replayed side by side.
     """
 
     def __init__(

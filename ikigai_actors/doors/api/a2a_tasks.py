@@ -171,8 +171,8 @@ def _message(task: ContextTask, name: str, parts: list[dict[str, Any]]) -> dict[
 class TaskStream:
     """The events of a task for one client: the task, then each change of its status, and its reply in pieces.
 
-    A piece adds to the artifact. The first of a reply replaces it, and so does the whole reply at the end: whatever
-    was missed between, the artifact of then is the reply.
+    The first piece of a reply replaces the artifact of the task, and each later piece adds to it. At the end the whole
+    reply replaces the artifact, so a client that has missed pieces has the whole reply, too.
     """
 
     def __init__(self, principal: Principal) -> None:

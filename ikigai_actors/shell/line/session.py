@@ -169,9 +169,9 @@ class Shell(ShellPlace):
         self.screen.line(f"[taken back: {one_line(text)}]", dim=True)
 
     def say(self, text: str) -> None:
-        """Answer the question of the current agent, or prompt it and show its answer.
+        """Answer the question of the current agent, or prompt the agent and show its answer.
 
-        A person at a terminal steers an agent that is busy. For a script, a busy one answers later.
+        At a terminal, a text steers an agent that is busy. From a pipe, a busy agent answers after its turn.
         """
         if self._answers(text.strip()):
             return

@@ -107,8 +107,6 @@ class AimedFleetRules(FleetStage):
         """Send a steering message to an agent, and move the agent before it has read the message.
 
         The agent must read the message after the move.
-
-        It must read it after the move.
         """
         if (placing := self.apart(who)) is None:
             return
@@ -129,8 +127,6 @@ class AimedFleetRules(FleetStage):
         """Check ``told``: send commands to an agent at every moment of its move.
 
         No caller may get an error because of the move.
-
-        No caller may get an error because of it.
         """
         if (placing := self.apart(who)) is None:
             return

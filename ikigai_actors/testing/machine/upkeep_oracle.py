@@ -89,8 +89,6 @@ class UpkeepOracle:
         """Return the agents that a prune must delete.
 
         These agents are long dead, and so is every agent whose history begins as a copy of one of theirs.
-
-        They are long dead, like all agents whose histories begin as copies of theirs.
         """
         needed = set[str]()
         for uuid in self._commits.agents:

@@ -89,10 +89,7 @@ class UpkeepRules(AimedRules):
             self.check_transfer(self.system.root.uuid)
 
     def check_transfer(self, top: str) -> None:
-        """Check ``transfer`` for an agent with all below it: each import has the same contents as the export.
-
-        An import has the same contents as the export, each time.
-        """
+        """Check ``transfer`` for an agent with all below it: each import has the same contents as the export."""
         store, now = self.world.process.looked_at, self.world.clock.now_ms()
         with tempfile.TemporaryDirectory() as directory, _another_database(now) as other:
             file = Path(directory, "branch")

@@ -32,8 +32,6 @@ class VersionRules(FleetStage):
         """Let a person approve a call, and crash the host when the call is asked about, approved or begun.
 
         Other hosts go on with the call.
-
-        Others go on with it.
         """
         agent = self.agent(who)
         self.attempt(lambda: agent.set_rule("ask", WORK, timeout=PATIENCE))

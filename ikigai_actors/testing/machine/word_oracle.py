@@ -188,8 +188,6 @@ class WordOracle:
         """Check that the senders in these processes have a receipt for each message that has entered.
 
         Call it when nothing can happen any more.
-
-        Nothing can happen any more.
         """
         self.check()
         for asked, agent, receipt in self.receipts:

@@ -137,8 +137,6 @@ class Agenda:
         """Call ``end`` on the thread of the test after the current step.
 
         It raises an exception that ends the run.
-
-        It raises an exception that ends the run.
         """
         self._halt = end
 

@@ -296,8 +296,6 @@ class CalledWatch(Watch):
         """Record that agents may have changed, and wake the waiting thread; None for any agent.
 
         ``for_hosts``: hosts are notified too, not only followers of the agents.
-
-        ``for_hosts``: also hosts are notified, not only followers.
         """
         self._called = True
         before = self._heard

@@ -261,9 +261,6 @@ class Simulation:
 
         After a further crash this is repeated. With several hosts, running hosts go on, and so do stopped and
         disconnected ones.
-
-        This is repeated after further crashes, until all is at rest. With several hosts, the running hosts go on, and
-        so do those that were stopped or cut off.
         """
         while True:
             try:

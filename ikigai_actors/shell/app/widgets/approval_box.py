@@ -1,10 +1,10 @@
 """The approval box shows the whole call that waits for the person, and takes the keys that answer it.
 
-A question of the agent in sight takes the keyboard by itself when the prompt is empty and no key came for a while; one
-of another agent waits for F2. A letter decides only if the box has had the keyboard for a moment, and nothing follows
-the letter for another one: else it is the beginning of a text, and goes to the prompt with all that follows. Enter
-right after a letter decides at once. An answer that also holds for later calls (`a`) must be confirmed. Keys answer
-only after all lines were visible.
+A question of the shown agent takes the keyboard by itself when the prompt is empty and no key came for a while. A
+question of another agent waits for F2. A letter decides only if the box has had the keyboard for a moment, and no other
+key follows the letter for a moment; else the letter is the beginning of a text, and goes to the prompt with the keys
+that follow. Enter right after a letter decides at once. An answer that also holds for later calls (`a`) must be
+confirmed. Keys answer only after all lines were visible.
 """
 
 import shlex

@@ -60,7 +60,7 @@ class PromptBox(TextArea):
     class Left(Message):
         """The person ends the application: by Ctrl-D in an empty prompt, or by Ctrl-C.
 
-        Sent after earlier submissions.
+        The message comes after earlier submissions.
         """
 
         status: int = 0
