@@ -29,7 +29,6 @@ def handed_on(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str
     homes = {words[-1]: words[1] for words in lines}
 
     def find(name: str) -> Any:
-        """Import a name of the package from the module that defines it."""
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(homes[name]), name)

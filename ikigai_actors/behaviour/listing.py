@@ -122,7 +122,6 @@ def _experiments(system: "System", query: PageQuery) -> list[dict[str, Any]]:
 
 
 def _experiment(system: "System", query: PageQuery) -> dict[str, Any]:
-    """Return the trials of an experiment, with their verdicts."""
     agent = named_agent(system, query).uuid
     book = Book(agent, own_messages_of(system, agent))
     return {

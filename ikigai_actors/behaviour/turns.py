@@ -210,7 +210,6 @@ def _end_of_birth(messages: Sequence[Message]) -> int | None:
 
 
 def _by_turn(messages: Sequence[Message]) -> Iterator[list[Message]]:
-    """Yield the messages of each turn."""
     opened: list[Message] = []
     for place, message in enumerate(messages):
         opens = _opens(messages, place)
@@ -224,7 +223,6 @@ def _by_turn(messages: Sequence[Message]) -> Iterator[list[Message]]:
 
 
 def _opens(messages: Sequence[Message], place: int) -> bool:
-    """Return whether the message at a place opens a turn."""
     message = messages[place]
     match message.kind:
         case Kind.USER:

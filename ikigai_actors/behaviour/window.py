@@ -233,7 +233,6 @@ def _next_of(then: Sequence[FollowUp], agent: AgentRef) -> FollowUp | None:
 
 
 def _on_a_thread(work: Callable[[], T]) -> Future[T]:
-    """Run work on a new thread; return a future of its result."""
     done: Future[T] = Future()
 
     def run() -> None:

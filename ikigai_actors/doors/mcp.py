@@ -144,7 +144,6 @@ class McpDoor:
         return {name: tool for name, tool in offered.items() if self._may(tool)}
 
     def _may(self, tool: "Act | VerbTool") -> bool:
-        """Return whether the client may call a tool."""
         from ikigai_actors.verbs.principal import has_right
 
         if tool.reads or self._read_only:
@@ -272,7 +271,6 @@ def _asks_by(turn: Mapping[str, Any], showing: Collection[str]) -> bool:
 
 
 def _result_of(value: Any) -> CallToolResult:
-    """Return a tool's value as the result of an MCP call."""
     content = value if isinstance(value, dict) else {"result": value}
     text = TextContent(text=json.dumps(content, ensure_ascii=False))
     return CallToolResult(content=[text], structured_content=content, is_error=False)

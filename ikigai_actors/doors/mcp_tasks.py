@@ -72,7 +72,6 @@ def _handle(reach: Access, params: Mapping[str, Any]) -> TurnHandle:
 
 
 def _task(reach: Access, handle: TurnHandle, turn: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the task for a turn in its present state."""
     record = reach.client.get(turn["agent"])
     latest = last_activity(reach.system, [record])[record.uuid]
     status = {WORKING: "working", WAITING_FOR_BUDGET: "working", ASKS: "input_required"}.get(

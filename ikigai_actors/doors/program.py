@@ -56,7 +56,6 @@ class DoorOpening:
     """A door that is being opened, on a separate thread, because its imports take long."""
 
     def __init__(self, options: DoorOptions) -> None:
-        """Begin to open the door."""
         self._options = options
         self._opened: Future[tuple[Access, Hosting]] = Future()
         threading.Thread(target=self._open, name="ikigai-door-opening", daemon=True).start()

@@ -149,7 +149,6 @@ class PageGuard(Guard):
 
 
 def _cookie_of(header: str, name: str) -> str:
-    """Return the cookie of this name from a request's header; empty if there is none."""
     for part in header.split(";"):
         key, _, value = part.strip().partition("=")
         if key == name:

@@ -37,7 +37,6 @@ class AccountFlows:
     """The flows by which people connect accounts. Call the coroutines on the event loop of the API."""
 
     def __init__(self, access: Access, keys: Sequence[bytes], url: str, allow_private: Iterable[str] | None) -> None:
-        """Store the arguments. Nothing is read before the first flow."""
         self._access, self._keys, self._url = access, tuple(keys), url
         self._allowed = allowed_addresses(allow_private)
         self._accounts: Accounts | None = None

@@ -92,7 +92,7 @@ def messages_after(system: "System", places: Mapping[str, int]) -> dict[str, lis
 
 
 def _at(system: "System", query: PageQuery) -> dict[str, dict[str, Any]]:
-    """Return the position and the state of each of these agents at a time, by uuid."""
+    """Return the position and the state, at a time, of each agent in the query, by uuid."""
     uuids, time = _agents(query, _MOST_PLACES), _number(query, "time")
 
     def read(tx: Transaction) -> dict[str, dict[str, Any]]:
@@ -114,7 +114,7 @@ def _state_at(tx: Transaction, uuid: str, place: int, time: int, ended: int | No
 
 
 def _lanes(system: "System", query: PageQuery) -> dict[str, Any]:
-    """Return the lanes of these agents between two times, and the mails between the agents."""
+    """Return the messages of the agents in the query between two times, for the timeline, with their mails."""
     uuids = _agents(query, _MOST_LANES)
     since, until = _number(query, "from"), _number(query, "to")
     if since > until:
@@ -172,7 +172,6 @@ def _budgets(system: "System", query: PageQuery) -> list[dict[str, Any]]:
 
 
 def _questions(system: "System", query: PageQuery) -> list[QuestionSeen]:
-    """Return all questions that wait for a person, the oldest first."""
     waiting = system.questions.pending()
     return [ShownQuestion(question, system.handle(question.agent).record.short).seen() for question in waiting]
 

@@ -123,7 +123,6 @@ def _dearest_costs(tx: Transaction) -> tuple[dict[str, float], CostTable, CostTa
 
 
 def _names(tx: Transaction, uuids: Sequence[str]) -> dict[str, str]:
-    """Return the names of agents, by uuid."""
     names: dict[str, str] = {}
     for start in range(0, len(uuids), registry.AGENTS_AT_ONCE):
         names |= lists.labels_of(tx, registry.some(tx, uuids[start : start + registry.AGENTS_AT_ONCE]))

@@ -79,7 +79,6 @@ class PageServer:
         self._ended.set()
 
     async def __call__(self, scope: AsgiScope, receive: Receive, out: SendEvent) -> None:
-        """Answer a request that a guard has accepted."""
         request = HttpRequest(scope, receive)
         handler = self._handlers().get(scope["path"])
         if scope["path"].startswith("/page/"):

@@ -41,7 +41,6 @@ def prompt_of(blocks: Sequence[PromptBlock]) -> ClientPrompt:
 
 
 def _block(block: PromptBlock) -> str | bytes:
-    """Return the text of a content block, or the bytes of its attachment."""
     match block:
         case TextContentBlock():
             return block.text

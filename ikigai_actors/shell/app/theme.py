@@ -48,7 +48,7 @@ class ThemeChoice:
     """The chosen theme, stored in a file beside the history. Thread-safe."""
 
     def __init__(self, file: Path | None) -> None:
-        """Use this file; None stores nothing."""
+        """Use ``file`` for the choice; None stores nothing."""
         self._file = file
 
     def read(self) -> str:

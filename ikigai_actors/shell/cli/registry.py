@@ -73,7 +73,6 @@ def _in_tree(records: Sequence[AgentRecord], facts: AgentFacts) -> Iterator[dict
 
 
 def _row(record: AgentRecord, facts: AgentFacts) -> dict[str, Any]:
-    """Return an agent as JSON data."""
     sign = facts.signs.get(record.uuid)
     return {
         **as_row(record),

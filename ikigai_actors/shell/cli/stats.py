@@ -101,7 +101,6 @@ def spending_lines(by: str, spendings: Mapping[str, Spending]) -> Iterator[str]:
 
 
 def _named(figures: Figures, agent: str) -> str:
-    """Return the name of an agent for people."""
     return figures.names.get(agent) or name_by_uuid(agent)
 
 

@@ -62,7 +62,6 @@ class LogPrinter:
 
 
 def _as_object(record: AgentRecord, news: Message | Died) -> dict[str, Any]:
-    """Return a message or a death as JSON data for scripts."""
     about = {"name": record.name, "label": record.short}
     if isinstance(news, Died):
         return {"event": "died", "agent_uuid": record.uuid, **about, "cause": news.cause, "reason": news.reason}

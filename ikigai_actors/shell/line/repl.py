@@ -88,7 +88,6 @@ class LineMode:
             self._shell.screen.error(f"{type(error).__name__}: {error}")
 
     def _read(self) -> str | None:
-        """Read the next line; return None if there is none."""
         keyboard, screen = self._shell.keyboard, self._shell.screen
         while True:
             try:

@@ -77,7 +77,6 @@ class Pages(Server):
         self._open: set[ServedPage] = set()
 
     def __len__(self) -> int:
-        """Return the number of open pages."""
         return len(self._open)
 
     async def make_app(self) -> web.Application:

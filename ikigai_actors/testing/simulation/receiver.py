@@ -52,7 +52,6 @@ class SimulatedLink(ReceiverLink):
     """The connection by which a process sends deliveries."""
 
     def __init__(self, process: SendingProcess, receiver: SimulatedReceiver) -> None:
-        """Connect a process to the receiver of its world."""
         self._process, self._receiver = process, receiver
 
     def send(self, outgoing: Outgoing, done: Callable[[ReceiverAnswer], object]) -> None:

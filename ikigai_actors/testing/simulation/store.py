@@ -426,7 +426,6 @@ class Observed(Transaction):
             self.changes.append(RanStatement(name, parameters))
 
     def _uuids(self, rows: Sequence[int]) -> list[str]:
-        """Return the uuids of the agents in these rows."""
         return [
             uuid
             for row in rows

@@ -28,7 +28,6 @@ class SimulatedThreads(Threads):
     """The threads of one process in a simulation: `Threads` on an agenda."""
 
     def __init__(self, agenda: Agenda) -> None:
-        """Begin without threads."""
         self.agenda = agenda
         self.abandoned = False
         """Whether the process has crashed."""

@@ -253,7 +253,7 @@ class ReadableTranscript(Transcript):
         return bisect_right(self._starts, line) - 1
 
     def _place(self, block: ShownBlock | None) -> int:
-        """Return the index of a block among those that are laid out; -1 for any other."""
+        """Return the index of a block among the laid-out blocks; -1 if it is not among them."""
         return next((index for index in range(len(self._starts) - 1) if self._blocks[index] is block), -1)
 
     def _bring_into_sight(self, line: int, margin: int) -> None:

@@ -74,7 +74,6 @@ class AgentList(Vertical):
         """Escape was pressed while there was nothing to cancel."""
 
     def __init__(self, doings: Doings, rows: Rows, id: str | None = None) -> None:  # noqa: A002 - Textual names it so
-        """Make a list that shows these rows."""
         super().__init__(id=id)
         self.rows = rows
         self.snapshot: Snapshot | None = None

@@ -67,7 +67,6 @@ class PromptBox(TextArea):
         """The exit status."""
 
     def __init__(self, recall: Recall, menu: CommandMenu) -> None:
-        """Make the input box with its history of submitted texts and its menu of completions."""
         super().__init__(compact=True, highlight_cursor_line=False, tab_behavior="focus")
         self._recall, self._menu = recall, menu
         self.recalled = False
