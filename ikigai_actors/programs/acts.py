@@ -37,7 +37,10 @@ class ProgramAct(Future[Any]):
     def __init__(
         self, frame: ProgramFrame, name: str, arguments: Mapping[str, Any], run: Callable[[], Any] | None = None
     ) -> None:
-        """Ask for an act. `get` or ``await`` waits for its outcome. For a step, ``run`` calls the step's function."""
+        """Record the act in the frame; `get` or ``await`` waits for the outcome.
+
+        For a step, ``run`` calls the function.
+        """
         super().__init__()
         frame.check_alive()
         self.frame, self.name, self.arguments, self.run = frame, name, arguments, run
@@ -88,7 +91,7 @@ class ProgramAct(Future[Any]):
         return self.outcome
 
     def made(self, outcome: ActOutcome) -> Any:
-        """Return the value of an outcome. Raises `StepFailed` for an error."""
+        """Return the value for the program from an outcome. Raises `StepFailed` for an error."""
         if outcome.is_error:
             raise StepFailed(outcome.text, self.id)
         return self.value(outcome.text)
@@ -99,7 +102,7 @@ class ProgramAct(Future[Any]):
 
 
 class ForkAct(ProgramAct):
-    """The fork of a child. Its outcome is the handle of the child."""
+    """The fork of a child by a program. The outcome is the handle of the child."""
 
     def __init__(self, frame: ProgramFrame, arguments: Mapping[str, Any], handle: Callable[[str], Any]) -> None:
         """Ask for a fork; ``handle`` makes the handle of an agent from its uuid."""
@@ -111,7 +114,7 @@ class ForkAct(ProgramAct):
 
 
 class VerbAct(ProgramAct):
-    """A verb of a handle that is committed in one unit with its result."""
+    """A command of a handle that is committed in one unit with its result."""
 
     _make: Callable[[Any], Any]
 
@@ -122,7 +125,7 @@ class VerbAct(ProgramAct):
         arguments: Mapping[str, Any],
         make: Callable[[Any], Any] = lambda outcome: outcome,
     ) -> None:
-        """Ask for a verb; arguments that are None are left out.
+        """Record the act; arguments that are None are left out.
 
         ``make`` makes the value for the program from the result.
         """
@@ -135,7 +138,7 @@ class VerbAct(ProgramAct):
 
 
 class KeyedAct(ProgramAct):
-    """A verb that another agent carries out, with the id of the call as its key."""
+    """A command that another agent carries out, once: the id of the call is its key."""
 
     _make: Callable[[Any], Any]
 
@@ -147,9 +150,9 @@ class KeyedAct(ProgramAct):
         run: Callable[[str], Any],
         make: Callable[[Any], Any],
     ) -> None:
-        """Ask for a verb.
+        """Record the act.
 
-        ``run`` does it under a key, and returns a JSON value, from which ``make`` makes the program's value.
+        ``run`` carries it out under a key, and returns a JSON value, from which ``make`` makes the program's value.
         """
         asked = {"function": verb, "args": list(values), "kwargs": {}}
         super().__init__(frame, STEP_BY_KEY, asked, lambda: run(current_call().key))
@@ -161,17 +164,16 @@ class KeyedAct(ProgramAct):
 
 
 class AgainAct(ProgramAct):
-    """A verb that another agent carries out, and that may be repeated, because a repeat changes nothing."""
+    """A command that another agent carries out, and that may be repeated, because a repeat changes nothing."""
 
     def __init__(self, frame: ProgramFrame, verb: str, arguments: Sequence[Any], run: Callable[[], Any]) -> None:
-        """Ask for a verb. ``run`` carries it out, and returns a JSON value."""
         super().__init__(frame, STEP_AGAIN, {"function": verb, "args": list(arguments), "kwargs": {}}, run)
 
 
 def program_frame(verb: str, **others: Any) -> ProgramFrame | None:
-    """Return the frame of the program that calls a verb here; None outside of a program.
+    """Return the frame of the program that calls a method of a handle here; None outside of a program.
 
-    Raises `BadInput` when one of the ``others`` is set, for acts of a program take neither a key nor a time-out.
+    Raises `BadInput` when one of the ``others`` is set, because the acts of a program take no key and no time-out.
     """
     frame = acting_frame.get()
     if frame is not None and (names := [name for name, value in others.items() if value is not None]):
@@ -182,7 +184,7 @@ def program_frame(verb: str, **others: Any) -> ProgramFrame | None:
 def write_act(arguments: Mapping[str, Any]) -> VerbAct | None:
     """Return the act by which a program writes a document; None outside of a program.
 
-    Raises what `program_frame` does.
+    Raises the errors of `program_frame`.
     """
     frame = program_frame("write", key=arguments["key"], timeout=arguments["timeout"])
     asked = {name: arguments[name] for name in ("path", "body", "expect", "author")}
@@ -190,10 +192,9 @@ def write_act(arguments: Mapping[str, Any]) -> VerbAct | None:
 
 
 class AskAct(ProgramAct):
-    """A question to a person; its outcome is the answer."""
+    """A question of a program to a person. The outcome is the answer."""
 
     def __init__(self, frame: ProgramFrame, arguments: Mapping[str, Any]) -> None:
-        """Ask the question, with the arguments of ``ask_person`` and a form for the answer."""
         super().__init__(frame, ASK_ACT, arguments)
 
     def made(self, outcome: ActOutcome) -> Any:
@@ -206,10 +207,10 @@ class AskAct(ProgramAct):
 
 
 class PromptAct(ProgramAct):
-    """A prompt to another agent; its outcome is the reply."""
+    """A prompt of a program to another agent. The outcome is the reply."""
 
     def __init__(self, frame: ProgramFrame, arguments: Mapping[str, Any], typed: Callable[[Reply], Reply]) -> None:
-        """Ask for a prompt; ``typed`` converts the output of a reply to the requested type."""
+        """Record the act; ``typed`` converts the output of a reply to the requested type."""
         super().__init__(frame, PROMPT_ACT, arguments)
         self._typed = typed
         self._end: Mapping[str, Any] | None = None
@@ -239,7 +240,7 @@ class PromptAct(ProgramAct):
         return self._end is not None
 
     def ends(self, end: Mapping[str, Any], wait: str) -> None:
-        """Take the end of the turn, which came as the result of the wait call ``wait``."""
+        """Store the end of the turn, which the wait with the id ``wait`` has returned."""
         self._end, self._wait = end, wait
 
 
@@ -266,7 +267,9 @@ class GatheredActs(list[T]):
 
 
 def gather(*acts: Future[T]) -> GatheredActs[T]:
-    """Do several acts together, and return their outcomes as a list, in the order of the acts. A coroutine awaits this.
+    """Do several acts at the same time; return their outcomes as a list, in the order of the acts.
+
+    A coroutine awaits this.
 
     Raises:
         StepFailed: an act has failed.

@@ -45,7 +45,7 @@ acting_frame: ContextVar["ProgramFrame | None"] = ContextVar("acting_frame", def
 
 
 class AskedCalls(NamedTuple):
-    """The calls that a function asks for."""
+    """The calls that a program's function makes before it waits."""
 
     calls: tuple[ToolCall, ...]
     note: str = ""
@@ -59,7 +59,7 @@ class FunctionAnswer(NamedTuple):
 
 
 class FrameAct(Protocol):
-    """The part of an act that its frame needs."""
+    """An act of a program, as its frame needs it."""
 
     id: str
     name: str
@@ -83,7 +83,7 @@ are one unit.
 
 
 class FrameAhead(NamedTuple):
-    """A result that a function was given before its commit, and how far the function has gone on with it."""
+    """A result that a function got before its commit, and the acts that followed from it."""
 
     call: str
     outcome: ActOutcome
@@ -115,7 +115,7 @@ def refuse_in_program() -> None:
 
 
 class ProgramFrame:
-    """One call of a program's function."""
+    """One run of a program's function, for one turn of its agent."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class ProgramFrame:
         records: TurnRecords,
         on_change: str,
     ) -> None:
-        """Call the function for a turn.
+        """Start the function for a turn.
 
         Args:
             me: the handle of the agent.
@@ -192,7 +192,7 @@ class ProgramFrame:
             self.ahead = FrameAhead(call, outcome, self._replies.get(timeout=AHEAD_FOR))
 
     def takes(self, came: Mapping[str, ActOutcome]) -> bool:
-        """Give the function results, if they include all results for which it waits. Return whether they do."""
+        """Give the function these results, if they include all for which it waits; return whether they do."""
         ahead = self.ahead
         if ahead is not None and (known := came.get(ahead.call)) is not None:  # it has gone on with that
             return known._replace(place=0) == ahead.outcome
@@ -248,7 +248,7 @@ class ProgramFrame:
             self._unknown[act.id] = act
 
     def reached(self, outcome: ActOutcome) -> None:
-        """Note that the function has used an outcome: its time is now at least the time of that outcome."""
+        """Note the time of an outcome that the function has used: `time` does not go back before it."""
         self._time = max(self._time, outcome.at)
 
     @property
@@ -292,7 +292,7 @@ class ProgramFrame:
             self._unknown.pop(call).outcome = came[call]
 
     def _ask(self) -> AskedCalls:
-        """Return the calls of the new acts, as the function begins to wait. Raises `StepChanged`."""
+        """Return the calls of the new acts, when the function begins to wait. Raises `StepChanged`."""
         unheard = [call for call in self._fresh if call.id not in self._records.open]
         note = goes_on_without(self._records.unasked(self.acts)) if unheard and self.on_change == GO_ON else ""
         if unheard and self.on_change != GO_ON and (left := self._records.left(self.acts)) is not None:

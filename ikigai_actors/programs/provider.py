@@ -54,7 +54,7 @@ def program(function: Callable[[str], Any] | None = None, *, on_change: str = FA
 
     Args:
         function: takes the text of the prompt; returns what a `FunctionProvider` may return. A coroutine function has
-            no thread while it waits; it awaits acts, and nothing else. Without it this gives a decorator.
+            no thread while it waits; it awaits acts, and nothing else. None returns a decorator.
         on_change: what happens when the function asks for other acts than the log of its turn has: ``fail`` ends the
             turn with `StepChanged`; ``go_on`` does the new act, and ignores recorded acts that the function does not
             ask for any more; ``restart`` begins the function again, and effects may repeat. See `AgentRef.resume`.
@@ -64,7 +64,7 @@ def program(function: Callable[[str], Any] | None = None, *, on_change: str = FA
 
 
 class Program:
-    """A function that is the model of agents."""
+    """A function that is the model of agents, and runs for each of their prompts. Made by `program`."""
 
     own_code = True
     counts = False
@@ -100,7 +100,7 @@ class Program:
             self.drop(uuid)
 
     def drop(self, agent: str, turn: int | None = None) -> None:
-        """Unwind the function of an agent, unless it runs for the turn with this number."""
+        """Unwind the function of an agent, unless it runs for the turn ``turn``."""
         frame = self._frames.get(agent)
         if frame is not None and frame.turn != turn:
             self._frames.pop(agent, None)
@@ -128,7 +128,7 @@ class Program:
             raise _failure(reached if isinstance(reached, BaseException) else StepChanged("It has returned."))
 
     def live(self, me: Any, call: str) -> ProgramFrame:
-        """Return the frame of the function that waits for a call. Raises what `replay` raises."""
+        """Return the frame of the function that waits for a call. Raises the errors of `replay`."""
         frame = self._frames.get(me.uuid)
         if frame is None or call not in frame.acts:
             self.replay(me)
@@ -136,7 +136,10 @@ class Program:
         return frame
 
     def misfit(self, me: Any) -> str:
-        """Return why the function does not fit the log of the open turn; empty if it fits. Changes nothing."""
+        """Return the reason why the function does not fit the log of the open turn; empty if it fits.
+
+        Changes nothing.
+        """
         with self._making:
             reached = self._begin(me, is_open=True).next()
         self.drop(me.uuid)
@@ -152,7 +155,7 @@ class Program:
         return called
 
     def went_ahead(self, agent: str, call: str) -> Ahead | None:
-        """Return how far the function of an agent has gone on with the result of a call; None if it has not gone on."""
+        """Return what the function of an agent did with the result of a call before its commit; None if nothing."""
         frame = self._frames.get(agent)
         if frame is None or frame.ahead is None or frame.ahead.call != call:
             return None

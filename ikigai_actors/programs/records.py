@@ -85,14 +85,14 @@ class TurnRecords:
     def left(self, asked: Iterable[str]) -> str | None:
         """Return the id of a recorded call that the function has not asked for; None if there is none.
 
-        ``asked`` has the ids that it has asked for.
+        ``asked`` has the ids of the calls that it has asked for.
         """
         return next(iter([*self.results, *sorted(self.open - set(asked))]), None)
 
     def unasked(self, asked: Iterable[str]) -> list[str]:
-        """Return the recorded calls that the function has not asked for, in words.
+        """Return the recorded calls that the function has not asked for, as texts for people.
 
-        ``asked`` has the ids it has asked for.
+        ``asked`` has the ids of the calls that it has asked for.
         """
         left = [*self.results, *sorted(self.open - set(asked))]
         return [
@@ -101,9 +101,9 @@ class TurnRecords:
         ]
 
     def asks(self, line: int, name: str, arguments: Mapping[str, Any], left: str) -> str:
-        """A sentence for a person: the function asks for an act that is not in the log of this turn.
+        """Return a sentence for people: the function asks for an act that the log of this turn does not have.
 
-        The sentence also names a call that is in the log, and for which the function does not ask.
+        It also names a call in the log that the function has not asked for.
 
         Args:
             line: the line of the function that asks for the act.
@@ -116,7 +116,7 @@ class TurnRecords:
         return self.sentence(f"line {line} asks for {act}, which this turn does not hold", left, whole=same)
 
     def sentence(self, what: str, left: str, *, whole: bool = False) -> str:
-        """Return the sentence that a function does ``what``, and does not ask for the recorded call ``left``."""
+        """Return a sentence for people: the function does ``what``, and not the recorded call ``left``."""
         shown, place = self._calls.get(left, (left, 0))
         shown = self._whole.get(left, shown) if whole else shown
         return f"{self._why} {what}, and nothing asks for {shown} at message {place}."
@@ -128,7 +128,7 @@ def calls_made(reply: Message) -> list[dict[str, Any]]:
 
 
 def outcome_in(result: Message) -> ActOutcome:
-    """Return the outcome that a result message holds."""
+    """Return the outcome of an act from the message with its result."""
     failed = bool(result.data.get("is_error"))
     return ActOutcome(result.content, failed, result.id, result.created_at, failed and "call_sha256" in result.data)
 
@@ -163,7 +163,7 @@ def shown_call(name: str, arguments: Mapping[str, Any], whole: bool = False) -> 
 
 
 def act_digest(name: str, arguments: Mapping[str, Any]) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of an act.
+    """Return the first 16 hexadecimal digits of the SHA-256 of an act's name and arguments.
 
     Raises `BadInput` if the arguments are no JSON.
     """

@@ -22,7 +22,7 @@ LONGEST_ACT = 7 * 24 * 3600.0
 
 
 class Programs(Instrument):
-    """The programs of a system."""
+    """The programs of a system, by name, as the toolbox uses them."""
 
     def __init__(self, programs: Mapping[str, Program]) -> None:
         self._programs = programs
@@ -37,13 +37,13 @@ class Programs(Instrument):
         return StepTool(name, self.traits[name], partial(_do_step, self._programs[model]))
 
     def went_ahead(self, model: str, agent: str, call: str) -> Ahead | None:
-        """Return how far an agent's program ran on with the result of a call before its commit; None if it did not."""
+        """Return what an agent's program did with the result of a call before its commit; None if nothing."""
         return self._programs[model].went_ahead(agent, call)
 
     def replay(self, model: str, me: Any) -> str:
         """Replay the function of an agent while its calls are in progress.
 
-        Return why it does not fit the log; empty if it fits.
+        Return the reason why the function does not fit the log; empty if it fits.
         """
         try:
             self._programs[model].replay(me)

@@ -12,7 +12,7 @@ _PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
 
 
 def is_address(url: str) -> bool:
-    """Return whether a text is a URL of a service."""
+    """Return whether a text can be the URL of a service: http or https, with a host."""
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -27,11 +27,11 @@ def check_address(url: str, setting: str) -> None:
 
 
 def suspects(url: str, environ: Mapping[str, str], adds_version: bool = True) -> str:
-    """Return further causes to check if an address does not answer; empty if none is known.
+    """Return sentences on further causes to check if an address does not answer; empty if none is known.
 
     Args:
         environ: the environment variables.
-        adds_version: whether the client adds ``/v1`` to it.
+        adds_version: whether the client adds ``/v1`` to the address.
     """
     suspect = ""
     if adds_version and url.rstrip("/").endswith("/v1"):

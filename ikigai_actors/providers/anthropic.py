@@ -82,20 +82,20 @@ class AnthropicProvider:
         model: The model of agents whose settings name none.
         api_key: The key; None takes it from the environment, as the client does.
         base_url: The address of the API; None takes it from the environment.
-        max_tokens: The most tokens of a reply, for agents whose settings do not say.
+        max_tokens: The most tokens of a reply, for agents without this setting.
         timeout: Seconds of silence after which a request is given up, and the most between two pieces of its reply;
             None for the client's own default, and for 20 minutes between two pieces.
         prompt_cache: Let the API cache what requests have in common (see `ikigai_actors.providers.prompt_cache`). Forks
-            share their parent's history, so it pays.
+            share their parent's history, so caching lowers their cost.
         json_output: Have the service itself write the value of a typed turn as JSON, where it takes the schema as it
             is: without references, bounds, defaults and the like. None does so at Anthropic's own address. Else the
             model gives the value by a tool.
         tool_references: Have the service load tools where results refer to them, so that what it has cached stays as it
             was when a model finds some. None does so at Anthropic's own address, for the models that take references.
-        batches: Whether the service has batches, for agents with the setting ``urgency``. None says so at Anthropic's
-            own address.
+        batches: Whether the service has batches, for agents with the setting ``urgency``. None means only at
+            Anthropic's own address.
         client_spans: Let the client itself make a span of OpenTelemetry for each request, where the program has set
-            that up. `ikigai_actors.sight.trace_turns` exports one of each request without it.
+            that up. `ikigai_actors.sight.trace_turns` exports a span of each request without this.
     """
 
     name = "anthropic"
@@ -176,7 +176,7 @@ class AnthropicProvider:
             return whole_reply(reply, {"type": "message_start", "message": json.loads(result)})
 
     async def create_batch(self, id: str, requests: Sequence[BatchRequest]) -> str:  # noqa: A002 - its field's name
-        """Send a batch; return the service's name of it. Raises `ProviderError`."""
+        """Send a batch; return the id that the service gives it. Raises `ProviderError`."""
         async with self._batches_of_service() as batches:
             bodies = marked_for_an_hour([json.loads(request.body) for request in requests])
             params = [
@@ -241,7 +241,6 @@ class AnthropicProvider:
         await self._client.close()
 
     def _ready_client(self) -> "AsyncAnthropic":
-        """Return the client of this event loop."""
         client = self._client.get(self._new_client)
         if not _has_key(client):
             raise ProviderMissing(_NO_KEY, unavailable=True, free=True)
@@ -328,7 +327,6 @@ class AnthropicProvider:
         return [] if client is None else [client.api_key, client.auth_token]
 
     def _settings(self) -> Settings:
-        """Return the names of this provider's settings, for error texts."""
         variables = {"api_key": "ANTHROPIC_API_KEY", "base_url": "ANTHROPIC_BASE_URL"}
         return Settings(*(name if name in self._options else variable for name, variable in variables.items()))
 
@@ -378,7 +376,7 @@ def _size_of(batch: "MessageBatch") -> int:
 
 
 def _outcome_of(result: "MessageBatchResult") -> MemberOutcome:
-    """Return the outcome of a request in a batch: ``refused`` only if the service says that the request is at fault."""
+    """Return the outcome of a request in a batch; ``refused`` only if the service blames the request itself."""
     if result.type == "succeeded":
         return MemberOutcome("succeeded", to_json(result.message.to_dict()))
     if result.type == "errored":

@@ -16,7 +16,7 @@ _BY_TYPE = {"rate_limit_error": 429, "authentication_error": 401, "permission_er
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """Return the errors that a request may end with."""
+    """Return the exceptions of the client in which a request may end."""
     import aiohttp
     import anthropic
     import httpx2
@@ -26,7 +26,7 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def broke_off(error: Exception) -> bool:
-    """Return whether a reply had begun and was cut, through no fault of the request."""
+    """Return whether a connection broke after the reply had begun, without an error in the request."""
     import aiohttp
     import httpx2
 
@@ -66,7 +66,7 @@ def retry_after(error: Exception) -> float | None:
 
 
 def explanation(error: Exception, request: Request, settings: Settings, suspected: str) -> str:
-    """Return the error and its remedy, for a person.
+    """Return a text for people: the error, and what to do about it.
 
     ``suspected`` is the likely reason why an address does not answer.
     """

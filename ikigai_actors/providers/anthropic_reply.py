@@ -33,7 +33,10 @@ class _Block:
     """The texts that came since: ``text``, ``thinking``, and ``input`` as JSON."""
 
     def add(self, name: str, piece: str) -> None:
-        """Take a piece of a text. Raises `MalformedStreamError` where a block of its type has no such text."""
+        """Append a piece to a text of the block.
+
+        Raises `MalformedStreamError` if blocks of its type have no such text.
+        """
         kind = self.form.get("type")
         if name not in _FIELDS.get(str(kind), (name,)):
             raise MalformedStreamError(f"a broken event in the stream: {name} for a block of type {kind}")

@@ -14,7 +14,7 @@ from ikigai_actors.providers.blocks import Blob
 
 @dataclass(frozen=True, slots=True)
 class AttachmentLimits:
-    """The attachments that a service accepts in a request. Bytes are counted after base64 encoding: four for three."""
+    """The limits of a service for attachments. Bytes are counted after base64 encoding: four for three."""
 
     number: int
     """The most attachments in a request."""
@@ -32,18 +32,18 @@ class AttachmentLimits:
     """The first halves of the media types that are sent; other attachments are not counted."""
 
     def takes(self, blob: Blob) -> bool:
-        """Return whether the service accepts this attachment by itself."""
+        """Return whether the service accepts this attachment in a request without others."""
         sent, is_picture = _sent(blob), _kind(blob) == "image"
         small = not is_picture or self.pixels is None or blob.pixels <= self.pixels
         limit = self.picture_size if is_picture and self.picture_size is not None else self.size
         return _kind(blob) not in self.kinds or (small and sent <= limit)
 
     def counts(self, blob: Blob) -> bool:
-        """Return whether this attachment is sent, and so counts against the limits."""
+        """Return whether this attachment is sent, rather than replaced by a text, and so counts against the limits."""
         return _kind(blob) in self.kinds and self.takes(blob)
 
     def excess(self, shown: Sequence[Blob], new: Sequence[Blob]) -> int:
-        """Return how many attachments, oldest first, must be replaced by references so that the request is accepted.
+        """Return how many of the oldest attachments must be replaced by references for the service to accept the rest.
 
         New attachments, of one message or one round of results, are shown as far as the limits allow.
         """

@@ -25,7 +25,7 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call that the model asks for."""
+    """A call of a tool that a model makes in its reply."""
 
     name: str
     """The tool's name."""
@@ -37,7 +37,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens, as the provider reported them."""
+    """The numbers of tokens of a request, by kind, as the service has reported them."""
 
     input_tokens: int = 0
     """Tokens of the request that no cache served."""
@@ -52,7 +52,7 @@ class Usage:
 
     @property
     def all_tokens(self) -> int:
-        """Tokens of all four kinds."""
+        """The sum of the tokens of all four kinds."""
         return self.input_tokens + self.output_tokens + self.cache_creation_input_tokens + self.cache_read_input_tokens
 
     def __add__(self, other: "Usage") -> "Usage":
@@ -167,13 +167,13 @@ class Request:
 
     @property
     def conversation(self) -> Sequence[ModelMessage]:
-        """Return the same conversation as typed blocks (see `ikigai_actors.providers.blocks`)."""
+        """The messages of the request as typed blocks (see `ikigai_actors.providers.blocks`)."""
         return self.messages.conversation if isinstance(self.messages, MessageForms) else read_messages(self.messages)
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The tokens that a service has counted for a reply so far."""
+    """The tokens that a service has counted for a reply so far, and the model that it names."""
 
     usage: Usage
     """The tokens so far."""
@@ -283,7 +283,7 @@ class Provider(Protocol):
 
 
 def reply_tokens(settings: Mapping[str, Any], usual: int) -> Any:
-    """Return the largest number of tokens of a reply: as set, else ``usual``, but more than thinking may use."""
+    """Return the setting ``max_tokens``; if it is not set, ``usual``, more if the model may think for longer."""
     thinking = settings.get("thinking")
     budget = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
     beside = budget if isinstance(budget, int) and budget >= usual else 0

@@ -30,7 +30,7 @@ class MemberOutcome(NamedTuple):
 
 
 class ListedBatch(NamedTuple):
-    """A batch that a service lists."""
+    """A batch in the list of a service, with our own name of the batch if the service returns it."""
 
     remote: str
     """The id of the batch at the service."""
@@ -95,18 +95,21 @@ def batches_of(provider: object) -> BatchService | None:
 
 
 def custom_id(agent: str, position: int, attempt: int, batch: str) -> str:
-    """Return the service's id of a request: at most 64 letters, digits and hyphens, our name of the batch last."""
+    """Return the id under which a request is sent in a batch: at most 64 letters, digits and hyphens.
+
+    The id ends with our own name of the batch.
+    """
     identity = "\0".join((agent, str(position), str(attempt)))
     return f"{hashlib.sha256(identity.encode()).hexdigest()[:24]}-{batch}"
 
 
 def batch_in(custom_id: str) -> str:
-    """Return our name of the batch to which a request belongs, from the request's id."""
+    """Return our own name of a batch from the id of one of its requests."""
     return custom_id.rpartition("-")[2]
 
 
 def whole_reply(reply: StreamedReply, event: Mapping[str, Any]) -> Reply:
-    """Return the reply that a single event contains as a whole. Raises the errors of a streamed reply."""
+    """Return the reply from an event that contains all of it. Raises the errors of a streamed reply."""
     for _ in reply.deltas_of(event):
         pass
     if not reply.is_whole:

@@ -24,7 +24,7 @@ _LARGEST = 10_000
 
 
 class NoReply(TypeError):
-    """The answer of a provider is no reply. It is not asked again, since it would answer the same."""
+    """Raised if the answer of a provider is no valid `Reply`. The provider is not asked again."""
 
 
 def checked_reply(value: object) -> Reply:
@@ -37,7 +37,7 @@ def checked_reply(value: object) -> Reply:
         The reply: its text can be stored, and its calls and blocks are tuples.
 
     Raises:
-        NoReply: it is none; the message names the field, what was expected, and what came.
+        NoReply: the value is no reply. The message names the field, the expected value and the actual one.
     """
     if not isinstance(value, Reply):
         raise NoReply(f"Expected respond() to return a Reply, got {_shown(value)}.")
@@ -158,7 +158,6 @@ def _refuse(where: str, expected: str, got: Any, of: str = "a Reply") -> NoRetur
 
 
 def _shown(value: object) -> str:
-    """Return a value and its type as text for an error, shortened."""
     try:
         text = repr(value)
     except Exception:  # other people's code

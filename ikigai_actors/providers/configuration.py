@@ -85,7 +85,7 @@ class Configuration:
 
 
 class Unready:
-    """A provider that cannot be used, for a reason that another process or a person can remove."""
+    """A provider that answers each request with an error, because something that it needs is missing here."""
 
     def __init__(self, name: str, why: str) -> None:
         self.name, self._why = name, why
@@ -158,7 +158,7 @@ def endpoint(name: str, base_url: str, protocol: str = "", api_key: str = "", **
 
     Args:
         name: the provider's name.
-        protocol: one of `PROTOCOLS`; without it by the address: chat completions if that ends in ``/v1``.
+        protocol: one of `PROTOCOLS`; empty chooses by the address: chat completions if that ends in ``/v1``.
         api_key: the key; a placeholder when there is none.
         options: further arguments of the provider.
 
@@ -173,7 +173,7 @@ def endpoint(name: str, base_url: str, protocol: str = "", api_key: str = "", **
 
 
 class _File:
-    """Errors about a configuration file, which name the file."""
+    """Checks of one configuration file. The errors name the file."""
 
     def __init__(self, source: str) -> None:
         self.source = source

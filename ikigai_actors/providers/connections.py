@@ -16,14 +16,14 @@ from httpx_aiohttp.httpx2 import Httpx2AiohttpClient
 
 
 class Connections(Httpx2AiohttpClient):
-    """A client whose errors say how far a request came."""
+    """An HTTP client whose errors show whether a request has left, and whether the server may have read it."""
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request.
 
         Raises:
-            httpx2.ConnectError: No connection came about, so the request never left.
-            httpx2.ConnectTimeout: No connection came about in time.
+            httpx2.ConnectError: No connection was made, so the request was not sent.
+            httpx2.ConnectTimeout: No connection was made in time, so the request was not sent.
             httpx2.ReadError: The connection broke before a reply began; the server may have read the request.
         """
         try:

@@ -51,7 +51,7 @@ def extended(
 
     Args:
         last: The chain so far; None when there is none.
-        role: Whose blocks these are.
+        role: The role of the blocks: ``user`` or ``assistant``.
         blocks: The blocks, at least one.
         calls: `Passage.calls`.
         hidden: `Passage.hidden`.
@@ -91,7 +91,7 @@ class _Messages(Sequence[M]):
 
     @abstractmethod
     def _message(self, role: str, blocks: Iterator[Block]) -> M:
-        """Make a message."""
+        """Return one message of this role, of these blocks."""
 
     def __len__(self) -> int:
         return self.last.messages
@@ -129,9 +129,9 @@ class _Messages(Sequence[M]):
         return tuple, (list(self),)  # a copy, or what another process gets, is a plain tuple
 
     def _newest(self, count: int) -> list[M]:
-        """Return at least ``count`` of the last messages, newest first; all if there are fewer.
+        """Return at least ``count`` of the last messages, newest first; all if the chain has fewer.
 
-        Two threads may make the same messages.
+        Two threads may make the same messages at the same time.
         """
         made, passage = self._made
         if len(made) < count:
@@ -158,13 +158,12 @@ class Conversation(_Messages[ModelMessage]):
 class MessageForms(_Messages[Mapping[str, Any]]):
     """The messages of a chain, as dicts of the Messages API.
 
-    Its dicts are its own: a change of one changes no other request. What is within a block is shared.
+    The dicts are made for this object, so a change of one changes no other request. Values within a block are shared.
     """
 
     __slots__ = ("_blobs",)
 
     def __init__(self, last: Passage, blobs: Blobs) -> None:
-        """Show the chain that ends with this passage; ``blobs`` has the bytes that its blocks refer to."""
         super().__init__(last)
         self._blobs = blobs
 

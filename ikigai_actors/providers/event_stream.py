@@ -25,7 +25,7 @@ _HEARTBEATS = frozenset({"ping", "keepalive", "response.queued", "response.in_pr
 
 
 class EventStream:
-    """The events of one streamed response."""
+    """Decodes the server-sent events of one streamed response."""
 
     def __init__(self) -> None:
         self._line = bytearray()

@@ -26,14 +26,14 @@ _MORE = {"n", "n_cmpl", "best_of", "candidate_count", "background"}
 
 
 def extra_options(request: Request, taken: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of the setting ``options``.
+    """Return the fields of the setting ``options``, to be sent with the request as they are.
 
     Args:
         taken: the fields that the request sets itself.
 
     Raises:
-        ProviderError: one of these is among the options: both cannot be sent. Or a service could write more than the
-            one reply that a budget holds.
+        ProviderError: an option has the name of such a field; or an option would let the service write more than the
+            one reply for which a budget has reserved tokens.
     """
     options = request.settings.get("options") or {}
     inner = options.get("extra_body")  # of Pydantic AI's model settings, whose fields go into the request

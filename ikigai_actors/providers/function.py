@@ -42,12 +42,12 @@ class FunctionProvider:
         """Whether the function is none of the event loop's business: it may block the thread that calls it."""
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
-        """Call the function.
+        """Call the function, and return its result as a reply.
 
         Raises:
-            TypeError: It returned something that is no answer.
-            RuntimeError: It tried to end the process or the thread (`SystemExit` and its like).
-            Exception: Whatever else the function raises.
+            TypeError: The function returned something that is no answer.
+            RuntimeError: The function tried to end the process or the thread, for example by `SystemExit`.
+            Exception: The function raised this exception.
         """
         if self.is_plain:
             answer: Any = await in_thread(lambda: self.call(request), f"{self.name} {request.agent}")

@@ -7,11 +7,11 @@ T = TypeVar("T")
 
 
 class MalformedStreamError(Exception):
-    """The service sent something unreadable."""
+    """Raised if the data of a service do not follow its protocol."""
 
 
 def expect(kind: type[T], value: object, what: str) -> T:
-    """Return the value; raises `MalformedStreamError`, naming ``what``, if it has another type."""
+    """Return the value if it has this type; else raise `MalformedStreamError`, which names ``what``."""
     if not isinstance(value, kind) or isinstance(value, bool):
         raise MalformedStreamError(f"the {what} is {reprlib.repr(value)}")
     return value

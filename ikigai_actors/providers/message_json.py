@@ -42,8 +42,6 @@ _MARKED = f',"cache_control":{to_json(MARK)}}}'.encode()
 
 
 class _Kept:
-    """The cached JSON of a passage."""
-
     __slots__ = ("ends", "joined", "json", "since")
 
     def __init__(self, json: bytes, ends: Sequence[int], since: int) -> None:
@@ -58,7 +56,7 @@ class _Kept:
 
 
 def encoded(last: Passage, blobs: Blobs, breakpoints: Iterable[Breakpoint]) -> list[bytes]:
-    """Return the messages of a chain as a JSON array, in pieces.
+    """Return the messages of a chain as JSON bytes for the Messages API, in pieces.
 
     Args:
         last: the passage with which the chain ends.
@@ -103,7 +101,7 @@ def passage_with(last: Passage, block: int) -> Passage:
 
 
 def _encode(last: Passage, blobs: Blobs) -> None:
-    """Keep the JSON of each passage that has none yet."""
+    """Cache the JSON of each passage of the chain that has none yet."""
     new: list[Passage] = []
     reached: Passage | None = last
     while reached is not None and reached.kept is None:
@@ -127,7 +125,7 @@ def _encode(last: Passage, blobs: Blobs) -> None:
 
 
 def _join(passage: Passage) -> None:
-    """Keep the joined bytes of the passages up to this one, unless a sibling has done so."""
+    """Cache the joined bytes of the passages up to this one, unless another request has done so."""
     kept: _Kept = passage.kept
     if kept.joined is not None:
         return
@@ -141,7 +139,7 @@ def _join(passage: Passage) -> None:
 
 
 def _begin(passage: Passage) -> bytes:
-    """Return the JSON before the blocks of a passage."""
+    """Return the JSON text that comes before the blocks of a passage."""
     if passage.earlier is not None and passage.earlier.role == passage.role:
         return b","
     message = b'{"role":%b,"content":[' % to_json(passage.role).encode()

@@ -34,11 +34,11 @@ def imported(reference: str, what: str, names: str = "NAME", example: str = "app
 
     Args:
         what: the name of the setting in the error.
-        names: what the second half names, for the error.
-        example: such a second half.
+        names: a word for the object, for the error.
+        example: the name of such an object, for the error.
 
     Raises:
-        BadInput: there is no such thing, or its module cannot be imported.
+        BadInput: there is no such object, or its module cannot be imported.
     """
     module, colon, name = reference.partition(":")
     if not (module and colon and name):

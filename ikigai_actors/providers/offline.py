@@ -69,7 +69,7 @@ _HINT = "I am the offline provider; set ANTHROPIC_API_KEY to talk to a model."
 
 
 class OfflineProvider:
-    """Answers with the prompts that the agent remembers.
+    """A provider without a model: answers with the earlier prompts of the agent, and makes the calls in a prompt.
 
     Args:
         pace: Seconds between two words.
@@ -82,7 +82,7 @@ class OfflineProvider:
         self.pace = check_seconds(pace, "pace")
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
-        """Make the calls that the prompt asks for; else repeat the results of the calls, or the earlier prompts."""
+        """Make the calls that the latest prompt names; else answer with their results, or the earlier prompts."""
         pace = self.pace_of(request)
         prompt, replies = _latest_prompt(request)
         if prompt.startswith((SUMMARISE, REPORT)):
@@ -112,7 +112,7 @@ def _seconds_in(model: str) -> float:
 
 
 def recall(prompts: list[str]) -> str:
-    """Return the answer to the last of these prompts.
+    """Return the offline provider's answer to the last of these prompts, which names the earlier ones.
 
     Args:
         prompts: All prompts of the history, oldest first.
@@ -223,7 +223,6 @@ def _noted(line: str) -> str | None:
 
 
 def _inside(tagged: str) -> str:
-    """Return the text between the first line and the last line, which are tags."""
     return tagged.partition("\n")[2].rpartition("\n")[0]
 
 

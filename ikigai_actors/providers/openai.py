@@ -71,9 +71,9 @@ class OpenAIProvider:
             environment, else OpenAI's own.
         api: ``"chat"`` for chat completions, ``"responses"`` for Responses; None takes Responses for OpenAI itself, and
             chat completions for all others.
-        api_key: The key. None takes ``OPENAI_API_KEY`` from the environment, but not for an address that is given here:
-            it would get a key that is none of its business. Such a server then gets a placeholder.
-        max_tokens: The most tokens of a reply, for agents whose settings do not say; None for the service's own limit.
+        api_key: The key. None takes ``OPENAI_API_KEY`` from the environment. A server whose ``base_url`` is passed gets
+            a placeholder instead, since the key may be for another server.
+        max_tokens: The most tokens of a reply, for agents without this setting; None for the service's own limit.
         timeout: Seconds of silence after which a request is given up, and the most between two pieces of its reply;
             None for the client's own default, and for 20 minutes between two pieces.
         json_output: Have the service itself write the value of a typed turn as JSON, where it takes the schema as it
@@ -81,8 +81,8 @@ class OpenAIProvider:
             and for a model that refuses that, the model gives the value by a tool.
         tool_search: With Responses, have the service load tools where a search has found them, so that what it has
             cached stays as it was. None does so at OpenAI's own address, for the models that take it.
-        batches: Whether the service has batches, for agents with the setting ``urgency``. None says so at OpenAI's own
-            address.
+        batches: Whether the service has batches, for agents with the setting ``urgency``. None means only at OpenAI's
+            own address.
     """
 
     name = "openai"
@@ -289,7 +289,7 @@ class OpenAIProvider:
         return arguments
 
     def _learns(self, model: str, arguments: Mapping[str, Any], error_text: str) -> bool:
-        """Note the argument that a model refuses, by the error text; return whether the request had that argument."""
+        """Note that a model refuses an argument, which the error names; return whether the request had the argument."""
         if ENCRYPTED in arguments.get("include", ()) and "ncrypted" in error_text:
             self._plain.add(model)
             return True

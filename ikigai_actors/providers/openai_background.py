@@ -27,7 +27,7 @@ Opened = Callable[[], "AbstractAsyncContextManager[AsyncAPIResponse[Any]]"]
 
 
 class BackgroundReply(ResponsesReply):
-    """A reply that its service keeps, while it is read."""
+    """A reply that its service generates in the background and stores, while it is being read."""
 
     def __init__(self, tools: Sequence[Mapping[str, Any]] = ()) -> None:
         super().__init__(tools)
@@ -46,7 +46,7 @@ class BackgroundReply(ResponsesReply):
         yield from super().deltas_of(event)
 
     def go_on_with(self, kept: KeptReply) -> None:
-        """Continue to read a reply that the service already stores."""
+        """Continue to read a reply that the service has stored under this id."""
         self.kept = kept
 
 
@@ -58,11 +58,12 @@ async def read_in_background(
     on_delta: OnDelta,
     pause: float | None,
 ) -> Reply:
-    """Read a reply to its end, over as many connections as that takes. Raises what `received` raises.
+    """Read a reply to its end, over as many connections as that takes. Raises the errors of `received`.
 
     Args:
         ask: sends the request.
-        kept: the reply to that, where the service has begun one; where it has it no more, the request is sent.
+        kept: the stored reply to the request; None if there is none. If the service no longer has it, the request is
+            sent.
         pause: as for `received`.
     """
     if kept is not None:

@@ -27,7 +27,7 @@ _BY_WORD = {
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """Return the errors that a request may end with."""
+    """Return the exceptions of the client in which a request may end."""
     import aiohttp
     import httpx2
     import openai
@@ -50,7 +50,7 @@ def status_of(error: Exception) -> int | None:
 
 
 def broke_off(error: Exception) -> bool:
-    """Return whether a reply had begun and was cut, through no fault of the request."""
+    """Return whether a connection broke after the reply had begun, without an error in the request."""
     import aiohttp
     import httpx2
 
@@ -91,7 +91,7 @@ def retry_after(error: Exception) -> float | None:
 
 
 def explanation(error: Exception, request: Request, settings: Settings, suspected: str) -> str:
-    """Return the error and its remedy, for a person.
+    """Return a text for people: the error, and what to do about it.
 
     ``suspected`` is the likely reason why an address does not answer.
     """

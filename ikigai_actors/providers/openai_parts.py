@@ -21,7 +21,7 @@ _PLAIN_ID_LENGTH = 9
 
 
 class OpenAIReply(StreamedReply):
-    """A reply that is arriving; ``tools`` are those that the request offered."""
+    """A reply of an OpenAI protocol while it arrives; ``tools`` are those of the request."""
 
     def __init__(self, tools: Sequence[Mapping[str, Any]] = ()) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ def sent_name(name: str) -> str:
 
 
 def function_form(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a tool in the service's form. The rest of a long description goes into that of its parameters."""
+    """Return a tool as a function of OpenAI's protocols. A long description continues in that of its parameters."""
     description, schema = tool.get("description", ""), tool["input_schema"]
     if len(description) > _DESCRIPTION_LENGTH:
         more = "\n\n".join(filter(None, (f"…{description[_DESCRIPTION_LENGTH - 1 :]}", schema.get("description"))))
@@ -52,12 +52,12 @@ def function_form(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def own_names(tools: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the tools' own names by the names that are sent."""
+    """Return the original names of tools, by the names that are sent."""
     return {sent_name(tool["name"]): tool["name"] for tool in tools}
 
 
 def plain_id(call_id: str) -> str:
-    """Return an id for a call that every service accepts, always the same for the same call."""
+    """Return an id for a call that every service accepts. The same call always gets the same id."""
     number = int.from_bytes(hashlib.sha256(call_id.encode()).digest()[:8])
     letters = []
     for _ in range(_PLAIN_ID_LENGTH):
@@ -67,7 +67,7 @@ def plain_id(call_id: str) -> str:
 
 
 def data_url(blob: Blob, blobs: Blobs) -> str:
-    """Return a blob's bytes within a URL."""
+    """Return a ``data:`` URL with the bytes of a blob."""
     return f"data:{blob.media};base64,{standard_b64encode(blobs[blob.sha256]).decode('ascii')}"
 
 

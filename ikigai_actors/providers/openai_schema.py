@@ -34,10 +34,10 @@ _MOST_LETTERS = 120_000
 
 
 def offered(request: Request, json_output: bool) -> tuple[Sequence[Mapping[str, Any]], dict[str, Any] | None]:
-    """Return the tools to send, and the JSON form of the output value if the service writes it.
+    """Return the tools to send with a request, and the JSON form of the value if the service writes it.
 
     Args:
-        json_output: whether the service may be asked to; else the model has a tool for that.
+        json_output: whether the service may write the value; else the model has a tool for that.
 
     Returns:
         The tools; and ``name``, ``strict`` and ``schema``, None where the service writes no value.

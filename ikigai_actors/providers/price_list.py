@@ -34,7 +34,7 @@ _MISSING = f"The prices come from the package {_PACKAGE}: pip install 'ikigai-ac
 
 
 class PriceList(NamedTuple):
-    """A new list of prices."""
+    """The text of a new list of prices, and the models that were left out."""
 
     text: str
     """The contents of the file."""

@@ -53,7 +53,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Micro-dollars for a million tokens."""
+    """The price of a model, in micro-dollars for a million tokens of each kind."""
 
     input: int
     output: int
@@ -75,7 +75,7 @@ class Price:
 
     @property
     def kinds(self) -> tuple[int, int, int, int]:
-        """The four prices, without tiers."""
+        """The prices of the four kinds of tokens, without tiers."""
         return self.input, self.output, self.cache_write, self.cache_read
 
     def at(self, size: int) -> "Price":
@@ -95,7 +95,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class PricedModel:
-    """A model with the facts needed for cost forecasts."""
+    """A model that may be asked, with the facts for an estimate of the cost."""
 
     name: str
     """The name, as ``provider:model``."""
@@ -103,12 +103,12 @@ class PricedModel:
 
 
 class Prices:
-    """The known prices.
+    """The known prices of models, by name.
 
     Args:
-        prices: by the name of the model, or how it begins.
+        prices: by the name of the model, or by the beginning of its name.
         exact: the names that are those of one model.
-        others: gives the prices that count where these have none.
+        others: returns the prices to use for models without a price here.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Prices:
         self._found = lru_cache(256)(self._find)  # each step of each turn asks
 
     def over(self, others: "Prices") -> "Prices":
-        """Return prices that use ``others`` for models without a price here."""
+        """Return prices that fall back to ``others`` for models without a price here."""
         behind = self._others
         wider = cache(lambda: others if behind is None else behind().over(others))
         return Prices(self._prices, self._exact, wider)
@@ -140,7 +140,7 @@ class Prices:
         return sum(known) / MICRO if known and len(known) == len(priced) else None
 
     def of(self, model: str, least: int = 0) -> Price | None:
-        """Return the price of a model, by its name; None if it has none.
+        """Return the price of a model, by its name; None if no price is known.
 
         Args:
             model: the name.
@@ -153,11 +153,11 @@ class Prices:
         return self._others().of(model, least) if self._others is not None else None
 
     def of_model(self, model: str, made_by: str = "") -> Price | None:
-        """Return the price of requests to a model; None if it has none.
+        """Return the price of requests to a model; None if no price is known.
 
         Args:
-            model: ``provider:model``, or a name alone. What is written of this provider counts first.
-            made_by: the name that its service gives the model, which counts before its own; empty when it is not known.
+            model: ``provider:model``, or a name alone. A price of this provider takes precedence.
+            made_by: the name of the model that its service reports, which takes precedence; empty if unknown.
         """
         return self._found(model, made_by)
 
@@ -192,7 +192,7 @@ def updated_prices(home: Path) -> Prices:
 
 
 class KnownPrices(NamedTuple):
-    """Prices that a command has made, all at once."""
+    """The prices in a file that ``ikigai prices`` has written, with their date."""
 
     as_of: date
     source: str
@@ -260,10 +260,10 @@ def read_price(source: str, name: str, table: Any) -> Price:
     Args:
         source: the file, for errors.
         name: the table, for errors.
-        table: what it holds.
+        table: the contents of that table.
 
     Raises:
-        BadInput: it is no price.
+        BadInput: the table is no price.
     """
     try:
         kinds = {kind: value for kind, value in table.items() if kind not in ("batch", "exact", "tiers")}

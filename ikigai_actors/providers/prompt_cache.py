@@ -52,8 +52,8 @@ def breakpoints(last: Passage, shared: int) -> list[Breakpoint]:
     """Return the breakpoints 2 to 4 of a conversation.
 
     Args:
-        last: The passage with which it ends.
-        shared: How many of its blocks the request shares with others (`Request.shared`).
+        last: The passage with which the conversation ends.
+        shared: The number of its first blocks that other requests share (`Request.shared`).
 
     Raises:
         ValueError: The conversation has fewer blocks.
@@ -72,9 +72,9 @@ def breakpoints(last: Passage, shared: int) -> list[Breakpoint]:
 
 
 def marked_for_an_hour(requests: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
-    """Return the requests of a batch; a mark that several of them can read counts for an hour.
+    """Return the requests of a batch; marks that several of the requests can use are set to last for an hour.
 
-    The service refuses a mark of an hour after one of five minutes, so all marks before it count for an hour too.
+    The service refuses a mark of an hour after one of five minutes, so all marks before it last for an hour too.
 
     Args:
         requests: The arguments of each, with their breakpoints. Their marks are changed.

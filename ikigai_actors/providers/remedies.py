@@ -11,7 +11,7 @@ from ikigai_actors.providers.openai_parts import own_names
 
 
 class Settings(NamedTuple):
-    """The names of the settings of a service, for a person."""
+    """The names of a service's settings, as error texts show them."""
 
     key: str
     """Of its key, as ``ANTHROPIC_API_KEY``."""
@@ -60,7 +60,7 @@ def refused(
     """Return the error text for an error status.
 
     Args:
-        status: The HTTP status, or what an event in the stream is like.
+        status: The HTTP status; for an error event in the stream, the equivalent status.
         said: the service's message.
         details: further facts in short: the status, its code, the request's id.
         settings: the names of the service's settings.
@@ -113,7 +113,7 @@ def no_server(got: object, check: str, suspected: str) -> str:
 
 
 def half_a_character(error: UnicodeError) -> str:
-    """Return the error text for a request that holds half of a character, and so cannot be encoded."""
+    """Return the error text for a request that cannot be encoded, because a text has half of a character."""
     half = f"The request holds half of a character, which cannot be sent ({error})"
     return f"{half}: take the prompt back (/undo, undo())."
 
@@ -169,7 +169,6 @@ def _too_long(request: Request) -> str:
 
 
 def _characters(content: object) -> int:
-    """Return the number of characters of all texts in a content."""
     match content:
         case str():
             return len(content)

@@ -14,7 +14,7 @@ _FOR_THE_MOMENT = frozenset({408, 409, 429})
 
 
 def is_for_the_moment(status: int) -> bool:
-    """Return whether the refusal is temporary, so that the same request may be accepted later."""
+    """Return whether an HTTP status is a temporary refusal, so that the same request may be accepted later."""
     return status in _FOR_THE_MOMENT or status >= 500
 
 

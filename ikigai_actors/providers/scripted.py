@@ -23,7 +23,7 @@ from ikigai_actors.providers.shorthand import as_reply
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A reply that arrives in pieces, or breaks off."""
+    """A scripted reply that arrives in pieces, and may break off."""
 
     deltas: tuple[str | Delta, ...] = ()
     """The pieces, in order."""
@@ -34,7 +34,7 @@ class Stream:
 
     @property
     def text(self) -> str:
-        """The text of the pieces, without thinking."""
+        """The text of all pieces, without thinking."""
         deltas = (Delta(delta) if isinstance(delta, str) else delta for delta in self.deltas)
         return "".join(delta.text for delta in deltas if delta.kind == "text")
 
@@ -50,7 +50,7 @@ Script = Iterable[ScriptedReply] | ReplyFunction
 
 
 class ScriptedProvider:
-    """Answers from a script.
+    """Answers with replies from a script.
 
     Args:
         replies: The replies in order, of all agents together; or a dict of such scripts by the agents' names (None for

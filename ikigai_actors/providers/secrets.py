@@ -21,9 +21,9 @@ def without_keys(text: str, keys: Iterable[str | None]) -> str:
 
 
 def as_cause(error: BaseException, keys: Iterable[str | None]) -> BaseException | None:
-    """Return the error to be used as a cause.
+    """Return the error, if it may be shown as the cause of another error.
 
-    None if it or one of its causes quotes a key, since causes are printed.
+    None if its text, or that of one of its causes, quotes a key, since causes are printed.
     """
     known = list(keys)
     link: BaseException | None = error

@@ -23,7 +23,7 @@ from ikigai_actors.providers.windows import known_window
 
 
 class Choice(NamedTuple):
-    """A model that may answer."""
+    """A model that may answer a request: its provider, and its name there."""
 
     name: str
     """The name under which its provider is registered."""
@@ -36,30 +36,30 @@ class Choice(NamedTuple):
 
     @property
     def counts(self) -> bool | None:
-        """Return whether the service bills by tokens; None if its provider does not say."""
+        """Whether the service bills by tokens; None if its provider does not say."""
         counts = getattr(self.provider, "counts", None)
         return counts if isinstance(counts, bool) else None
 
     @property
     def attachments(self) -> AttachmentLimits | None:
-        """Return the limits of attachments of the service; None if its provider does not say."""
+        """The limits of the service for attachments; None if its provider does not say."""
         limits = getattr(self.provider, "attachments", None)
         return limits if isinstance(limits, AttachmentLimits) else None
 
     @property
     def refers_to_tools(self) -> bool:
-        """Return whether the service loads tools that a result refers to. A provider of others may raise anything."""
+        """Whether the service loads tools to which a result refers; False if the provider fails to answer this."""
         asked = getattr(self.provider, "refers_to_tools", None)
         return callable(asked) and asked(self.model) is True
 
     @property
     def own_code(self) -> bool:
-        """Return whether the provider is the agent's own code, whose errors count as a crash of the agent."""
+        """Whether the provider is the agent's own code, whose errors count as a crash of the agent."""
         return bool(getattr(self.provider, "own_code", False))
 
 
 class Providers:
-    """The registered providers by name, and the models of agents whose settings name none."""
+    """The registered providers by name, and the default model."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Providers:
             settings: default settings of models, for agents that have not set them.
             configured: The models in a configuration file.
             limits: limits by provider; those of the file are used for the others.
-            nobody_asked: As the attribute.
+            nobody_asked: whether the offline provider is the default because nobody chose a provider and no key is set.
         """
         self.nobody_asked = nobody_asked
         """Whether the default is the offline provider for want of a key, and nobody asked for it."""
@@ -103,7 +103,7 @@ class Providers:
 
         Args:
             settings: those of the agent.
-            summary: whether a summary is asked for.
+            summary: whether the request is for a summary.
 
         Raises:
             ProviderUnknown: one of them names a provider that is not registered.
@@ -133,7 +133,7 @@ class Providers:
     def check_ready(self, settings: Mapping[str, Any]) -> None:
         """Raise `ProviderMissing` if none of the models of an agent with these settings has a key. May block.
 
-        Anything else that a provider, other people's code, raises here its next request will raise, too.
+        Other errors of a provider are ignored here, because its next request will report them.
         """
         missing: ProviderMissing | None = None
         for choice in self.asked(settings):
@@ -166,7 +166,7 @@ class Providers:
         return known_window(configured, learned, known) if configured or learned else known
 
     def batches(self, model: str) -> BatchService | None:
-        """Return the batches of the service of ``provider:model``.
+        """Return the provider of ``provider:model`` if its service has batches.
 
         None if it has none, or if the provider is unknown.
         """
@@ -177,12 +177,12 @@ class Providers:
             return None
 
     def learn_window(self, model: str, tokens: int) -> None:
-        """Note how many tokens a model, ``provider:model``, takes, as long as this process runs. Thread-safe."""
+        """Remember the window of a model, ``provider:model``, in tokens, while this process runs. Thread-safe."""
         if tokens > 0:
             self._learned[model] = tokens
 
     def note_cramped(self, model: str) -> bool:
-        """Note that system prompt and tools fill much of a model's window. Returns True the first time."""
+        """Note that the system prompt and the tools fill much of a model's window. Return True the first time."""
         is_news = model not in self._cramped
         self._cramped.add(model)
         return is_news
@@ -190,7 +190,7 @@ class Providers:
     def load(self) -> None:
         """Let the providers of the usual models load slow imports. Blocks.
 
-        What a provider, other people's code, raises here its next request will raise, too: there it is explained.
+        Errors of a provider are ignored here, because its next request will report them.
         """
         with suppress(Exception):
             for choice in self.choose(None):
@@ -217,11 +217,14 @@ class Providers:
         return tuple(sorted(self._registered))
 
     def why_silent(self, writer: str, wrote: str = "this history") -> str:
-        """Return why the offline provider does not answer in a history of a real model; see `stand_in.why_silent`."""
+        """Return the sentence on why the offline provider does not continue a real model's history.
+
+        See `stand_in.why_silent`.
+        """
         return why_silent(writer, {*self._registered, *installed_names()}, wrote)
 
     def notice(self, writer: str) -> str:
-        """Return the notice for the offline provider that answers without having been chosen; see `stand_in.notice`."""
+        """Return the notice that the offline provider answers although nobody chose it; see `stand_in.notice`."""
         return notice(writer, {*self._registered, *installed_names()}) if self.nobody_asked else ""
 
     def _installed(self, name: str) -> Provider | None:
@@ -252,7 +255,7 @@ def usual_provider() -> str:
 
 
 def known_names(configured: Configuration) -> set[str]:
-    """Return the names of the providers that need no program: built in, of the file, or of installed packages."""
+    """Return the names of the providers that can be used without code: built in, of the file, or of packages."""
     built_in = {OfflineProvider.name, AnthropicProvider.name, OpenAIProvider.name}
     return {*built_in, *configured.providers, *configured.classes, *installed_names()}
 
@@ -267,11 +270,10 @@ def choose_providers(
     """Choose the registered providers, the default model, and the default settings of models.
 
     Args:
-        provider: the default: the provider itself, or what a ``model`` setting may be; None takes Anthropic's if there
-            is a key.
+        provider: the default provider, or a text as in a ``model`` setting; None takes Anthropic's if there is a key.
         others: further providers by name.
         settings: settings for the models of agents that have not set them, checked before.
-        configured: what a file says; arguments count before it.
+        configured: the contents of ``ikigai.toml``; the arguments take precedence.
         limits: limits by provider.
 
     Raises:

@@ -26,7 +26,7 @@ CONNECTIONS = 8
 
 
 class Closable(Protocol):
-    """A client of a service."""
+    """A client of a service that can be closed."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -77,13 +77,13 @@ class ServiceClient(Generic[ClientT]):
 
 
 class Diagnosis(Protocol):
-    """The meaning of a client's errors: a module for each protocol."""
+    """Functions that classify the errors of a client: a module for each protocol."""
 
     def failures(self) -> tuple[type[Exception], ...]:
-        """Return the errors that a request may end with."""
+        """Return the exceptions of the client in which a request may end."""
 
     def broke_off(self, error: Exception) -> bool:
-        """Return whether a reply had begun and was cut, through no fault of the request."""
+        """Return whether a connection broke after the reply had begun, without an error in the request."""
 
     def is_unavailable(self, error: Exception) -> bool:
         """Return whether the service is unavailable, so that another one may be asked instead."""

@@ -47,7 +47,7 @@ def as_reply(value: object) -> Reply:
         The reply, complete: its text, calls and stop reason agree with its blocks.
 
     Raises:
-        NoReply: It is none of these, or holds what JSON cannot.
+        NoReply: The value is of another type, or holds a value that JSON cannot hold.
     """
     if isinstance(value, str):
         return Reply(text=value)

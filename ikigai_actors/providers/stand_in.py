@@ -20,11 +20,11 @@ UNWRITTEN = (
 
 
 def notice(writer: str, known: Collection[str]) -> str:
-    """Return the notice for the offline provider that answers without having been chosen.
+    """Return the notice that the offline provider answers although nobody chose it.
 
     Args:
         writer: a model that wrote in the database, as ``provider:model``; empty when the offline one wrote everything.
-        known: as `why_silent` has it.
+        known: as for `why_silent`.
     """
     if writer:
         return why_silent(writer, known, "in this database")
@@ -40,11 +40,11 @@ def other_writer(writers: Iterable[str]) -> str:
 
 
 def why_silent(writer: str, known: Collection[str], wrote: str = "this history") -> str:
-    """Return why the offline provider does not answer, and what to do.
+    """Return the sentence on why the offline provider does not answer, and what to do.
 
     Args:
         writer: the model that wrote, as ``provider:model``.
-        known: the names of the providers that are there: of this program, of the configuration, of installed packages.
+        known: the names of the available providers: of this program, of the configuration, of installed packages.
         wrote: the text that the model wrote, as ``this history``.
     """
     provider, _, _ = writer.partition(":")

@@ -42,7 +42,7 @@ class Response(Protocol):
 
 
 class ServiceFailure(Exception):
-    """The service reported an error within its stream."""
+    """Raised if the service reports an error within its stream."""
 
     def __init__(self, error: object) -> None:
         """Read the value of ``error``: a text, or an object with ``message``, ``code`` and ``type``."""
@@ -54,7 +54,7 @@ class ServiceFailure(Exception):
 
 
 class NoStreamError(Exception):
-    """The service answered with something other than a stream of events."""
+    """Raised if the service answers with something other than a stream of events."""
 
     def __init__(self, media: str, beginning: str) -> None:
         shown = " ".join(beginning.split())[:_PAGE]
@@ -62,7 +62,7 @@ class NoStreamError(Exception):
 
 
 class HalfACallError(Exception):
-    """A reply ended within the arguments of a call."""
+    """Raised if a reply ends within the arguments of a call."""
 
     def __init__(self, name: str, why: str = "max_tokens") -> None:
         super().__init__(name)
@@ -72,11 +72,11 @@ class HalfACallError(Exception):
 
 
 class BrokenArgumentsError(MalformedStreamError):
-    """A model wrote arguments that are no JSON object; it may do better if asked again."""
+    """Raised if a model wrote arguments that are no JSON object. It may do better if asked again."""
 
 
 class StreamedReply(ABC):
-    """A reply while it arrives."""
+    """A reply while it arrives: takes the events of a stream, and returns the whole reply at the end."""
 
     def __init__(self) -> None:
         self._text: list[str] = []
@@ -101,7 +101,7 @@ class StreamedReply(ABC):
 
 
 def read_arguments(name: str, text: str, cut: bool) -> dict[str, Any]:
-    """Parse the arguments of a call; incomplete arguments are refused, since they must never run.
+    """Return the arguments of a call from JSON. Incomplete arguments are refused, since they must never run.
 
     Args:
         name: the call's name.

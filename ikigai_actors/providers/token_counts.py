@@ -20,7 +20,7 @@ _told = set[str]()
 
 
 def counted_tokens(value: object) -> int | None:
-    """Return the number of tokens that a value means, rounded up; None if it means none."""
+    """Return a reported number of tokens as an integer, rounded up; None for a value that is no such number."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

@@ -37,7 +37,7 @@ def anthropic_window(model: str) -> int:
 
 
 def learned_window(refused: TooLong, size: int) -> int:
-    """Return the window according to a refusal.
+    """Return the window of a model, in tokens, by the service's refusal of a request.
 
     Args:
         refused: the numbers in the refusal.
@@ -47,5 +47,13 @@ def learned_window(refused: TooLong, size: int) -> int:
 
 
 def known_window(configured: int, learned: int, usual: int) -> int:
-    """Return the window of a model from the configuration, a refusal and its provider; 0 for unknown."""
+    """Return the window of a model, in tokens; 0 if unknown.
+
+    If the configuration and a refusal both have a window, the smaller one counts.
+
+    Args:
+        configured: the window in ``ikigai.toml``; 0 for none.
+        learned: the window according to a refusal; 0 for none.
+        usual: the window according to the provider; 0 for none.
+    """
     return min(configured, learned) if configured and learned else configured or learned or usual

@@ -62,7 +62,7 @@ class A2aAgent(Toolset):
         timeout: float = TIMEOUT,
         idempotent: bool = False,
     ) -> None:
-        """Describe an agent; it is asked nothing before the first call.
+        """Describe an agent of another system; no request is sent before the first call.
 
         Args:
             url: the address below which its card is, at ``/.well-known/agent-card.json``.
@@ -103,11 +103,11 @@ class A2aAgent(Toolset):
 
     @property
     def name(self) -> str:
-        """The name of the agent."""
+        """The prefix of the tool's name."""
         return self._name
 
     async def open(self, tell: Tell) -> Sequence[Tool]:
-        """Offer the tool."""
+        """Make the HTTP client, and return the tool."""
         waits = httpx2.Timeout(_CONNECT, read=self._timeout)
         transport = httpx2.AsyncHTTPTransport(trust_env=False)
         self._client = httpx2.AsyncClient(transport=transport, timeout=waits)
@@ -217,7 +217,6 @@ class A2aAgent(Toolset):
     async def _request(
         self, method: str, url: str, headers: Mapping[str, str], body: Any = None
     ) -> tuple[int, dict[str, Any]]:
-        """Send a request; return the status and the JSON of the answer. Raises ``httpx2.TransportError``."""
         assert self._client is not None  # the toolset is open
         content = None if body is None else json.dumps(body).encode()
         typed = {**headers, "accept": "application/json", "content-type": "application/json"}
@@ -238,7 +237,6 @@ _UNCLEAR = "The agent may or may not work on it: find out before you repeat it."
 
 
 def _outcome(task: Mapping[str, Any]) -> Result:
-    """Return the result of a call from the latest known state of its task."""
     state = _state(task)
     texts = [_text(each.get("parts")) for each in _dicts(task.get("artifacts"))]
     status = task.get("status")

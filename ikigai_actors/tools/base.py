@@ -24,7 +24,7 @@ ReadBlobs = Callable[[Sequence[str]], Mapping[str, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class HostPaths:
-    """The paths of files that belong to the host."""
+    """The paths of the host's own files, such as the database, which tools must not disclose."""
 
     state: Path
     """The host's private directory. It may be missing."""
@@ -33,7 +33,7 @@ class HostPaths:
 
 
 class RemoteTools(Protocol):
-    """Services of the system for toolsets that are reached by the network."""
+    """The functions of a system that toolsets need which are reached over the network."""
 
     def secret(self, reference: str) -> str:
         """Return the secret that a reference such as ``env:NAME`` names; empty if it is not found here. Blocks."""
@@ -42,13 +42,13 @@ class RemoteTools(Protocol):
         """Return the tools that a server has listed, as a digest and JSON; None if it never listed any. Blocks."""
 
     def keep_listing(self, server: str, digest: str, listing: str) -> None:
-        """Keep the tools that a server lists. Does not wait."""
+        """Store the tools that a server lists. Does not wait."""
 
     def redefine(self, tools: Sequence[Tool]) -> None:
         """Offer these tools in place of those with the same names; new ones too. Does not wait."""
 
     def check_accounts(self) -> None:
-        """Raise `BadInput` where no accounts can be kept. Blocks."""
+        """Raise `BadInput` if this host cannot store accounts, for example without an operator's key. Blocks."""
 
     def subject(self, agent: str, label: str) -> str | None:
         """Return the subject of an agent from one of its labels, as ``user=anna``; None without the label. Blocks."""
@@ -57,14 +57,14 @@ class RemoteTools(Protocol):
         """Return the subjects with an account at a server. Blocks."""
 
     async def token(self, server: str, subject: str, refused: str = "") -> str | None:
-        """Return the access token of a subject at a server; None where somebody has to connect an account.
+        """Return the access token of a subject at a server; None if somebody has to connect an account first.
 
-        Raises `ToolError` where the authorization server cannot be reached. ``refused`` is a token that the server has
-        just refused.
+        ``refused`` is a token that the server has just refused. Raises `ToolError` if the authorization server cannot
+        be reached.
         """
 
     async def scope(self, server: str, subject: str) -> str:
-        """Return the rights of the account of a subject at a server; empty where there is none."""
+        """Return the rights of a subject's account at a server; empty without an account."""
 
 
 class Toolset(ABC):
@@ -123,7 +123,7 @@ class Toolset(ABC):
         return None
 
     async def merge_files(self, agent: str, child: str, how: str | None = None) -> list[str]:
-        """Take over the changes of a child to the files of the directory `copied`.
+        """Copy the changes that a child has made to the files of the directory `copied`.
 
         Args:
             agent: the uuid of the agent that gets the changes.
@@ -140,7 +140,7 @@ class Toolset(ABC):
         raise NotImplementedError(f"{self.name} copies no directory")
 
     async def run_hook(self, command: str, text: str) -> tuple[int, str, str]:
-        """Run a command of the directory that is asked as a hook, in the fence of these tools.
+        """Run a command of the directory as a hook, in the fence of these tools.
 
         Args:
             command: the command, for bash.

@@ -38,7 +38,7 @@ _OURS = "ikigai_actors"
 
 
 class Build(NamedTuple):
-    """A version of an app's code."""
+    """A version of an app's code: its name or digest, and the definitions of its tools."""
 
     id: str
     """The name of the build, or its digest."""

@@ -88,7 +88,7 @@ class _Errors:
         self._loop.add_reader(self._reading, self._take)
 
     def close(self) -> bytes:
-        """Close the pipe; return the bytes that were read, at most one piece more than `MOST_OUTPUT`."""
+        """Close the pipe; return the bytes that were read, which may exceed `MOST_OUTPUT` by one piece."""
         self._loop.remove_reader(self._reading)
         self._drain()
         for end in (self._reading, self.writing):

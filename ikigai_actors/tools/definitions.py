@@ -27,7 +27,7 @@ class Definition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ToolDifference:
-    """A tool in which living hosts differ."""
+    """A tool of which hosts that share the agents have different definitions."""
 
     tool: str
     """The name of the tool."""
@@ -72,7 +72,7 @@ def difference_of(former: str | None, body: str | None) -> str:
 
 
 def change_of(definitions: tuple[str, str], bodies: Mapping[str, str], builds: tuple[str, str]) -> str:
-    """Return the difference between the definitions and builds of an earlier and a new question, as lines.
+    """Return how the definition and the build have changed since a question was first asked, as lines of text.
 
     Args:
         definitions: the digests of the old and the new definition.

@@ -17,7 +17,7 @@ _LONGEST = 200
 
 
 def fitted(tool: Tool) -> Tool:
-    """Return a tool with a description that every service takes. Raises `Unsuitable`."""
+    """Return a tool with a description and a schema that every service takes. Raises `Unsuitable`."""
     try:
         definition = dict(tool.describe())
     except Unsuitable:
@@ -49,8 +49,6 @@ def _shortened(reason: str) -> str:
 
 
 class _Fitted(Tool):
-    """A tool with another description than its own."""
-
     def __init__(self, tool: Tool, form: Mapping[str, Any], schema: Plain) -> None:
         self._tool, self._form, self._schema = tool, form, schema
 

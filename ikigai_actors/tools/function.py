@@ -61,7 +61,7 @@ NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a call, as a model reads it."""
+    """The result of a tool call: the text that the model reads, attachments, and whether it is an error."""
 
     content: str
     is_error: bool = False
@@ -94,7 +94,7 @@ class Tool(Protocol):
 
     @property
     def traits(self) -> ToolTraits:
-        """The traits, which decide whether and how the tool may run."""
+        """The traits of the tool, which decide whether and how it may run."""
 
     @property
     def is_async(self) -> bool:
@@ -153,7 +153,6 @@ class FunctionTool:
             return self._failure(error)
 
     def _failure(self, error: BaseException) -> Result:
-        """Return the result with which the model reads about an exception."""
         from ikigai_actors.tools.signature import WrongArguments  # already imported
 
         if isinstance(error, WrongArguments):
@@ -302,12 +301,15 @@ def cut(text: str) -> str:
 
 
 def timed_out(tool: Tool) -> Result:
-    """Return the result of a call that took too long."""
+    """Return the error result of a call that took too long."""
     return Result(f"{tool.name} did not finish within {tool.timeout:g} s. Its effects so far may remain.", True)
 
 
 def not_begun(tool: Tool, busy: str) -> Result:
-    """Return the result of a call that found no free thread in time. ``busy`` names the calls that use the threads."""
+    """Return the error result of a call that found no free thread in time.
+
+    ``busy`` names the calls that use the threads.
+    """
     return Result(
         f"{tool.name} did not begin within {tool.timeout:g} s, and nothing of it was done: other calls have all the "
         f"threads for tools ({busy}). Call it again later.",
@@ -316,7 +318,10 @@ def not_begun(tool: Tool, busy: str) -> Result:
 
 
 def deliberate(error: BaseException) -> str | None:
-    """Return the text of a tool's deliberate error: a `ToolError`, ours or anthropic's; None for any other error."""
+    """Return the text of an error that a tool raises deliberately; None for any other error.
+
+    Deliberate are `ToolError`, and the error of the same name in the package ``anthropic``.
+    """
     if isinstance(error, ToolError):
         return str(error)
     theirs = sys.modules.get("anthropic.lib.tools")  # who raises its error has imported it
@@ -324,7 +329,6 @@ def deliberate(error: BaseException) -> str | None:
 
 
 def _text_of(content: object) -> str:
-    """Return content, a text or blocks, as text."""
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, list | tuple) else [content]
@@ -332,7 +336,7 @@ def _text_of(content: object) -> str:
 
 
 def _runs_again(idempotent: object) -> bool:
-    """Return whether a call that was cut off is started again, by the value of ``idempotent``."""
+    """Return whether the runtime may repeat a call that was cut off, by the value of ``idempotent``."""
     if isinstance(idempotent, str):
         return bool(check_choice(idempotent, "idempotent", (BY_KEY,)))
     return check_flag(idempotent, "idempotent")

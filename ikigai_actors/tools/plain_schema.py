@@ -43,19 +43,19 @@ _MOST_COMBINED = 1_000
 
 
 class Unsuitable(Exception):
-    """No service takes the tool. The text is the reason, as the end of a sentence about the tool."""
+    """Raised if no service takes a tool. The text is the reason, as the end of a sentence about the tool."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """A schema that every service takes, and how to convert arguments back."""
+    """A schema that every service takes, and the original names of its properties."""
 
     schema: Mapping[str, Any]
     names: Mapping[str, str] = field(default_factory=dict)
     """The original names of renamed properties, by their new names."""
 
     def own(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Convert the arguments of a call back to the tool's original names."""
+        """Return the arguments of a call under the tool's original names."""
         return {self.names.get(name, name): value for name, value in arguments.items()} if self.names else arguments
 
 
@@ -90,7 +90,7 @@ def plain(schema: object, *, checked: bool = False) -> Plain:
 
 @lru_cache(maxsize=100)  # a program opens one system after another with the same tools
 def _draft_trouble(schema: str) -> str | None:
-    """Return why a text of JSON is no valid JSON Schema; None if it is valid."""
+    """Return the reason why a JSON text is no valid JSON Schema; None if it is valid."""
     from jsonschema import Draft202012Validator, SchemaError
 
     try:
@@ -185,7 +185,7 @@ def _inlined(part: Any, schema: Mapping[str, Any], combined: Iterator[int]) -> A
 
 
 def _referred(reference: str, schema: Mapping[str, Any]) -> Any:
-    """Return the schema that a reference leads to. Raises `Unsuitable` if that is not within the schema."""
+    """Return the schema that a reference leads to. Raises `Unsuitable` if the schema lies elsewhere."""
     place: Any = schema
     try:
         if not reference.startswith("#"):
@@ -224,7 +224,7 @@ def _required(part: Any) -> list[str]:
 
 
 def _own_names(properties: Iterable[str]) -> dict[str, str]:
-    """Return by new, unique names the names of properties that no service accepts."""
+    """Return new, unique names for the properties whose names no service accepts; by the new name, the old one."""
     taken = {name for name in properties if _PROPERTY.fullmatch(name)}
     own: dict[str, str] = {}
     for name in properties:

@@ -13,7 +13,7 @@ READ = "read"
 
 
 class Policy(StrEnum):
-    """Whether calls of a tool may run."""
+    """The decision on calls of a tool: they may run, a person is asked, or they are denied."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -31,7 +31,7 @@ class Compared(StrEnum):
 
 
 class Subject(NamedTuple):
-    """The part of a tool's calls to which the patterns of rules apply."""
+    """The argument of a tool to which the patterns of rules apply, and the kind of its text."""
 
     compared: Compared
     of: Callable[[str, Mapping[str, Any]], str]
@@ -41,7 +41,7 @@ class Subject(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """The text of a call to which the patterns of rules apply, and its kind."""
+    """The text of one call to which the patterns of rules apply, and its kind."""
 
     compared: Compared
     text: str
@@ -49,7 +49,7 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ToolTraits:
-    """The traits of a tool, which decide whether and how it may run."""
+    """The traits of a tool, which decide whether and how its calls may run."""
 
     builtin: ClassVar[bool] = False
     """Whether the agent itself carries out the calls; see `BuiltinTraits`."""

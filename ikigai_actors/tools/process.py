@@ -164,7 +164,7 @@ class ChildProcess:
         return reading
 
     async def _connect(self, report: socket.socket | None) -> None:
-        """Connect its pipes, and wait for its fence, if ``report`` is the socket that reports it."""
+        """Connect the pipes of the process, and wait for its fence, which reports by the socket ``report``, if any."""
         assert self._child.stdout is not None
         self._pipes.callback(self._child.stdout.close)
         if self._child.stdin is not None:
@@ -232,7 +232,7 @@ class ChildProcess:
         self.signal(signal.SIGKILL)
 
     async def ended(self, seconds: float | None = _GRACE) -> bool:
-        """Wait until the process has ended, and return whether it has. ``seconds`` of None waits forever."""
+        """Wait until the process has ended; return False if it runs on after ``seconds``. None waits forever."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._exited.wait(), seconds)
         return self._exited.is_set()
@@ -246,7 +246,7 @@ class ChildProcess:
             await self.ended()
 
     async def reap(self) -> None:
-        """Let the guard end the rest of the session, wait for the guard's end, and close our ends of the pipes."""
+        """Let the guard end the rest of the session, wait until it has ended, and close the pipes."""
         self._lifeline.close()
         try:
             await self.ended()  # when the loop closes, nobody could wait for its end any more
@@ -259,17 +259,15 @@ class ChildProcess:
         self._pipes.close()
 
     def received(self, data: bytes) -> None:
-        """Handle output of the process."""
+        """Handle output of the process; subclasses override it."""
         self.stdout.feed_data(data)
 
     def process_exited(self) -> None:
-        """Handle the end of the process."""
+        """Handle the end of the process; subclasses override it."""
         self._exited.set()
 
 
 class _Output(asyncio.Protocol):
-    """The output of a child."""
-
     def __init__(self, child: ChildProcess) -> None:
         self._child = child
 
@@ -295,7 +293,7 @@ def _drop(pipe: asyncio.WriteTransport) -> None:
 
 
 def living_processes(leaders: Collection[int]) -> dict[int, list[int]]:
-    """Return the processes of each session, by the session leader: for each living one, the arguments of `os.kill`."""
+    """Return the living processes of sessions, by the session leader, each as the arguments of `os.kill`."""
     if not (_PROC / "self" / "stat").exists():
         return {leader: [-leader] for leader in leaders if _group_lives(leader)}
     processes: dict[int, list[int]] = {}
@@ -310,8 +308,6 @@ def living_processes(leaders: Collection[int]) -> dict[int, list[int]]:
 
 @dataclass(slots=True)
 class _Ending:
-    """A session that is being ended."""
-
     kill_at: float
     over: asyncio.Future[None]
     warned: set[int] = field(default_factory=set)
@@ -319,13 +315,13 @@ class _Ending:
 
 
 class ExitWaiter:
-    """Ends any number of sessions with few scans of all processes: TERM, and after `_GRACE` seconds KILL.
+    """Ends the processes of sessions: sends TERM, and KILL after `_GRACE` seconds.
 
-    When it is cancelled, for example because the system closes, it sends KILL at once.
+    One scan of all processes serves all sessions. When it is cancelled, for example because the system closes, it sends
+    KILL at once.
     """
 
     def __init__(self) -> None:
-        """Begin without sessions to end."""
         self._exits: dict[int, _Ending] = {}
         self._work: asyncio.Task[None] | None = None
 

@@ -28,7 +28,7 @@ _ROUNDS = 20
 
 
 def remove_all(place: Path | str, dir_fd: int | None = None, seconds: float = math.inf) -> bool:
-    """Remove a directory or a file. Return whether it is gone. A warning names an entry that cannot be removed.
+    """Remove a directory or a file; return whether it is gone. A warning names an entry that cannot be removed.
 
     Args:
         place: the path.
@@ -81,7 +81,6 @@ class _Removal:
             self.stays = self.stays or error
 
     def _empty(self, top: int) -> None:
-        """Remove all that is beneath the top directory."""
         files, left = _names(top)
         while left and time.monotonic() < self._until:
             name = left.pop()
@@ -121,7 +120,6 @@ class _Removal:
 
 
 def _names(held: int) -> tuple[list[str], list[str]]:
-    """Return the names in an open directory: those of files, and those of directories."""
     with os.scandir(held) as entries:
         names = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     return [name for name, is_inner in names if not is_inner], [name for name, is_inner in names if is_inner]

@@ -18,11 +18,11 @@ from ikigai_actors.tools.plain_schema import Unsuitable, plain
 
 
 class WrongArguments(Exception):
-    """The arguments do not fit a signature. The text lists each fault."""
+    """Raised for arguments that do not fit a signature. The text lists each error."""
 
 
 class Signature:
-    """The signature of a function, plain or ``async``."""
+    """The signature of a function, from which the schema for a model is made."""
 
     __slots__ = ("_checked", "_function", "description", "schema")
 
@@ -74,7 +74,7 @@ class Signature:
             raise
 
     def _reject(self, error: ValidationError) -> None:
-        """Raise `WrongArguments`, unless the function itself was running: then the error is its own."""
+        """Raise `WrongArguments` for an error of the arguments; return if the function itself has raised the error."""
         code = inspect.unwrap(self._function).__code__
         if any(frame.f_code is code for frame, _ in traceback.walk_tb(error.__traceback__)):
             return
@@ -97,7 +97,6 @@ def _plain(function: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _check_parameters(function: Callable[..., Any]) -> None:
-    """Refuse generators, and parameters without names, which give no usable schema. Raises `BadInput`."""
     if not (inspect.isfunction(function) or inspect.ismethod(function)):
         raise BadInput(f"Expected a function as a tool, got {function!r}. Write one that calls it.")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):

@@ -16,7 +16,7 @@ _WITHOUT = ("files, processes, sockets, terminals and keys of the user", "proces
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The report on the fence of this machine."""
+    """The report on the fence of this machine, for people."""
 
     tier: Tier
     landlock_abi: int
@@ -58,7 +58,7 @@ def look_at_fence(fence: Fence, paths: HostPaths, workspace: str | None, environ
 
 
 def examined(how: Candidate | None, of: Kernel, why: str, notes: list[str]) -> Examination:
-    """Return the report on the fence that has started, if one has. ``why`` says why no stronger one is possible."""
+    """Return the report on the fence that has started, if any. ``why``: the reason why no stronger one is possible."""
     whole = how is not None and how.namespaces
     network = ["all"] if how is None else ["all", "none"]
     if how is not None and how.tier == Tier.SEATBELT:

@@ -50,24 +50,27 @@ _TRIAL = "trial"
 
 
 class Enclosure:
-    """A fence that is in use."""
+    """A fence in use: it starts programs of agents, and has their private directories."""
 
     def __init__(
         self, reach: Reach, how: Candidate, code: bytes, directories: PrivateDirectories,
         environment: Mapping[str, str], repository: str | None = None,
     ) -> None:  # fmt: skip
-        """Keep the parts that `open_enclosure` has made."""
+        """Make the fence of its parts; see `open_enclosure`."""
         self.reach, self.how, self.repository = reach, how, repository
         self._code, self._directories, self._environment = code, directories, environment
 
     def launch(self, agent: str, trees: str = "", layers: str = "") -> FencedStart:
-        """Return how to start a program of an agent; see `FencedStart` for ``trees`` and ``layers``."""
+        """Return an object that starts a program of an agent; see `FencedStart` for ``trees`` and ``layers``."""
         return replace(
             _start(self.reach, self.how, self._code, self._directories.of(agent)), trees=trees, layers=layers
         )
 
     def without_layers(self, places: TreePlaces) -> str:
-        """Return why the workspace cannot be mounted through layers; empty if it can. Starts a program. Blocks."""
+        """Return the reason why the workspace cannot be mounted through layers; empty if it can.
+
+        Starts a program. Blocks.
+        """
         if not self.how.namespaces:
             return "it needs namespaces (`ikigai doctor` shows how to allow them)"
         if self.repository is not None:
@@ -95,7 +98,7 @@ class Enclosure:
         return Enclosure(reach, self.how, code, self._directories, self._environment)
 
     def without_worktrees(self) -> str:
-        """Return why agents cannot have worktrees of the workspace; empty if they can."""
+        """Return the reason why agents cannot have worktrees of the workspace; empty if they can."""
         if not self.how.namespaces:
             return "it needs namespaces (`ikigai doctor` shows how to allow them)"
         repository = Path(self.reach.directory, ".git")
@@ -137,7 +140,7 @@ class Enclosure:
 
 
 def default_paths(environ: Mapping[str, str] = os.environ) -> HostPaths:
-    """The paths of the host's files for a toolset that is used without a host."""
+    """Return the paths of the host's files, for a toolset that is used without a host."""
     return HostPaths(Path(environ.get("IKIGAI_HOME") or "~/.local/share/ikigai").expanduser())
 
 
@@ -220,7 +223,7 @@ def first_that_starts(
 
 
 def _start(reach: Reach, how: Candidate, code: bytes, private: Path) -> FencedStart:
-    """Return how to start programs in a fence, with ``private`` as their private directory.
+    """Return an object that starts programs in a fence, with ``private`` as their private directory.
 
     ``code`` is the compiled launcher.
     """
@@ -229,7 +232,6 @@ def _start(reach: Reach, how: Candidate, code: bytes, private: Path) -> FencedSt
 
 
 def _warnings(reach: Reach, how: Candidate, ground: Grounds) -> list[str]:
-    """Return the warnings for a person about a fence."""
     warnings = []
     if not how.is_proven:
         warnings.append(f"The fence is not whole. It leaves open: {'; '.join(how.open)}.")
@@ -266,9 +268,7 @@ def variables_of(environment: Mapping[str, str], reach: Reach, home: str) -> dic
 
 
 def git_configuration(search: Sequence[str]) -> str:
-    """Return the text of a ``.gitconfig`` for programs.
-
-    It has the name for commits, and lets git accept the workspace's owner.
+    """Return the text of a ``.gitconfig`` for programs: the name for commits, and trust in the workspace's owner.
 
     The rest of the person's configuration is left out.
 

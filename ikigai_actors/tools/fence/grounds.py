@@ -41,7 +41,7 @@ def real(path: str) -> str | None:
 
 
 def names_in(directory: str) -> list[str]:
-    """Return the names in a directory, without links, which may lead to a secret; none when it cannot be read."""
+    """Return the names in a directory, except links, which may lead to a secret; empty if it cannot be read."""
     try:
         return [place.name for place in Path(directory).iterdir() if not place.is_symlink()]
     except OSError:
@@ -51,7 +51,7 @@ def names_in(directory: str) -> list[str]:
 def interpreter() -> str:
     """Return the path of the Python that runs this program.
 
-    Links are resolved, so that it is not one in a workspace.
+    Links are resolved, so that no link in a workspace decides which Python is used.
     """
     return os.path.realpath(sys.executable)
 
@@ -62,7 +62,7 @@ def search_path(path: str) -> str:
 
 
 def _programs(home: str, path: str) -> tuple[str, ...]:
-    """Return the directories of programs besides those of the system, and of the libraries beside them."""
+    """Return the directories of further programs than the system's, and of the libraries beside them."""
     places = [real(place) for place in path.split(":") if place.startswith("/")]
     prefixes = [sys.prefix, sys.base_prefix, sys.exec_prefix, str(Path(interpreter()).parents[1])]
     roots = dict.fromkeys(map(real, prefixes))
@@ -96,7 +96,6 @@ def repository_of(workspace: Path) -> str | None:
 
 
 def _own_code() -> tuple[str, ...]:
-    """Return the directories from which this program imports, with links resolved."""
     package = Path(__file__).parents[2]
     prefixes = (sys.prefix, sys.base_prefix, Path(interpreter()).parents[1])
     places: Iterable[str | Path] = (*prefixes, package, package.parent / "supervisors", *sys.path)

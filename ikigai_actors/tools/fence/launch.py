@@ -30,7 +30,7 @@ _SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class FencedStart:
-    """How to start programs of one agent in the fence."""
+    """Starts programs of one agent in the fence."""
 
     code: bytes
     """The compiled launcher with the rights of programs, from `compiled`."""
@@ -52,7 +52,7 @@ class FencedStart:
         return file
 
     def command(self, file: int, lifeline: int, status: int, command: Sequence[str]) -> list[str]:
-        """Return the command that starts a program, which uses descriptors that it inherits."""
+        """Return the command that starts a program by the launcher. The program inherits the descriptors."""
         own = [f"/dev/fd/{file}", *map(str, (lifeline, status, self.shown, self.private)), self.trees, self.layers]
         return [interpreter(), "-I", "-S", *own, *command]
 
@@ -92,7 +92,7 @@ def compiled(reach: Reach, how: Candidate, mount_point: Path, source: str = SOUR
 
 
 def trial(launch: FencedStart, environment: Mapping[str, str]) -> str:
-    """Start a program that does nothing. Return the error; empty for none. Blocks."""
+    """Start a program that does nothing, as a test of the fence. Return the error; empty for none. Blocks."""
     if launch.profile:
         return _trial_by_profile(launch.profile, environment)
     file, (lifeline, ours), (report, status) = launch.open(), os.pipe(), socket.socketpair()

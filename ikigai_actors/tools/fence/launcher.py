@@ -197,7 +197,7 @@ def _let_go() -> None:
 
 
 def _stand_outside(keeper: int, lifeline: int, end: int) -> None:
-    """Wait for the end of the keeper; send it ``end`` when the lifeline is closed."""
+    """Wait until the keeper ends; when the lifeline is closed, send the keeper the signal ``end``."""
     _let_go()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: os.kill(keeper, signal.SIGTERM))
@@ -253,7 +253,6 @@ def _reaped() -> tuple[int, int]:
 
 
 def _send(number: int, first: bool) -> None:
-    """Send a signal to all descendants."""
     for target in [-1] if first else _descendants(os.getpid()):
         try:
             os.kill(target, number)
@@ -521,7 +520,7 @@ def _without_links(path: str) -> str:
 
 
 def _entered(held: int, name: str, file: bool, make: bool) -> int:
-    """Open a name in a directory; with ``make``, create it first if it is missing. Return the descriptor."""
+    """Open an entry of a directory, and return the descriptor; with ``make``, create the entry if it is missing."""
     try:
         if make and file:
             os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, dir_fd=held))

@@ -279,7 +279,7 @@ OF_AN_AGENT = "@"
 def within_worktree(reach: Reach) -> Reach:
     """Return the rights of programs in a worktree of the workspace's repository.
 
-    They see the worktree in the workspace's place.
+    The programs see the worktree in the workspace's place.
     """
     base, mounts = reach.directory, list[tuple[str, str, bool]]()
     for mount in reach.mounts:
@@ -296,7 +296,7 @@ def within_worktree(reach: Reach) -> Reach:
 
 
 def check_reach(path: str, what: str, grounds: Grounds, workspace: bool = False) -> None:
-    """Refuse a path that leads to a secret, or to a directory that other programs use.
+    """Raise `BadInput` if a path leads to a secret, or to a directory that other programs use.
 
     Args:
         path: the path, absolute and without links.
@@ -321,7 +321,7 @@ def check_reach(path: str, what: str, grounds: Grounds, workspace: bool = False)
 
 
 def without(path: str, secrets: Iterable[str], names: Callable[[str], Iterable[str]]) -> list[str]:
-    """Return the path itself; or, for a directory that contains a secret, the paths beside the secret.
+    """Return the paths that may be reached without the secrets: the path itself, or the entries beside the secrets.
 
     Args:
         path: the path that may be reached.

@@ -23,7 +23,7 @@ _SECONDS = 10.0
 
 
 class PrivateDirectories:
-    """The private directories of one toolset."""
+    """The private directories of agents, with their homes and temporary files, for one toolset."""
 
     def __init__(self, state: Path, files: Mapping[str, str] = MappingProxyType({})) -> None:
         """Make the directories beneath the host's directory, and remove those of killed hosts.
@@ -73,7 +73,7 @@ class PrivateDirectories:
         remove_all(gone, seconds=_SECONDS)
 
     def close(self) -> None:
-        """Remove all these directories."""
+        """Remove the private directories of all agents."""
         remove_all(self._place, seconds=_SECONDS)
         if self._lock is not None:
             os.close(self._lock)

@@ -32,7 +32,7 @@ _PR_GET_SECCOMP = 21
 
 
 class Tier(StrEnum):
-    """The kinds of fences."""
+    """The kinds of fences, by the features of the kernel that they use."""
 
     NAMESPACES = "namespaces"
     """Namespaces, Landlock and seccomp."""
@@ -75,12 +75,12 @@ class Candidate:
 
     @property
     def is_proven(self) -> bool:
-        """Return whether the fence is tested."""
+        """Return whether tests cover this kind of fence."""
         return self.tier in (Tier.NAMESPACES, Tier.LANDLOCK)
 
     @property
     def open(self) -> tuple[str, ...]:
-        """Return the gaps of the fence, in words."""
+        """Return the gaps of the fence, as phrases for people."""
         if self.tier == Tier.SEATBELT:
             return ("all that macOS leaves open to a profile: this tier is unproven by us",)
         if self.namespaces:
@@ -97,7 +97,7 @@ class Candidate:
 
     @property
     def lacks(self) -> tuple[str, ...]:
-        """Return the features that programs lack in this fence, in words."""
+        """Return the features that programs lack in this fence, as phrases for people."""
         missing = [] if self.unix_sockets else ["UNIX sockets"]
         if not self.namespaces and self.tier != Tier.SEATBELT:
             missing += ["shared memory", "/tmp, but as $TMPDIR"]
@@ -147,7 +147,9 @@ def candidates(mode: str, network: Network, of: Kernel) -> tuple[Candidate, ...]
 
 
 def shortfall(mode: str, network: Network, of: Kernel, failures: Sequence[str] = ()) -> str:
-    """Return why the requested fence is not possible, and how a person can make it possible: the end of a sentence.
+    """Return the reason why the requested fence is not possible, and how a person can make it possible.
+
+    The text is the end of a sentence.
 
     Args:
         mode: the requested mode.
@@ -177,7 +179,7 @@ def shortfall(mode: str, network: Network, of: Kernel, failures: Sequence[str] =
 
 
 def advice() -> str:
-    """Return how a person can allow namespaces on this machine."""
+    """Return a sentence on how a person can allow namespaces on this machine."""
     return (
         "As root: sysctl kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu), kernel.unprivileged_userns_clone=1 "
         "(Debian), user.max_user_namespaces=15000 (RHEL); in Docker: --security-opt seccomp=unconfined --security-opt "

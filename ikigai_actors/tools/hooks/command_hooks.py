@@ -63,7 +63,7 @@ _NAME = re.compile(r"[\w-]*\*?[\w-]*")
 
 
 class HookEntry(NamedTuple):
-    """A command of a settings file."""
+    """A command in a settings file, with its event, matcher and options."""
 
     event: str
     """The event, by the name that the file has for it."""
@@ -103,7 +103,10 @@ def command_hooks(
 
 
 def entries_in(file: str | os.PathLike[str]) -> tuple[list[HookEntry], list[str]]:
-    """Read the commands of a settings file, and the names of its events that mean nothing here. Raises `BadInput`."""
+    """Return the commands of a settings file, and the names of events in it that are not supported.
+
+    Raises `BadInput`.
+    """
     try:
         settings = json.loads(Path(file).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -149,7 +152,7 @@ def hook_of(entry: HookEntry, name: str, directory: Path, run: RunCommand) -> Ho
 
 
 def _tools(matcher: object) -> list[str]:
-    """Return the tools that a matcher names, as our patterns; empty for all tools. Raises `BadInput`."""
+    """Return the patterns of tools that a matcher names; empty if it matches all tools. Raises `BadInput`."""
     if matcher in ("", "*", ".*"):
         return []
     parts = [part.strip().replace(".*", "*") for part in str(matcher).split("|")]
@@ -159,14 +162,12 @@ def _tools(matcher: object) -> list[str]:
 
 
 def own_name(foreign: str) -> str:
-    """Return our name of a tool that a file of Claude Code names."""
+    """Return the name that this runtime gives to a tool of Claude Code, such as ``bash`` for ``Bash``."""
     ours = {foreign: own for own, foreign in FOREIGN_NAMES.items()} | {"Task": "fork"}
     return ours.get(foreign, foreign)
 
 
 class _Command:
-    """One command, as the function of a hook."""
-
     def __init__(self, entry: HookEntry, directory: Path, run: RunCommand, kinds: tuple[str, ...]) -> None:
         """Make the function; ``kinds`` are the kinds of children for which it runs, empty for all."""
         self._event, self.command, self._directory, self._kinds = entry.event, entry.command, directory, kinds
@@ -193,7 +194,7 @@ class _Command:
 
 
 def _for_event(said: HookVerdict, event: str) -> HookVerdict:
-    """Return the verdict in the form that its event takes: after a call or reply, only a text for the model."""
+    """Return the verdict reduced to the event: after a call or a reply only a text for the model counts."""
     if event in ("PostToolUse", "Stop"):
         reason = said.reason if said.decision == "deny" else ""
         return HookVerdict(context=f"{reason}\n{said.context}".strip())

@@ -46,7 +46,7 @@ _OF_CALLS = (BEFORE_CALL, FILTER_RESULT, AFTER_CALL)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hook:
-    """A function that looks at what agents do. The decorator `hook` makes it."""
+    """A function that decides on, or looks at, what agents do. The decorator `hook` makes it."""
 
     name: str
     """The name of the hook in settings, logs and messages."""
@@ -70,7 +70,7 @@ class Hook:
         return self.event in GATES and self.on_error == "deny"
 
     def hears_of(self, event: str, tool: str = "") -> bool:
-        """Return whether the hook runs at this event, for calls of this tool if it is an event of calls."""
+        """Return whether the hook runs at this event; if it is an event of calls, whether it runs for this tool."""
         return event == self.event and (not self.tools or any(fnmatchcase(tool, each) for each in self.tools))
 
 
@@ -89,7 +89,7 @@ def hook(
             ``on_exit``. The function gets a `HookedCall`, a `HookedRequest`, a `HookedReply` or a `HookedExit`.
         tools: the names of the tools, or patterns such as ``mcp_*``, for the three events of calls; without any, all.
         timeout: the seconds that the hook may take: 60 without it, and 1 for ``filter_result``, which may take no more.
-        on_error: ``deny``, or ``allow``: what becomes of a call, a request or a fork where the hook fails.
+        on_error: the decision on a call, a request or a fork if the hook fails: ``deny``, or ``allow``.
         name: the name of the hook in settings, logs and messages; the function's name when None.
 
     Raises `BadInput` for an argument that cannot be used.
@@ -131,14 +131,14 @@ def check_hooks(hooks: object) -> tuple[Hook, ...]:
 
 @dataclass(frozen=True, slots=True)
 class HookRun:
-    """One question to a hook, in the form of a tool that runs once."""
+    """One question to a hook, which is run as a tool that no model calls."""
 
     hook: Hook
     asked: Hooked
 
     @property
     def traits(self) -> ToolTraits:
-        """The traits of a tool without rules."""
+        """The traits of the run as a tool, without rules."""
         return ToolTraits()
 
     @property
@@ -181,7 +181,7 @@ class HookRun:
 
 
 def verdict_from(hook_: Hook, result: Result) -> HookVerdict:
-    """Return the verdict of a run. A failed run denies, unless the hook has ``on_error="allow"``."""
+    """Return the verdict in the result of a hook's run. A failed run denies, unless ``on_error="allow"``."""
     if (failure := failure_of(hook_, result)) is not None:
         return HookVerdict.deny(f"the hook failed: {failure}") if hook_.denies_at_failure else HookVerdict()
     said = stored_verdict(json.loads(result.content))
@@ -189,7 +189,10 @@ def verdict_from(hook_: Hook, result: Result) -> HookVerdict:
 
 
 def failure_of(hook_: Hook, result: Result) -> str | None:
-    """Return the failure of a run: an error, or a verdict that its event does not take; None if it has not failed."""
+    """Return the failure in the result of a hook's run, in words; None if the run has not failed.
+
+    A verdict that the event does not take is a failure, too.
+    """
     if result.is_error:
         return result.content
     if hook_.event not in GATES:

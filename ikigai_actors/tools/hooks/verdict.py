@@ -113,14 +113,14 @@ class HookVerdict:
 
     @property
     def means(self) -> frozenset[str]:
-        """Return the names of the verdicts that this answer contains, as `GATES` has them."""
+        """Return the names of the decisions in this verdict, as `GATES` lists them, such as ``deny`` and ``add``."""
         parts = {"change": self.input, "add": self.context.strip() or None, "replace": self.text}
         parts |= {"narrow": self.settings, self.decision: None if self.decision == "allow" else self.decision}
         return frozenset(name for name, value in parts.items() if value is not None)
 
     @classmethod
     def allow(cls) -> "HookVerdict":
-        """No objection; returning None means the same."""
+        """Have no objection; a hook that returns None means the same."""
         return cls()
 
     @classmethod
@@ -160,7 +160,7 @@ class HookVerdict:
 
 @dataclass(frozen=True, slots=True)
 class HookOutcome:
-    """The combined verdict of all hooks of a call."""
+    """The combined verdict of all hooks on one call, request or reply."""
 
     asked: tuple[str, ...] = ()
     """The names of the hooks that were asked, in order."""
@@ -183,7 +183,7 @@ class HookOutcome:
         return self.decision == "deny"
 
     def after(self, hook: str, said: HookVerdict) -> "HookOutcome":
-        """Return the outcome after one more verdict."""
+        """Return the combined verdict after one more hook has given its verdict."""
         contexts = (*self.contexts, (hook, said.context)) if said.context.strip() else self.contexts
         changes = said.input is not None and said.input != self.input
         kept = self.decision == "ask" and said.decision != "deny"
@@ -201,7 +201,7 @@ class HookOutcome:
 
 @dataclass(frozen=True, slots=True)
 class DueHooks:
-    """The names of the hooks that must be asked about calls, in order, by the id of the call."""
+    """The hooks that must be asked about the calls of a reply, in order, by the id of the call."""
 
     before: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     after: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -226,7 +226,7 @@ def as_json_verdict(said: object) -> dict[str, Any]:
 
 
 def stored_verdict(stored: Mapping[str, Any]) -> HookVerdict:
-    """Read the verdict that `as_json_verdict` has written."""
+    """Return the verdict from JSON data that `as_json_verdict` has made."""
     words = stored.get("decision", "allow"), stored.get("reason", "")
     return HookVerdict(
         *words, stored.get("input"), stored.get("context", ""), stored.get("text"), stored.get("settings")

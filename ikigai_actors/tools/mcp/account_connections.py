@@ -22,7 +22,7 @@ IDLE_CONNECTION = 600.0
 
 
 class AccountNeeded(Exception):
-    """Somebody has to connect an account; ``connect`` names it."""
+    """Raised if somebody has to connect an account before the call can run; ``connect`` names the account."""
 
     def __init__(self, connect: Mapping[str, Any]) -> None:
         super().__init__(f"an account of {connect['subject']} at {connect['server']} is needed")
@@ -30,7 +30,7 @@ class AccountNeeded(Exception):
 
 
 class AccountConnections:
-    """The connections by subject. Belongs to one event loop."""
+    """The connections of accounts to one remote server, by subject. Belongs to one event loop."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class AccountConnections:
             label: the label of an agent that says whose account it uses.
             client: the client that was registered by hand: its id, and the reference to its secret.
             remotes: the accounts.
-            make: makes a connection, which connects when it is called.
+            make: makes a connection, which connects at its first call.
             monotonic: the time, in seconds.
         """
         self._server, self._label, self._client, self._remotes = server, label, client, remotes
@@ -57,9 +57,10 @@ class AccountConnections:
         self._used: dict[str, float] = {}
 
     async def call_here(self, work: Callable[[RemoteConnection], Awaitable[Result]]) -> Result:
-        """Call ``work`` with the connection of the acting agent's account. Raises as `RemoteConnection.call`.
+        """Call ``work`` with the connection of the acting agent's account.
 
-        Without a credential the result names the account that somebody has to connect.
+        Raises the errors of `RemoteConnection.call`. Without a credential, the result names the account that somebody
+        has to connect.
         """
         current = acting_call.get(None)
         if current is None:
@@ -107,7 +108,6 @@ class AccountConnections:
             raise
 
     def _account(self, subject: str, scope: str) -> dict[str, Any]:
-        """Return the account that somebody has to connect, in the form for a question."""
         scoped = {"scope": scope} if scope else {}
         return {"server": self._server, "label": self._label, "subject": subject, **scoped, **self._client}
 
@@ -134,7 +134,7 @@ class AccountConnections:
         return self._by_subject[subject]
 
     async def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         connections, self._by_subject = self._by_subject, {}
         for connection in connections.values():
             await connection.close()

@@ -71,7 +71,7 @@ def enclose(fence: Fence, paths: HostPaths | None, env: Mapping[str, str], tell:
 
 
 class NotServing(Exception):
-    """The server did not start; the text has the reason."""
+    """Raised if the server did not start; the text has the reason."""
 
 
 class Run:
@@ -132,7 +132,7 @@ class Run:
 
     @property
     def fault(self) -> str:
-        """Why this program ended the server, as the end of a sentence; empty when the server ended by itself."""
+        """The reason why this program ended the server, as the end of a sentence; empty when it ended by itself."""
         return "" if self._process is None else self._process.fault
 
     async def tools(self) -> list[Listed]:
@@ -249,7 +249,7 @@ class Run:
 
 
 class _Stderr(asyncio.Protocol):
-    """A server's standard error: lines for the logger."""
+    """Reads a server's standard error, and logs the lines."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -269,7 +269,6 @@ class _Stderr(asyncio.Protocol):
                 logger.info("%s: %s", self._name, text)
 
     def close(self) -> None:
-        """Stop reading."""
         if self._transport is not None:
             self._transport.close()
 
@@ -313,7 +312,7 @@ class McpTool:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A tool whose description violates the protocol. No model is offered it."""
+    """A listed tool whose description violates the protocol. It is not offered to models."""
 
     name: str
     why: str
@@ -335,7 +334,7 @@ class Misfit:
 
 
 def _misfit(result: Mapping[str, Any], tool: object, version: str) -> str:
-    """Return the fault of a tool in a listing; empty for none."""
+    """Return in which way a listed tool violates the protocol; empty if it does not."""
     try:
         parse_server_result("tools/list", version, {**result, "tools": [tool]})
     except ValidationError as error:
@@ -368,7 +367,7 @@ def _meta_of_call() -> RequestParamsMeta | None:
 def traits_of(listed: Listed, policy: Policy | None, deferred: bool = False) -> ToolTraits:
     """Return the traits of a listed tool.
 
-    Without a ``policy``, calls of a tool that may change something need approval.
+    Calls of a tool that may change something need approval, unless ``policy`` says otherwise.
     """
     hints = listed.annotations
     reads = hints is not None and hints.read_only_hint is True

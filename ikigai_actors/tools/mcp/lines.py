@@ -94,6 +94,6 @@ def _answered(text: str) -> int | None:
 
 
 def _fault(error: ValidationError) -> str:
-    """Return the reason why an answer cannot be read, as text."""
+    """Return a text for people on why an answer cannot be read."""
     first = error.errors(include_url=False, include_input=False)[0]
     return str(first["ctx"]["error"]) if first["type"] == "json_invalid" else "it is no response of JSON-RPC 2.0"

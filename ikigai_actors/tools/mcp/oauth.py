@@ -35,7 +35,7 @@ class Challenge(NamedTuple):
 
 
 class OAuthClient(NamedTuple):
-    """A client at an authorization server."""
+    """This program as a client of an authorization server, as it was registered there."""
 
     id: str
     secret: str = ""
@@ -47,7 +47,7 @@ class OAuthClient(NamedTuple):
 
 
 class Issuer(NamedTuple):
-    """An authorization server, as its metadata say."""
+    """An authorization server: the addresses and methods that its metadata name."""
 
     issuer: str
     authorization: str
@@ -62,7 +62,7 @@ class Issuer(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """The tokens of an account."""
+    """The access and refresh tokens of an account."""
 
     access: str
     refresh: str
@@ -226,7 +226,7 @@ def check_iss(iss: str, issuer: str, *, always: bool) -> None:
 
 
 class FormRequest(NamedTuple):
-    """A request to an endpoint of an authorization server."""
+    """A request to an authorization server, with a form as its body."""
 
     fields: dict[str, str]
     headers: dict[str, str]
@@ -250,7 +250,10 @@ def revocation_request(client: OAuthClient, *, token: str, hint: str) -> FormReq
 
 
 def _by(client: OAuthClient, fields: dict[str, str]) -> FormRequest:
-    """Return a client's request, authenticated as registered. Some servers also need its id as a field."""
+    """Return a request with these fields, authenticated in the way that was registered for the client.
+
+    Some servers also need the client's id as a field.
+    """
     fields = {**fields, "client_id": client.id}
     if client.secret and client.method == "client_secret_basic":
         pair = f"{quote(client.id, safe='')}:{quote(client.secret, safe='')}"

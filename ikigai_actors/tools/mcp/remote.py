@@ -34,7 +34,7 @@ _PERHAPS = "The call may or may not have run: find out before you repeat it."
 
 
 class NotRun(ToolError):
-    """A call did not run."""
+    """Raised if the server has not run a call."""
 
     def __init__(self, text: str, about: Sent) -> None:
         """Make the error. ``text`` is the reason; ``about`` has the server's answer to the request."""
@@ -43,7 +43,7 @@ class NotRun(ToolError):
 
 
 class SessionGone(NotRun):
-    """The server does not know the session any more."""
+    """Raised if the server has not run a call, because it has forgotten the session."""
 
 
 class RemoteRun(Run):
@@ -63,9 +63,9 @@ class RemoteRun(Run):
 
         Args:
             name: the name by which a person knows the server.
-            url: its address.
+            url: the address of the server.
             headers: sent with each request.
-            start_timeout: seconds until it must have listed its tools.
+            start_timeout: the seconds within which the server must list its tools.
             most: the most bytes of an answer, or of an event of one.
             on_end: called when the connection has ended.
             bearer: the access token of an account; empty for none.
@@ -77,7 +77,7 @@ class RemoteRun(Run):
 
     @property
     def fault(self) -> str:
-        """Return why there is no connection, as the end of a sentence; empty if unknown."""
+        """Return the reason why there is no connection, as the end of a sentence; empty if unknown."""
         about = self._http.latest
         if why := about.did_not_run or (f"broke off its answer ({about.cut})" if about.cut else ""):
             return f"it {why}"
@@ -85,15 +85,15 @@ class RemoteRun(Run):
 
     @property
     def refused(self) -> Sent:
-        """Return the latest request outside of a call, with the server's answer."""
+        """Return the latest request that was not a call, with the server's answer."""
         return self._http.latest
 
     def use_bearer(self, bearer: str) -> None:
-        """Send another access token from now on."""
+        """Use another access token for all later requests."""
         self._http.bearer = bearer
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> Result:
-        """Call a tool. Raises `NotRun` where it did not run, else `ToolError` where there is no answer."""
+        """Call a tool. Raises `NotRun` if the tool did not run, and `ToolError` if no answer came."""
         about = Sent()
         token = sent.set(about)
         try:
@@ -129,7 +129,7 @@ class RemoteRun(Run):
 
 
 class _Sifted:
-    """The stream of a server's messages, without the parts that break the protocol."""
+    """The stream of a server's messages, from which the parts are removed that break the protocol."""
 
     def __init__(self, heard: Any, sift: Callable[[Heard], Heard | None]) -> None:
         self._heard, self._sift = heard, sift
@@ -162,7 +162,7 @@ class _Sifted:
 
 
 class RemoteConnection:
-    """The connection of all callers that share a credential. Belongs to one event loop."""
+    """The connection to a remote server that all callers with one credential share. Belongs to one event loop."""
 
     def __init__(
         self,
@@ -172,7 +172,8 @@ class RemoteConnection:
         """Begin without a connection.
 
         Args:
-            make: begins a connection; takes what is called at its end, and the access token. Raises `BadInput`.
+            make: begins a connection; takes a function that is called at the end, and the access token. Raises
+                `BadInput`.
             on_listed: takes the tools that a new connection lists.
         """
         self._make, self._on_listed = make, on_listed
@@ -184,13 +185,13 @@ class RemoteConnection:
         """The access token of the account; empty for none."""
 
     def use_bearer(self, bearer: str) -> None:
-        """Send this access token from now on."""
+        """Use this access token for all later requests."""
         self.bearer = bearer
         if self._run is not None:
             self._run.use_bearer(bearer)
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> Result:
-        """Call a tool, and connect for it where there is no connection. Raises as `RemoteRun.call`."""
+        """Call a tool; connect first if there is no connection. Raises the errors of `RemoteRun.call`."""
         self.calls += 1
         try:
             try:

@@ -52,7 +52,7 @@ def check_remote_headers(value: object) -> dict[str, str]:
 
 
 def check_account(label: object) -> str | None:
-    """Return, after a check, the label of agents that names the account; None for none. Raises `BadInput`."""
+    """Return the label of agents that names the account, after a check; None for None. Raises `BadInput`."""
     if label is None:
         return None
     key = check_type(label, str, "account", "the key of a label, as 'user'")
@@ -62,7 +62,10 @@ def check_account(label: object) -> str | None:
 
 
 def check_remote_client(client_id: object, client_secret: object) -> dict[str, str]:
-    """Return the manually registered client in the form for a question; empty for none. Raises `BadInput`."""
+    """Return the client that was registered by hand, as data for a question; empty without one.
+
+    Raises `BadInput` for a secret without an id, for example.
+    """
     if client_id is not None:
         check_type(client_id, str, "client_id", "text, or None")
     if client_secret is not None:

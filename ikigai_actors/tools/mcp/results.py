@@ -32,7 +32,10 @@ _COMPLETE = {"resultType": "complete"}
 
 
 def mended(answer: Mapping[str, Any], version: str) -> Mapping[str, Any]:
-    """Return an answer that a client with this version of the protocol accepts; unchanged if it does already."""
+    """Return an answer without violations of this version of the protocol, so that the client accepts it.
+
+    An answer without violations is returned unchanged.
+    """
     if _fits(answer, version):
         return answer
     parts = answer.get("content")

@@ -100,19 +100,22 @@ _LAUNCHERS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Restarts:
-    """Decides when a server that has ended may be started again: a supervisor's intensity, with `PAUSES`. Pure."""
+    """Decides when a server that has ended may be started again, after the pauses `PAUSES`. Pure."""
 
     ends: tuple[int, ...] = ()
     """The times of the ends that count, in milliseconds of the monotonic clock. A restart followed each."""
     given_up: bool = False
 
     def after(self, now: float) -> "Restarts":
-        """Return the restarts after one more end; ``now`` is in seconds."""
+        """Return the record of restarts with one more end of the server; ``now`` is in seconds."""
         ends = add_restart(self.ends, int(now * 1000), len(PAUSES), int(WINDOW * 1000))
         return Restarts(self.ends, given_up=True) if ends is None else Restarts(ends, self.given_up)
 
     def pause(self, now: float) -> float:
-        """Return the seconds from ``now`` until the server may be started. It must not have ended too often."""
+        """Return the seconds from ``now`` until the server may be started.
+
+        Do not call it for a server that has ended too often.
+        """
         return max(0.0, self.ends[-1] / 1000 + PAUSES[len(self.ends) - 1] - now) if self.ends else 0.0
 
 
@@ -153,7 +156,7 @@ class McpServer(Toolset):
                 server, which a person connects when a call needs it. The host has the operator's key then.
             client_id: the client that was registered at the authorization server by hand; None for one that registers
                 itself.
-            client_secret: the reference to its secret, as ``env:NAME``; None for a public client.
+            client_secret: the reference to the client's secret, as ``env:NAME``; None for a public client.
             fence: what it may reach, in a fence of its own; it then begins in a private home. None for no fence.
             start_timeout: seconds until it must have listed its tools.
             line_limit: bytes of a line that it may write; one that writes a longer one is ended. For a remote server,
@@ -347,7 +350,6 @@ class McpServer(Toolset):
         return await self._accounts.call_here(listed)
 
     def _connect(self, on_end: "Callable[[Run], None]", bearer: str = "") -> "RemoteRun":
-        """Begin a connection to a remote server. Raises `BadInput`."""
         from ikigai_actors.tools.mcp.remote import RemoteRun  # already imported
 
         secret = (lambda reference: "") if self.remotes is None else self.remotes.secret
@@ -373,7 +375,7 @@ class McpServer(Toolset):
         """Do nothing, because all agents share the server."""
 
     async def close(self) -> None:
-        """End the server, with all that it started; or the connection to it."""
+        """End the server and all processes that it started; or the connection to a remote server."""
         accounts, self._accounts = self._accounts, None
         if accounts is not None:
             await accounts.close()
@@ -386,7 +388,6 @@ class McpServer(Toolset):
         await self._unfence()
 
     async def _unfence(self) -> None:
-        """Remove the private directories of the server's fence."""
         enclosure, self._enclosure = self._enclosure, None
         if enclosure is not None:
             await in_thread(enclosure.close, "ikigai-fence")
@@ -404,7 +405,7 @@ class McpServer(Toolset):
         return self._run
 
     def _ended(self, run: "Run") -> None:
-        """Count the end of a run, and report it, unless it was wanted."""
+        """Count the end of a run, and report it to a person, unless this program has ended the server."""
         if run.stopped or not (run.served or self._restarts.ends):  # `open` reports that it never served
             return
         self._restarts = self._restarts.after(self._clock.monotonic())
@@ -413,7 +414,7 @@ class McpServer(Toolset):
         self._tell(f"The MCP server {ended}; {does}.{run.last_words}")
 
     async def _call(self, tool: str, arguments: dict[str, Any]) -> Result:
-        """Call a tool, and start the server for it if it ended. Raises ``ToolError``."""
+        """Call a tool; start the server first if it has ended. Raises ``ToolError``."""
         from ikigai_actors.tools.mcp.connection import NotServing
 
         if self._accounts is not None:
@@ -428,7 +429,7 @@ class McpServer(Toolset):
             raise ToolError(f"{self._shown} {error} This call did not run.") from error
 
     async def _serving(self) -> "Run":
-        """Return the run of a server that has started. Raises ``NotServing``."""
+        """Return the run of the server, started if needed. Raises ``NotServing``."""
         from ikigai_actors.tools.mcp.connection import NotServing
 
         while (run := self._run) is not None and run.over and not run.task.done():
@@ -449,7 +450,7 @@ class McpServer(Toolset):
 
 
 def mcp_servers(commands: Iterable[str]) -> list[McpServer]:
-    """Make a server for each command. If names are equal, the later ones get a number."""
+    """Make a server for each command. Servers with equal names get numbers."""
     made: list[McpServer] = []
     for command in commands:
         words = [command.strip()] if is_url(command) else _words(command)
@@ -477,7 +478,7 @@ def tool_names(server: str, remote: Iterable[str]) -> dict[str, str]:
 
 
 def legal(text: str) -> str:
-    """Replace the characters of a text that a tool's name cannot have."""
+    """Replace the characters of a text that the name of a tool must not have."""
     return re.sub(r"[^a-zA-Z0-9_-]+", "_", text)
 
 

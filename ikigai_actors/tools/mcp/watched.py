@@ -33,7 +33,7 @@ _GATEWAY = 503
 
 @dataclass(slots=True)
 class Sent:
-    """A request of a call, and whether the server took it."""
+    """A request of a call, and whether the server has taken the request."""
 
     status: int = 0
     """The status of the answer; 0 where there is none."""
@@ -48,7 +48,7 @@ class Sent:
 
     @property
     def did_not_run(self) -> str:
-        """Why the call did not run, as the end of a sentence about the server; empty where it may have run."""
+        """The reason why the call did not run, as the end of a sentence; empty if the call may have run."""
         if self.unreached:
             return f"cannot be reached ({self.unreached})"
         if self.status in REFUSED_UNRUN:
@@ -61,10 +61,10 @@ sent: ContextVar[Sent | None] = ContextVar("sent", default=None)
 
 
 class WatchedTransport(httpx2.AsyncBaseTransport):
-    """Sends requests by another transport, and watches them."""
+    """Sends HTTP requests by another transport, and records for each call whether the server took the request."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport, most: int, bearer: str = "") -> None:
-        """Watch a transport; an answer in one piece has at most ``most`` bytes."""
+        """Wrap a transport; an answer in one piece may have at most ``most`` bytes."""
         self._inner, self._most = inner, most
         self.bearer = bearer
         """The access token that each request gets; empty for none."""

@@ -156,7 +156,10 @@ def _begins(pattern: Sequence[CommandWord], words: Sequence[CommandWord]) -> boo
 
 
 def _forms(words: Sequence[CommandWord]) -> Iterator[Sequence[CommandWord]]:
-    """Yield a command's words: as they are, with the program's bare name, and for git without first options."""
+    """Yield a command in the forms that a pattern may match.
+
+    These are the words as written, with the program's bare name, and for git without the options before its verb.
+    """
     yield words
     named = [_base(words[0]), *words[1:]]
     yield named

@@ -43,7 +43,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule of an agent about calls of tools."""
+    """A rule of an agent: it allows, denies, or asks a person about certain calls of a tool."""
 
     agent: str
     """The uuid of the agent that has the rule."""
@@ -66,11 +66,14 @@ class Rule:
         return allows_whole(self.decision, self.tool, self.pattern)
 
     def names(self, tool: str) -> bool:
-        """Return whether the rule is about a tool."""
+        """Return whether the rule is about the tool with this name."""
         return _name_fits(self.tool, tool)
 
     def fits(self, tool: str, asked: Asked | None) -> bool:
-        """Return whether the rule fits a call."""
+        """Return whether the rule applies to a call of a tool.
+
+        ``asked``: the text of the call to which patterns apply; None for a tool without patterns.
+        """
         if not self.names(tool):
             return False
         if not self.pattern:
@@ -101,7 +104,7 @@ class RuleSet(Rules):
 
     @cached_property
     def version(self) -> RulesVersion:
-        """Return the version, as `version_of` does."""
+        """The digest of the rules, as `version_of` returns it."""
         numbers: dict[str, list[int]] = {}
         for rule in self:
             numbers.setdefault(rule.agent, []).append(rule.id)
@@ -119,12 +122,12 @@ class RuleSet(Rules):
 
 
 def version_of(rules: Rules) -> RulesVersion:
-    """Return the version of the rules in force for an agent."""
+    """Return the version of these rules, which changes whenever they do."""
     return (rules if isinstance(rules, RuleSet) else RuleSet(rules)).version
 
 
 class NewRule(NamedTuple):
-    """A rule that is to be set."""
+    """A rule that a program or a person wants to set."""
 
     decision: Policy
     tool: str
@@ -136,7 +139,7 @@ _STRICTEST_FIRST = (Policy.DENY, Policy.ASK, Policy.ALLOW)
 
 
 def allows_whole(decision: Policy, tool: str, pattern: str) -> bool:
-    """Return whether a rule allows any command of bash, for example because its pattern begins with ``*``."""
+    """Return whether a rule allows every command of bash, for example because its pattern begins with ``*``."""
     any_command = not pattern or (pattern_words(pattern) or ("",))[0] is None
     return decision is Policy.ALLOW and _name_fits(tool, SHELL) and any_command
 
@@ -159,7 +162,7 @@ def deciding(rules: Iterable[Rule], tool: str, asked: Asked | None, unfenced: bo
 
 
 def withholding(rules: Iterable[Rule], tool: str, asked: Asked, contents: bool) -> Rules:
-    """Return the rules that hide files from the result of a search, although the search itself may run.
+    """Return the rules that hide files from the result of a search that may run.
 
     These are rules with a path pattern that deny, or ask about, searching or reading a file. A rule about which
     somebody was asked for this search is left out.
@@ -181,7 +184,10 @@ def withholding(rules: Iterable[Rule], tool: str, asked: Asked, contents: bool) 
 
 
 def exact_pattern(tool: str, arguments: Mapping[str, Any]) -> str | None:
-    """Return the pattern that matches exactly this command of bash; None for other tools, and if no pattern can."""
+    """Return the pattern that matches exactly the command of a call of bash; None for other tools.
+
+    None also if no pattern can match the command.
+    """
     command = arguments.get("command")
     words = plain_words(command) if tool == SHELL and isinstance(command, str) else None
     pattern = None if words is None or of_shell(words) else shlex.join(words)
@@ -206,7 +212,7 @@ def as_rules(rules: object) -> list[NewRule]:
 
 
 def new_rule(decision: str, tool: str, pattern: str = "", scope: str = Scope.BELOW) -> NewRule:
-    """Make a rule that can be set. Raises `BadInput` if it has faults, or would have no effect."""
+    """Return a rule that can be set. Raises `BadInput` if the rule has faults, or would have no effect."""
     made = NewRule(*check_rule(decision, tool, pattern, scope))
     words = pattern_words(pattern) if made.tool == SHELL and made.decision is Policy.ALLOW else None
     if words is not None and of_shell(words):

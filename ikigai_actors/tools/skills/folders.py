@@ -58,7 +58,7 @@ class FoundSkill:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Return the content of the skill, from which the digest is made."""
+        """Return the data of the skill from which its digest is made."""
         files = [
             {**file.stored(), "mode": 0o755 if file.name in self.executable else 0o644}
             for file in sorted(self.files, key=lambda file: file.name)
@@ -70,7 +70,7 @@ class FoundSkill:
 
 @dataclass(frozen=True, slots=True)
 class FoundSkills:
-    """The skills that were found below some directories."""
+    """The skills below some directories, and the errors in their files."""
 
     skills: tuple[FoundSkill, ...]
     """The skills, one for each name, sorted."""
@@ -136,9 +136,10 @@ def usual_places(directory: Path | None = None) -> list[Path]:
 
 
 def places_below(group: str, names: Sequence[str], directory: Path | None) -> list[Path]:
-    """Return the directories that packages offer by entry points, and those with these names of user and workspace.
+    """Return the directories in which skills, or files like them, are looked for.
 
-    For the workspace, each directory from the root of its repository down to the workspace is searched.
+    Packages offer some by the entry points ``group``. The others have these names in the user's home, and in each
+    directory from the root of the workspace's repository down to the workspace.
     """
     packages = [Path(str(place() if callable(place) else place)) for place in _offered(group)]
     places = [*packages, *(Path.home() / name for name in names)]

@@ -76,7 +76,6 @@ def _value(first: str, rest: Sequence[str]) -> Value:
 
 
 def _block(lines: Sequence[str], folded: bool) -> str:
-    """Return the text of a block. In a folded block, adjacent lines are joined, unless a blank line is between."""
     text = "\n".join(line.strip() for line in lines).strip()
     return re.sub(r"(?<!\n)\n(?!\n)", " ", text) if folded else text
 

@@ -25,7 +25,7 @@ _FURTHER = "Further instructions are in these files. Before you work in the dire
 
 
 class FoundInstructions(NamedTuple):
-    """The instructions of a directory."""
+    """The instructions in a directory: the path and the text of the file."""
 
     path: str
     """The path of the file."""
@@ -33,7 +33,7 @@ class FoundInstructions(NamedTuple):
 
     @property
     def entry(self) -> dict[str, str]:
-        """Return the entry for an agent's settings."""
+        """Return the instructions as the setting of an agent stores them."""
         return {"path": self.path, "text": self.text, "sha256": sha256(self.text.encode()).hexdigest()}
 
 
@@ -85,7 +85,10 @@ def naming_further(instructions: FoundInstructions, room: int) -> FoundInstructi
 
 
 def _further(directory: Path) -> Iterator[str]:
-    """Yield the paths of such files below a directory, one for each directory. Hidden directories are not searched."""
+    """Yield the paths of instruction files below a directory, one for each directory.
+
+    Hidden directories are skipped.
+    """
     for count, (path, folders, names) in enumerate(os.walk(directory)):
         if count > MOST_DIRECTORIES:
             return

@@ -28,7 +28,10 @@ WAS_THERE = "user.overlay.origin"
 
 
 class FileView:
-    """A directory as it appears through layers. Paths are relative to it; ``.`` is the directory itself."""
+    """A directory as it appears beneath layers of changes. Paths are relative to the directory.
+
+    The path ``.`` is the directory itself.
+    """
 
     def __init__(self, layers: Sequence[Path], base: Path, shown_at: Path | None = None) -> None:
         """View a base directory through layers, the topmost first.
@@ -48,7 +51,7 @@ class FileView:
         return _look(self.base, parts)[0]
 
     def names(self, path: str) -> set[str]:
-        """Return the names in a directory of the view; none if it is no directory."""
+        """Return the names in a directory of the view; empty if the path is no directory."""
         names, seen = set[str](), set[str]()
         parts = [] if path == "." else path.split("/")
         for place in (*self.layers, self.base):
@@ -85,7 +88,7 @@ class FileView:
         return "/".join(gone) or "."
 
     def beneath(self, path: str) -> Iterator[str]:
-        """Iterate over a path of the view and all paths beneath it; nothing if the view has no such path."""
+        """Yield a path of the view and all paths beneath it; nothing if the view has no such path."""
         waiting = [path]
         while waiting:
             path = waiting.pop()
@@ -115,7 +118,7 @@ def touched(layers: Sequence[Path], beneath: FileView) -> set[str]:
 
 
 def paths_beneath(top: Path) -> Iterator[str]:
-    """Iterate over all paths beneath a directory, relative to it. Each directory comes before its contents.
+    """Yield all paths beneath a directory, relative to it, each directory before its contents.
 
     Raises `BadInput` for a directory that cannot be read, or a path that is too long.
     """
@@ -167,7 +170,7 @@ def is_same(path: Path | None, other: Path | None) -> bool:
 
 
 def is_directory(place: Path) -> bool:
-    """Return whether a path is a directory, and no link to one."""
+    """Return whether a path is a directory; False for a link to a directory."""
     return stat.S_ISDIR(place.lstat().st_mode)
 
 
@@ -177,7 +180,7 @@ def is_opaque(directory: Path) -> bool:
 
 
 def was_there(file: Path) -> bool:
-    """Return whether a file of a layer is a changed file, rather than a new one."""
+    """Return whether a file in a layer replaces a file beneath; False for a new file."""
     return _attribute(file, WAS_THERE) is not None
 
 

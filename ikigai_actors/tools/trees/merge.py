@@ -15,7 +15,7 @@ from ikigai_actors.tools.trees.layers import FileView, is_directory, is_same, pa
 
 
 class FileChange(NamedTuple):
-    """A path that must become as it is in the child's files."""
+    """A path that a merge must make equal to the same path in the child's files."""
 
     path: str
     theirs: Path | None
@@ -66,7 +66,9 @@ def _can_be_copied(place: Path) -> bool:
 
 
 def changed_outside(plan: FilePlan, directory: FileView, since: int) -> tuple[str, ...]:
-    """Return the paths of a plan that somebody else may have changed in a directory, of which there is no earlier copy.
+    """Return the paths of a plan that people or programs may have changed in the directory meanwhile.
+
+    No earlier copy of the directory exists, so the times of files decide.
 
     Args:
         directory: the directory as it is now. The plan was made with it as the base.
@@ -117,7 +119,7 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def sync(place: Path) -> None:
-    """Sync a file, or the entries of a directory, to the disk, so that it survives a power cut."""
+    """Sync a file, or the entries of a directory, to the disk, so that they survive a power cut."""
     held = os.open(place, os.O_RDONLY)
     try:
         os.fsync(held)
@@ -135,7 +137,7 @@ def sync_directories(place: Path) -> None:
 
 
 def _make_directories(layer: Path, path: str, ours: FileView) -> None:
-    """Make the directories above a path, with the rights that they have in a view."""
+    """Make the directories above a path in a layer, with the rights that they have in the view ``ours``."""
     inner: Sequence[str] = path.split("/")[:-1]
     for count in range(1, len(inner) + 1):
         above = "/".join(inner[:count])

@@ -45,7 +45,7 @@ KERNELS = "work"
 
 
 class Stack(NamedTuple):
-    """The layers that an agent mounts."""
+    """The directories of the layers that an agent mounts."""
 
     upper: str
     """The layer to which the agent writes, relative to the directory of all layers."""
@@ -54,14 +54,13 @@ class Stack(NamedTuple):
 
 
 class FilePlaces:
-    """The directories of the agents' files, for the trees of one base directory. The methods block."""
+    """The directories on this machine that have the files of agents over one base directory. The methods block."""
 
     def __init__(self, trees: Path, base: str) -> None:
-        """Use the directory of all layers, and the base directory, with links resolved."""
         self.directory, self.base = trees.resolve(), Path(base)
 
     def beside(self, tree: FileTree) -> Path:
-        """Return the directory of an agent's tree, which has its layers or worktree."""
+        """Return the directory that has an agent's layers or worktree."""
         return self.directory / tree.agent
 
     def worktree(self, tree: FileTree) -> Path:
@@ -69,15 +68,18 @@ class FilePlaces:
         return self.base if tree.parent is None else self.beside(tree) / WORKTREE_AT
 
     def has_worktree(self, tree: FileTree) -> bool:
-        """Return whether an agent's worktree exists, or at least its files."""
+        """Return whether the worktree of an agent exists on this machine, even if git does not know it."""
         return tree.parent is not None and self.worktree(tree).is_dir()
 
 
 class TreePlaces(FilePlaces):
-    """The layers of one base directory's trees, with their rows in the database. The methods block."""
+    """The directories of agents' layers over one base directory, and their rows in the database.
+
+    The methods block.
+    """
 
     def __init__(self, state: Path, base: str, store: TreeStore, *, kind: str = "", keep_turns: bool = False) -> None:
-        """Use the layers on this machine.
+        """Make the object for one base directory.
 
         Args:
             state: the host's directory.
@@ -105,9 +107,9 @@ class TreePlaces(FilePlaces):
         return rows
 
     def begin_write(self, agent: str, position: int) -> TreeRows:
-        """Return the rows as `rows` does, after a commit that the topmost layer is written to.
+        """Commit that calls are about to write to an agent's topmost layer; return the rows, as `rows` does.
 
-        ``position`` is that of the reply whose calls write; 0 for no call.
+        ``position`` is that of the reply with the calls; 0 for no call.
         """
         rows = self.rows(agent)
         while position and (rows[0] or self._kind):
@@ -123,7 +125,7 @@ class TreePlaces(FilePlaces):
         return self.directory / layer.agent / layer.name
 
     def filled(self, layers: Sequence[Layer]) -> list[Path]:
-        """Return the directories of the layers that are not empty, in the same order."""
+        """Return the directories of those layers that are not empty, in the same order."""
         there = {agent: self._names(agent) for agent in {layer.agent for layer in layers}}
         return [
             self.place(layer)
@@ -150,7 +152,7 @@ class TreePlaces(FilePlaces):
         return self.filled((Layer(own.agent, own.upper), *layers_of(*rows)))
 
     def stack(self, rows: TreeRows) -> Stack:
-        """Prepare the layers that an agent mounts."""
+        """Make the directories of the layers that an agent mounts, and return them."""
         own = rows[0][0]
         read = self._few(self.filled(layers_of(*rows)))
         upper, work = (self.directory / own.agent / name for name in (str(own.upper), KERNELS))
@@ -172,7 +174,6 @@ class TreePlaces(FilePlaces):
 
 
 def _flat_names(layers: Sequence[Path]) -> list[str]:
-    """Return for each layer the name of the combined layer that has its contents and those of all layers beneath it."""
     names, digest = list[str](), b""
     for layer in reversed(layers):
         digest = hashlib.sha256(digest + os.fsencode(layer)).digest()
@@ -181,7 +182,10 @@ def _flat_names(layers: Sequence[Path]) -> list[str]:
 
 
 def machine_of(trees: Path) -> str:
-    """Return the name of this machine in the rows of trees. It is made once, in the directory of the layers."""
+    """Return the name by which the rows of trees identify this machine.
+
+    The name is made once, and stored in the directory of the layers.
+    """
     trees.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = trees / "machine"
     made = trees / f".{secrets.token_hex(8)}"

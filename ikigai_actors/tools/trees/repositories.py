@@ -21,7 +21,7 @@ _LARGEST = 1 << 24
 
 
 class Divided(NamedTuple):
-    """Paths that may have changed, sorted by kind."""
+    """Paths that may have changed, divided into plain files, objects of git and repositories."""
 
     files: set[str]
     """The paths that are compared as plain files."""
@@ -32,7 +32,7 @@ class Divided(NamedTuple):
 
 
 def divided(paths: Iterable[str], here: FileView) -> Divided:
-    """Sort paths into plain files, objects of git and repositories of git. Caches are left out.
+    """Divide paths into plain files, objects of git and repositories of git. Caches are left out.
 
     Args:
         paths: the paths that may have changed.

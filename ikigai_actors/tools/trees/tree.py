@@ -41,7 +41,7 @@ class Copied(NamedTuple):
 
 
 class FileTree(NamedTuple):
-    """A row of table ``trees``: the tree of an agent."""
+    """The files of an agent over a base directory: a row of table ``trees``."""
 
     agent: str
     """The uuid of the agent."""
@@ -63,7 +63,7 @@ class FileTree(NamedTuple):
 
 
 class TreeMerge(NamedTuple):
-    """A row of table ``tree_merges``: a layer with the changes of a child."""
+    """A merge that made a layer with the changes of a child: a row of table ``tree_merges``."""
 
     agent: str
     """The uuid of the agent that has merged the changes."""
@@ -81,7 +81,7 @@ DIRECTLY = -1
 
 
 class TreeWrite(NamedTuple):
-    """A row of table ``tree_writes``: a write to a layer."""
+    """The fact that a turn has written to a layer: a row of table ``tree_writes``."""
 
     agent: str
     base: str
@@ -126,9 +126,7 @@ class TreeStore(Protocol):
         """Return the tree of an agent over a base directory."""
 
     def begin_write(self, agent: str, copied: Copied, position: int, keep_turns: bool) -> int:
-        """Commit that calls of a reply are about to write to an agent's files.
-
-        Return the number of the layer to write to.
+        """Commit that calls of a reply are about to write to an agent's files; return the number of the layer.
 
         Args:
             agent: the uuid of the agent.
@@ -149,11 +147,11 @@ class TreeStore(Protocol):
         """
 
     def applied(self, agent: str, base: str) -> None:
-        """Commit that an agent's files were written to the base."""
+        """Commit that the changes of an agent were written to the base directory."""
 
 
 def layers_at(upper: int, writes: Sequence[TreeWrite], position: int) -> int | None:
-    """Return how many layers an agent's files had at a position of its log; None if that is not known.
+    """Return the number of layers that an agent's files had at a position of its log; None if that is not known.
 
     Args:
         upper: the layer to which the agent writes now; `DIRECTLY` if it has no tree.

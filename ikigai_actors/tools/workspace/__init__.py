@@ -184,7 +184,7 @@ class Workspace(Toolset):
         return [*seen, replace(bash, traits=replace(bash.traits, unfenced=not whole))]
 
     def _place_of_skills(self, enclosure: Enclosure | None) -> Path:
-        """Return the directory into which the files of skills are written."""
+        """Return the directory below which the files of skills are written."""
         if enclosure is not None:
             return enclosure.skills
         self._unfenced = PrivateDirectories((self.host_paths or default_paths()).state)
@@ -211,7 +211,6 @@ class Workspace(Toolset):
         return replace(tool, traits=replace(tool.traits, confined=forks))
 
     def _protected(self, enclosure: Enclosure | None) -> list[str]:
-        """Return the names beneath the directory that the file tools do not write."""
         if enclosure is None:
             return [] if self._fence.mode == "none" else list(self._fence.protect)
         return [name for above, name in enclosure.reach.protect if above == enclosure.reach.directory]
@@ -222,7 +221,7 @@ class Workspace(Toolset):
         return await merge_files(self._shells, self._shells.places, agent, child, how)
 
     async def run_hook(self, command: str, text: str) -> tuple[int, str, str]:
-        """Run a command in the directory, as bash does: behind the fence, or without one where none is wanted."""
+        """Run a command of a hook in the directory and in the fence of bash; see `Toolset.run_hook`."""
         shells = self._shells
         if shells is None:
             raise BadInput(f"{self.name} is not open in a system.")
@@ -258,7 +257,6 @@ class Workspace(Toolset):
 
 
 def _ruled_by(tool: FunctionTool, subject: Subject) -> FunctionTool:
-    """Return the tool with the subject to which the patterns of rules apply."""
     return replace(tool, traits=replace(tool.traits, subject=subject))
 
 

@@ -50,14 +50,14 @@ async def run_apart(shell: Bash, command: str, seconds: float) -> tuple[str, Com
 
 
 def places_for(command: str) -> tuple[PlaceOfShell, ...]:
-    """Return the places in which the agent's shell may be when the pattern of a rule allows a plain command."""
+    """Return where the agent's shell may be if only the pattern of a rule allows a plain command."""
     program = (plain_words(command) or ("./",))[0]
     relative = "/" in program and not program.startswith("/")
     return (PlaceOfShell.TOP,) if relative else (PlaceOfShell.TOP, PlaceOfShell.BENEATH)
 
 
 def why_not(place: PlaceOfShell, directory: str) -> str:
-    """Return why the pattern of a rule does not allow a command in this directory."""
+    """Return the reason why the pattern of a rule does not allow a command in this directory."""
     if place is PlaceOfShell.GONE:
         return "Nothing was run: the directory of your shell is gone, or closed to it. Go to another one with cd."
     means = "holds only within it" if place is PlaceOfShell.ELSEWHERE else "means the program in its top directory"

@@ -78,7 +78,7 @@ _LINE = (
 
 
 class PlaceOfShell(IntEnum):
-    """The place of the agent's shell. The numbers are no exit codes."""
+    """Where the current directory of the agent's shell is. The numbers are larger than any exit code."""
 
     TOP = 256
     """The shell is in the directory where it started."""
@@ -90,7 +90,7 @@ class PlaceOfShell(IntEnum):
 
 
 class CommandOutput(NamedTuple):
-    """The output and exit code of a command."""
+    """The outcome of a command: its output and exit code, or the fact that it was not started."""
 
     output: str
     """The output, or the end of it."""
@@ -108,7 +108,6 @@ class Bash(ChildProcess):
     """A bash process. Start it with `start`. It runs one command at a time."""
 
     def __init__(self, exits: ExitWaiter) -> None:
-        """Prepare a process; call `start` instead."""
         super().__init__()
         self.used = False
         """Whether the shell of the agent has run a command, and may hold what that has defined."""
@@ -202,7 +201,7 @@ class Bash(ChildProcess):
         return nonce
 
     async def _hear(self, line: bytes, seconds: float) -> CommandOutput:
-        """Send a line to the shell, wait for the mark at its end, and return the command's output."""
+        """Write a line to the shell, wait for the mark at the end of its output, and return the command's output."""
         if not self.over:
             assert self.stdin is not None
             self.stdin.write(line)

@@ -49,18 +49,18 @@ acting_top: ContextVar[int | None] = ContextVar("acting_top", default=None)
 
 
 class Outside(ValueError):
-    """A path leads out of the directory."""
+    """Raised if a path leads out of the directory."""
 
 
 class Protected(ValueError):
-    """A path leads to a file that no agent may change."""
+    """Raised if a path leads to a file that no agent may change."""
 
 
 class Root:
-    """A directory. Paths are relative to it, or absolute paths beneath it."""
+    """A directory that file tools do not leave. Paths are relative to it, or absolute paths beneath it."""
 
     def __init__(self, directory: Path, *, by_hand: bool = False, protect: Sequence[str] = ()) -> None:
-        """Name an absolute directory.
+        """Use an absolute directory; nothing is opened yet.
 
         Args:
             by_hand: whether to resolve paths without the kernel's help, even if it is available.
@@ -157,7 +157,7 @@ class Root:
         return file
 
     def names(self, path: str) -> list[tuple[str, bool]]:
-        """Return the names in a directory, in no order, each with whether it is a directory (and no link)."""
+        """Return the entries of a directory, in no order: each name, and whether it is a directory (and no link)."""
         opened = self.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK)
         try:
             with os.scandir(opened) as entries:
@@ -321,7 +321,7 @@ def kernel_helps() -> bool:
 
 
 def openat2(directory: int | None, path: str, flags: int) -> int:
-    """Let the kernel open a path beneath a directory.
+    """Open a path beneath a directory by the system call openat2; return the descriptor.
 
     Args:
         directory: a descriptor; None is the working directory.
@@ -345,7 +345,6 @@ def openat2(directory: int | None, path: str, flags: int) -> int:
 
 @functools.cache
 def _syscall() -> Callable[..., int] | None:
-    """Return the C library's function ``syscall``; None except on Linux."""
     if os.uname().sysname != "Linux" or os.uname().machine == "alpha":
         return None
     call = ctypes.CDLL(None, use_errno=True).syscall
@@ -381,7 +380,6 @@ def _link(name: str, held: int) -> str | None:
 
 
 def _path_of(held: int) -> str:
-    """Return the path of an open directory, without links."""
     if sys.platform == "darwin":
         return os.fsdecode(fcntl.fcntl(held, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
     return str(Path(f"/proc/self/fd/{held}").readlink())
@@ -393,7 +391,7 @@ def _parts(path: str) -> list[str]:
 
 
 def _changed(held: int, other: int) -> int:
-    """Close the descriptor ``held``, and return ``other``."""
+    """Close the descriptor ``held``, which ``other`` replaces; return ``other``."""
     os.close(held)
     return other
 

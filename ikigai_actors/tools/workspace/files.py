@@ -108,7 +108,7 @@ def file_tools(root: Root) -> list[FunctionTool]:
 
 @contextmanager
 def _said(name: str, path: str) -> Iterator[None]:
-    """Convert errors in the block to a `ToolError` with text for the model; ``name`` is the tool's."""
+    """In the block, convert errors to a `ToolError` with text for the model; ``name`` is the tool's."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -308,7 +308,7 @@ def _like(old: os.stat_result | None) -> Callable[[int], None]:
 
 
 def _emptied(file: int) -> None:
-    """Empty a file before it is written in place. Raises `OSError` if it has got a second name meanwhile."""
+    """Empty a file before it is written in place. Raises `OSError` if it has a second name by now."""
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         raise OSError(errno.EBUSY, "it was exchanged meanwhile. Write again")
@@ -364,7 +364,6 @@ def _tree(root: Root, inner: str) -> Iterator[tuple[str, list[tuple[str, bool]]]
 
 
 def _names(root: Root, inner: str) -> list[tuple[str, bool]]:
-    """Return the entries of a directory; empty if it is no directory, or cannot be read."""
     with contextlib.suppress(OSError, Outside):
         return root.names(inner)
     return []

@@ -195,7 +195,7 @@ class Search:
             await self._search(names)
 
     async def _search(self, names: Sequence[str]) -> None:
-        """Search these files; those that are gone, may not be read or lie outside are passed over."""
+        """Search these files. Files that do not exist, may not be read or lie outside are skipped."""
         self._searched = True
         async with self._turns:
             handful = _Handful(self._root)
@@ -215,7 +215,7 @@ class Search:
         self._found += _OF_A_FILE.sub(lambda line: self._line_of(line, names[int(line[1])]), raw)
 
     async def _search_by_path(self, inner: str) -> None:
-        """Search a file, or what is beneath a directory."""
+        """Search a file, or all files beneath a directory."""
         above = "" if acting_top.get() is None else inner
 
         def name_of(line: re.Match[bytes]) -> str:
@@ -275,9 +275,9 @@ class Search:
         """Run ripgrep in the directory until the block ends; yield its process.
 
         Args:
-            also: where its errors go.
-            hand_over: descriptors that it inherits, without a fence.
-            shown: one that it inherits in a fence, and may read.
+            also: the descriptor for the errors of ripgrep.
+            hand_over: descriptors that ripgrep inherits, without a fence.
+            shown: a descriptor that ripgrep inherits in a fence, and may read.
         """
         held, fence, environment = self._enclosure, None, self._environment
         if held is not None:
@@ -297,7 +297,7 @@ class Search:
 
 
 class _Handful:
-    """Files that are open together. A thread opens them, perhaps still after the search was cancelled."""
+    """A group of files that are open together. A thread opens them, perhaps even after the search was cancelled."""
 
     def __init__(self, root: Root) -> None:
         self._root = root

@@ -46,7 +46,7 @@ _SHOWN = 10
 
 
 async def merge_files(shells: Shells, places: TreePlaces, agent: str, child: str, how: str | None) -> list[str]:
-    """Carry out a merge after the running calls of both agents have ended; see `Toolset.merge_files`."""
+    """Merge the files of a child into those of an agent, once no call of either runs; see `Toolset.merge_files`."""
     trees: Sequence[FileTree] = (await in_thread(lambda: _rows(places, child), "ikigai-merge"))[0]
     if how not in (None, kind := "branch" if trees[0].kind == WORKTREE else "apply"):
         raise BadInput(f"The files of agent {child} are merged with how={kind!r}, as its workspace forks them.")
@@ -64,7 +64,8 @@ async def _merge_branch(shells: Shells, places: TreePlaces, agent: str, trees: S
     """Merge an agent's files, committed or not, into the branch that another agent has checked out.
 
     Args:
-        agent: the other one; the agent itself for what the directory has.
+        agent: the uuid of the agent that gets the changes; equal to that of the tree to merge into the directory
+            itself.
         trees: the tree of the agent, and those on which it is built.
     """
     theirs, worktrees = trees[0], shells.worktrees
@@ -164,7 +165,6 @@ def write_to_base(places: TreePlaces, agent: str) -> list[str]:
 
 
 def _named(plan: FilePlan, further: Sequence[FileChange]) -> list[str]:
-    """Return the paths of changes, except those of git objects."""
     return [change.path for change in (*plan.changes, *further) if "/.git/objects/" not in f"/{change.path}"]
 
 

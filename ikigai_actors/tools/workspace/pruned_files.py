@@ -25,7 +25,7 @@ from ikigai_actors.tools.workspace.worktrees import Worktrees
 
 
 class Holdings(NamedTuple):
-    """The numbers of agents with files on this machine, by kind."""
+    """The numbers of agents that have layers or worktrees on this machine."""
 
     worktrees: int
     layered: int
@@ -44,7 +44,7 @@ class Removal(NamedTuple):
 
 
 def holdings(trees: Path, rows: Sequence[FileTree]) -> Holdings:
-    """Count the files of agents; ``trees`` is the directory of all layers."""
+    """Count the agents with files on this machine; ``trees`` is the directory of all layers."""
     there = [tree for tree in rows if (trees / tree.agent).is_dir()]
     worktrees = [tree for tree in there if tree.kind == WORKTREE and FilePlaces(trees, tree.base).has_worktree(tree)]
     return Holdings(len(worktrees), len({tree.agent for tree in there if tree.kind != WORKTREE}))

@@ -52,10 +52,9 @@ _MOMENT = 10.0
 
 
 class AgentSlot:
-    """The state of one agent in a workspace, with or without a shell."""
+    """The state of one agent in a workspace: its shell, if any, and its mounted directory."""
 
     def __init__(self) -> None:
-        """Begin without a shell."""
         self.turn = asyncio.Lock()
         """Held by the call that runs."""
         self.shell: Bash | None = None
@@ -73,7 +72,7 @@ class AgentSlot:
         """The text about its files for its next result."""
 
     def tell(self) -> str:
-        """Return the notices about the agent's files for the next result, once."""
+        """Return the notices about the agent's files for its next result, and forget them."""
         news, self.news = self.news, ""
         return news
 
@@ -99,7 +98,7 @@ class MissingNames:
         self._tell = tell
 
     def made(self) -> str:
-        """Return a text for a result about names that exist now, and send the person a notice; empty for none."""
+        """Return a notice for the model about protected names that exist now, and notify the person; empty for none."""
         new = [path for path in self._missing if os.path.lexists(path)]
         if not new:
             return ""
@@ -219,11 +218,11 @@ class Shells:
 
     @contextmanager
     def holding(self, seconds: float, writes: bool = True) -> Iterator[str]:
-        """Give a tool on this thread the acting agent's view of the directory, until the block ends.
+        """Let a tool on this thread see the acting agent's files until the block ends.
 
         Yields a notice about the agent's files for the result.
 
-        The calls of an agent with a tree take turns: so nothing is frozen while one writes.
+        The calls of an agent with a tree take turns, so that no layer is frozen while a call writes.
 
         Args:
             seconds: the most seconds to wait for the agent's earlier calls.
@@ -283,7 +282,7 @@ class Shells:
             acting_top.reset(before)
 
     async def _hold(self, agent: str, position: int) -> AgentSlot:
-        """Take the turn of an agent with a tree, whose directory is mounted then. The caller releases the turn."""
+        """Wait for the turn of an agent with a tree, and mount its directory. The caller releases the turn."""
         slot = self._slots.setdefault(agent, AgentSlot())
         await slot.turn.acquire()
         try:
@@ -326,8 +325,8 @@ class Shells:
         A command that ran at the moment of a fork counts as one before it: this waits for its end.
 
         Args:
-            agent: its uuid.
-            slot: its place.
+            agent: the uuid of the agent.
+            slot: the state of the agent in this workspace.
             position: the reply whose calls are about to write; 0 for calls that do not.
 
         Returns:
@@ -375,8 +374,8 @@ class Shells:
         """Return a snapshot of an agent's files with this many frozen layers. The agent has written nothing since.
 
         Args:
-            trees: its tree, and those on which that is built.
-            layers: the number.
+            trees: the tree of the agent, and the trees on which it is built.
+            layers: the number of frozen layers.
         """
         tree, number = trees[0], max(layers - 1, 0)
         if tree.parent is not None and layers == 0:  # it has what it began with
@@ -412,7 +411,7 @@ class Shells:
             yield
 
     async def _let_go(self, slot: AgentSlot, upper: str) -> None:
-        """End a shell and mount that write to another layer than ``upper``, and keep the shell's state."""
+        """End a shell and a mount that write to another layer than ``upper``; remember the shell's state."""
         if slot.mount is not None and slot.mount.upper == upper:
             return
         shell = slot.shell
@@ -423,7 +422,7 @@ class Shells:
         slot.close()
 
     async def _launch(self, agent: str, slot: AgentSlot, rows: TreeRows | None) -> FencedStart:
-        """Return how to start a program of an agent. The agent's earlier mount is closed."""
+        """Return an object that starts programs of an agent. The agent's earlier mount is closed."""
         held, places = self.enclosure, self.places
         assert held is not None
         slot.close()
@@ -504,10 +503,10 @@ def _checked(places: TreePlaces, rows: TreeRows) -> TreeRows:
 
 
 class SeenByAgent(Tool):
-    """A tool that works in the directory as the acting agent sees it."""
+    """A tool that sees the directory as the acting agent does, through layers or as a worktree."""
 
     def __init__(self, tool: FunctionTool, shells: Shells) -> None:
-        """Wrap a tool that works in the directory on the disk."""
+        """Wrap a tool that works in the directory itself."""
         self.wrapped, self._shells = tool, shells
 
     @property
@@ -551,7 +550,7 @@ LayOut = Callable[[Sequence[Mapping[str, Any]]], object]
 def bash_tool(shells: Shells, lay_out: LayOut = lambda skills: None) -> FunctionTool:
     """Return the tool that runs commands in these shells.
 
-    ``lay_out`` is called before, with the skills of the agent.
+    ``lay_out`` is called before each command, with the skills of the agent.
     """
     from pydantic import Field
 
@@ -580,7 +579,6 @@ def bash_tool(shells: Shells, lay_out: LayOut = lambda skills: None) -> Function
 
 
 def _after(news: str, result: Result) -> Result:
-    """Return a result with notices about the agent's files before its text."""
     return replace(result, content=f"{news}\n{result.content}") if news else result
 
 

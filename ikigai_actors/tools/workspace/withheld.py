@@ -19,7 +19,7 @@ class Withheld:
     """The files that one search by the acting agent hides. It reads the file system, so it may block."""
 
     def __init__(self, root: Root, tool: str, path: str, *, contents: bool) -> None:
-        """Prepare for a search of a path; ``contents`` as for `withholding`."""
+        """Prepare for a search of a path by a tool; ``contents`` as for `withholding`."""
         self._root, self._tool, self._known = root, tool, dict[str, bool]()
         rules = acting_rules.get()
         self._rules = withholding(rules, tool, self._asked(path), contents) if rules else ()

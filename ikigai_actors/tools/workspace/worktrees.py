@@ -94,20 +94,17 @@ class BranchMerge(NamedTuple):
 
 
 class Worktrees:
-    """The worktrees of a workspace."""
+    """The git worktrees of agents in a workspace."""
 
     def __init__(self, enclosure: Enclosure, places: FilePlaces) -> None:
-        """Run git in a fence like that of the workspace."""
+        """Use the directories in ``places``. Git runs in a fence like that of the workspace."""
         self._base, self._places = enclosure, places
         self._within = enclosure.of_worktrees()
         reach = enclosure.reach
         self._protected = [name for above, name in reach.protect if above == reach.directory]
 
     def launch(self, agent: str, tree: FileTree) -> FencedStart:
-        """Return how to start a program of an agent in its worktree.
-
-        In the directory itself if the agent works there.
-        """
+        """Return an object that starts programs of an agent in its worktree, or in the directory itself."""
         if tree.parent is None:
             return self._base.launch(agent)
         return self._within.launch(agent, str(self._places.beside(tree)))
@@ -151,7 +148,7 @@ class Worktrees:
         return snapshot
 
     async def latest(self, tree: FileTree) -> FileSnapshot | None:
-        """Return the latest commit that git has of an agent without a worktree: of its branch, or a later snapshot."""
+        """Return the latest commit of an agent whose worktree is gone: of its branch, or of a later snapshot."""
         said = await self._run(None, scripts.FOUND, branch_of(tree.agent), tree.agent)
         return snapshot_in(said)
 
@@ -218,10 +215,10 @@ class Worktrees:
         """Run a script; return its output. Raises `ToolError` with the output if the script fails.
 
         Args:
-            tree: that of the agent where it runs; None for the directory itself.
-            script: one of those above.
-            arguments: of the script.
-            fence: how it starts, if not as the agent's own programs do.
+            tree: the tree of the agent in whose worktree the script runs; None for the directory itself.
+            script: a script of `worktree_scripts`.
+            arguments: the arguments of the script.
+            fence: starts the script; None starts it as the agent's own programs.
         """
         within = tree is not None and tree.parent is not None
         common = REPOSITORY if within else f"{self._places.base}/.git"
@@ -271,6 +268,6 @@ def snapshot_in(said: str) -> FileSnapshot | None:
 
 
 def _left_behind(nested: Sequence[NestedRepository]) -> str:
-    """Return the notice for an agent about inner repositories whose files its worktree lacks."""
+    """Return the notice for an agent that its worktree lacks the files of these inner repositories."""
     names = ", ".join(sorted(repository.name for repository in nested))
     return names and f"[repositories of their own, whose files do not come along with a fork: {names}]"
