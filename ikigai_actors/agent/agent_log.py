@@ -184,7 +184,6 @@ class AgentLog:
 
 
 def _shown(log: Log, view: View) -> Iterator[Message]:
-    """Return the log's own messages that no summary replaces, the latest first."""
     return takewhile(lambda message: message.id > view.floor, log.newest_first())
 
 

@@ -363,7 +363,6 @@ def _cost(tokens: int, price: int) -> int:
 
 
 def _is_beside(state: State) -> bool:
-    """Return whether the model is asked for a summary, rather than for a step of a turn."""
     return state.compaction is not None or state.merging is not None
 
 

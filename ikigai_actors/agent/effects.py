@@ -765,7 +765,6 @@ class Effects:
         self._runs[call.id] = run
 
     def _key_of(self, call: Call) -> str:
-        """The key of the effects of a call, the same for each attempt."""
         return effect_key(self._uuid, call.reply, call.id)
 
     def _ask_hooks(self, effect: AskHooks, call: Call, log: Log, settings: Mapping[str, Any]) -> None:
@@ -794,7 +793,6 @@ class Effects:
         self._questions.append(HookQuestion(executor, list(hooks), asked, handle, current, done, self._hook_failed))
 
     def _hook_failed(self, failure: HookFailure) -> None:
-        """Publish that a hook has failed. On any thread."""
         hook, name = failure.hook, called(self._uuid, self._name)
         event = HookFailed(self._uuid, name, hook.name, hook.event, failure.reason, hook.denies_at_failure)
         self._runtime.publisher.publish(event)
@@ -824,7 +822,6 @@ class Effects:
         return True
 
     def _ask_about_reply(self, effect: AskHooks, state: State, log: Log) -> None:
-        """Ask hooks about the reply that would end the turn."""
         inbox, reply = self._inbox, state.ending
         assert reply is not None
 

@@ -147,7 +147,6 @@ def _for(hooks: Mapping[str, Hook], event: str, tool: str = "") -> tuple[str, ..
 
 
 def _named(name: str) -> tuple[str, str]:
-    """Split the name of a hook in a setting into its event and its name."""
     event, _, rest = name.partition(":")
     return (event, rest) if rest and event in HOOK_EVENTS else (BEFORE_CALL, name)
 

@@ -458,7 +458,6 @@ def _known(tx: Transaction, agent: object) -> str | None:
 def _answered(
     tx: Transaction, dirty: Mapping[Waiter, set[str]], over: set[Waiter], rest: set[str]
 ) -> dict[Waiter, WaitResults | IkigaiError]:
-    """The results of those waiters whose wait is over."""
     uuids = {uuid for waiter, looked_at in dirty.items() for uuid in (*looked_at, waiter.wait.mailbox)}
     rows = {row[0]: _Row(*row) for row in look_at_all(tx, uuids)}
     ended: dict[Waiter, WaitResults | IkigaiError] = {}

@@ -270,7 +270,6 @@ class AnthropicProvider:
         return client
 
     def _arguments(self, request: Request) -> dict[str, Any]:
-        """Return the request as arguments of the client, without settings that have no value."""
         arguments: dict[str, Any] = {
             "model": request.model or self.model,
             "max_tokens": reply_tokens(request.settings, self.max_tokens),
@@ -349,7 +348,6 @@ class _Body:
         self.size = sum(map(len, self._parts))
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """Yield the bytes of the body in order, in pieces."""
         pieces: list[bytes] = []
         size = 0
         for part in self._parts:

@@ -25,8 +25,6 @@ _FIELDS: Mapping[str, Mapping[str, type]] = {
 
 @dataclass(slots=True)
 class _Block:
-    """A content block that is still arriving."""
-
     form: dict[str, Any]
     """The block as it began."""
     pieces: dict[str, list[str]] = field(default_factory=dict)

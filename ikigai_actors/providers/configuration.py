@@ -182,7 +182,6 @@ class _File:
         raise BadInput(f"Expected {place} in {self.source} to be {expected}; got {shown(got)}.")
 
     def check(self, place: str, table: object, known: Mapping[str, type | tuple[type, ...]]) -> None:
-        """Check the names and the types in a table."""
         if not isinstance(table, dict):
             self.refuse(place, "a table", table)
         for name, value in table.items():

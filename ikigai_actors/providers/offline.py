@@ -185,7 +185,6 @@ def _calls(line: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _results_of_calls(request: Request) -> str:
-    """Return the results of the calls of the last reply, a line each, in their order."""
     uses = {block["id"]: block["name"] for block in request.messages[-2]["content"] if block["type"] == "tool_use"}
     results = [block for block in request.messages[-1]["content"] if block["type"] == "tool_result"]
     return "\n".join(
@@ -245,7 +244,6 @@ def _one_line(text: str) -> str:
 
 
 def _usage(request: Request, answer: str) -> Usage:
-    """Return the tokens of a request and its answer, estimated as the number of words."""
     texts = [request.system]
     for message in request.messages:
         texts += [str(block.get("text") or block.get("content") or "") for block in message["content"]]

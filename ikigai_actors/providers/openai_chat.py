@@ -159,8 +159,6 @@ def _attached(block: Attached, blobs: Blobs) -> dict[str, Any]:
 
 
 class _Call:
-    """A call that is still arriving."""
-
     def __init__(self) -> None:
         self.id = self.name = ""
         self.arguments: list[str] = []

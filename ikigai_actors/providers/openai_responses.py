@@ -223,7 +223,6 @@ class ResponsesReply(OpenAIReply):
             self._model = model or self._model
 
     def _block(self, item: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an item of the reply as the block to be stored."""
         match item.get("type"):
             case "message":
                 parts = [

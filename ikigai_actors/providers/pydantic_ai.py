@@ -160,7 +160,6 @@ def _retry_after(error: Any, status: int | None) -> float:
 
 
 def _history(request: Request) -> list[Any]:
-    """Return the conversation in Pydantic AI's form."""
     from pydantic_ai import messages
 
     made: list[Any] = []

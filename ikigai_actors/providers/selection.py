@@ -320,5 +320,4 @@ def _check_limits(limits: object, registered: Collection[str]) -> None:
 
 
 def _listed(registered: Collection[str]) -> str:
-    """Return the names of these providers and of those of installed packages, as text for people."""
     return ", ".join(sorted({*registered, *installed_names()}))

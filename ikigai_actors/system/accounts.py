@@ -284,7 +284,6 @@ class Accounts:
     # Parts
 
     async def _challenge(self, server: str) -> Challenge:
-        """Return the challenge of a server to a request without a credential."""
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         answer = await guarded_request(self._allowed, "POST", server, headers, json.dumps(_PROBE).encode())
         return challenge_in(answer.headers.get("www-authenticate", ""))

@@ -210,7 +210,6 @@ class Directory(OfOneProcess, ABC):
 
     @cached_property
     def _secrets(self) -> "KeptSecrets":
-        """Return the object that seals and opens the secrets stored in rows."""
         from ikigai_actors.system.kept_secrets import KeptSecrets
         from ikigai_actors.system.secrets import key_references
 
@@ -342,7 +341,6 @@ class Directory(OfOneProcess, ABC):
         return {}
 
     def _signs(self) -> dict[str, Sign]:
-        """The latest heartbeats of the agents that are in a turn, by uuid."""
         self._check_open()
         return self._store.read(latest_signs)
 
@@ -397,7 +395,6 @@ class Directory(OfOneProcess, ABC):
             raise
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        """The tree of agents, as a notebook shows it."""
         from ikigai_actors.system.notebook import mime_bundle
 
         return mime_bundle(self, repr(self))
@@ -742,7 +739,6 @@ class Directory(OfOneProcess, ABC):
         return None
 
     def _not_here(self, record: AgentRecord) -> AgentDead:
-        """Return the error that says why an agent has no actor."""
         reason = record.exit_reason or "not run by this host"
         return AgentDead(f"Agent {record.short} is {record.status}: {reason}.", record.uuid)
 

@@ -254,7 +254,6 @@ class Endpoints(OfOneProcess):
 
 
 def _arrive(endpoint: Endpoint, arrival: NewArrival, delivery: SignedDelivery) -> Arrive:
-    """Return the unit that commits a delivery whose signature is valid."""
     spec, by_body = endpoint.spec, endpoint.spec.once_by_body
     if spec.needs_json and not delivery.is_json:
         return Arrive(

@@ -132,7 +132,6 @@ logger = logging.getLogger(__name__)
 
 
 def _no_actor(record: AgentRecord, hosts: Iterable[HostRecord]) -> HostElsewhere:
-    """Return the error that says which other host runs an agent."""
     name = next((host.name for host in hosts if host.id == record.owner), None)
     where = "another host will run soon" if name is None else f"host {name} runs"
     return HostElsewhere(

@@ -254,7 +254,6 @@ def _state(task: Mapping[str, Any]) -> str:
 
 
 def _text(parts: Any) -> str:
-    """Return the parts of a message as text: data as JSON, files by their names."""
     texts = list[str]()
     for part in _dicts(parts):
         match part:

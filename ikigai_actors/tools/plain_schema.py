@@ -213,7 +213,6 @@ def _offered(part: Any) -> dict[str, list[Any]]:
 
 
 def _required(part: Any) -> list[str]:
-    """Return the properties that a schema requires, by itself or by the schemas combined in it."""
     if not isinstance(part, dict):
         return []
     names = [*part.get("required", ()), *(name for branch in part.get("allOf", ()) for name in _required(branch))]
@@ -262,7 +261,6 @@ def _all_renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def _noted(part: Any, words: str) -> Any:
-    """Return a schema with a text added to its description."""
     if part is True:
         part = {}
     if not isinstance(part, dict):

@@ -97,7 +97,6 @@ class ForkCall(BuiltinCall):
         return replace(step, call=call.id, together=len(calls) > 1)
 
     def _following(self, state: State, call: Call, tools: Mapping[str, ToolTraits]) -> Iterator[Call]:
-        """The calls after this one that can be carried out with it."""
         waiting = builtin_calls(state.calls, tools)
         for later in waiting[waiting.index(call) + 1 :]:
             try:

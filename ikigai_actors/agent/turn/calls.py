@@ -555,7 +555,6 @@ def denial(call: Call, tools: Mapping[str, ToolTraits]) -> str:
 
 
 def _policy(call: Call, tools: Mapping[str, ToolTraits]) -> Policy:
-    """Return the decision of the rules on a call, or else the policy of its tool."""
     traits = tools[call.name]
     decided = traits.policy if call.rule is None else call.rule.decision
     if call.hook_asks and decided is Policy.ALLOW:

@@ -409,7 +409,6 @@ def _write(state: State, text: str, data: dict[str, object], now: int, first: tu
 
 
 def _cut_of(plan: SummaryPlan) -> dict[str, object]:
-    """Return the data of a summary's message that says where the summary cuts the history."""
     words = {"words": [*plan.words]} if plan.words else {}
     found_names = {FOUND_NAMES: [*plan.found_tools]} if plan.found_tools else {}
     further = {**words, **found_names, **data_of_kept(plan.skills)}
@@ -417,7 +416,6 @@ def _cut_of(plan: SummaryPlan) -> dict[str, object]:
 
 
 def _sizes_of(plan: SummaryPlan, length: int) -> dict[str, object]:
-    """Return the data of a summary's message that says how many tokens are saved, for a text of this length."""
     sizes = {"before": plan.replaced + plan.kept, "after": length + plan.kept}
     return {**sizes, "tokens_per_byte": plan.tokens_per_byte}
 

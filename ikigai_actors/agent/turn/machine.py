@@ -565,12 +565,10 @@ def _end_at_once(state: State, unit: LogUnit, effects: tuple[Effect, ...], event
 
 
 def _labels_of_turn(state: State, labels: Mapping[str, str]) -> str:
-    """The `State.turn_labels` that a prompt with these labels gives its turn."""
     return joined(state.own_labels, labels) if labels else ""
 
 
 def _goes_on(state: State) -> bool:
-    """Return whether waiting steering messages make the turn go on after its last reply."""
     return state.status is Status.RUNNING and may_ask(state)
 
 
@@ -728,7 +726,6 @@ def _wait_elsewhere(state: State, paused: Paused) -> Step:
 
 
 def _note_mail(state: State, event: on.LookAtMail, now: int) -> Step:
-    """Write the notice of unread mail for an idle agent."""
     unit = MailNotice(state.uuid, state.head + 1, now, event.earlier)
     return Step(advance(state, (unit.message(),), notice=state.head + 1), unit)
 

@@ -70,7 +70,6 @@ def _born_with(own: Sequence[Message]) -> list[RecordedWord]:
 
 
 def _opens(message: Message) -> bool:
-    """Whether a message opens a turn of a trial."""
     if message.kind == Kind.FORK:
         return message.data.get("go") is True
     return message.kind == Kind.USER and "from" not in message.data

@@ -309,7 +309,6 @@ class Turns:
 
 
 def _skills_of(message: Message) -> list[Said]:
-    """The texts of skills that follow a summary or a prompt."""
     texts = (tagged(SKILL, {"name": skill["name"]}, skill["text"]) for skill in skills_beside(message))
     return [(message, TextBlock(text)) for text in texts]
 

@@ -185,7 +185,6 @@ def _misfit(wrong: list[str]) -> str:
 
 
 def _wrong_in(misfit: str) -> str:
-    """Return the error in a text that `_misfit` has made."""
     lines = misfit.removeprefix(f"{_DOES_NOT_FIT}\n- ").removesuffix(f"\n{_WHAT_TO_DO}")
     return lines.replace("\n- ", "; ")
 

@@ -36,7 +36,6 @@ class BaseRef(Generic[H]):
         return f"<{type(self).__name__} {self._told()}>"
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        """The agent and all below it, as a notebook shows it."""
         from ikigai_actors.system.notebook import mime_bundle
 
         return mime_bundle(self.system, repr(self), self.uuid)

@@ -391,7 +391,6 @@ class Batches(BatchDesk):
         self._write(unit, ended, lambda: self._rest(known, batch))
 
     def _rest(self, known: _Service, batch: OpenBatch) -> None:
-        """Do nothing for a batch for a minute."""
         known.busy.discard(batch.id)
         self._wake_in(POLL_SECONDS)
 

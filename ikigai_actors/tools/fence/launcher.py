@@ -768,7 +768,6 @@ def _mode_filter(mode: int, flags: int) -> list[Instruction]:
 
 
 def _socket_filter(network: str, unix_sockets: bool, alone: bool) -> list[Instruction]:
-    """Return instructions that decide which sockets may be made."""
     only_tcp = [_argument(1), (_AND, 0, 0, 0xF), (_EQUAL, 1, 0, 1), _refuse(errno.EACCES)]
     only_tcp += [_argument(2), *_when(0, [_ALLOW]), *_when(6, [_ALLOW]), _refuse(errno.EACCES)]
     internet = only_tcp if network == "ports" else [_ALLOW]

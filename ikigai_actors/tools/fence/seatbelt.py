@@ -83,6 +83,5 @@ def _beneath(path: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as a quoted string of a profile."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -109,7 +109,6 @@ def resource_in(metadata: object, server: str) -> tuple[str, str, list[str]]:
 
 
 def _is_part(server: str, resource: str) -> bool:
-    """Return whether the address of a server is at a resource, or below it."""
     own, whole = urlsplit(server), urlsplit(resource)
     if (own.scheme, own.netloc.lower(), own.query) != (whole.scheme, whole.netloc.lower(), whole.query or own.query):
         return False

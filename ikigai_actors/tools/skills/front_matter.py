@@ -81,7 +81,6 @@ def _block(lines: Sequence[str], folded: bool) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return the text of a plain or quoted value, without its quotes and without a comment after it."""
     if len(text) > 1 and text[0] == text[-1] == '"':
         return re.sub(r"\\(.)", lambda match: {"n": "\n", "t": "\t"}.get(match[1], match[1]), text[1:-1])
     if len(text) > 1 and text[0] == text[-1] == "'":

@@ -32,7 +32,6 @@ def flatten(layers: Sequence[Path], place: Path) -> None:
 
 
 def _merge(directories: Sequence[Path], target: Path) -> None:
-    """Merge several directories, the topmost first, into a target directory."""
     waiting = [(directories, target)]
     while waiting:
         waiting += _merge_one(*waiting.pop())

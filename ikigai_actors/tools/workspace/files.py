@@ -308,7 +308,7 @@ def _like(old: os.stat_result | None) -> Callable[[int], None]:
 
 
 def _emptied(file: int) -> None:
-    """Empty a file before it is written in place. Raises `OSError` if it has a second name by now."""
+    """Empty a file before it is written in place. Raises `OSError` if the file has got a second name meanwhile."""
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         raise OSError(errno.EBUSY, "it was exchanged meanwhile. Write again")

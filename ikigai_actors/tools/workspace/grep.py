@@ -209,7 +209,6 @@ class Search:
         return [name for name in names if name not in self._withheld]
 
     async def _match(self, names: Mapping[int, str]) -> None:
-        """Search open files, whose names are given by their descriptors."""
         files = [f"/dev/fd/{opened}" for opened in names] or ["/dev/null"]
         raw = await self._raw(*self._options, *files, hand_over=tuple(names))
         self._found += _OF_A_FILE.sub(lambda line: self._line_of(line, names[int(line[1])]), raw)

@@ -201,7 +201,6 @@ class Shells:
         return {call: shell.printed} if call and shell is not None else {}
 
     async def _begin(self, agent: str, slot: AgentSlot, rows: TreeRows | None) -> None:
-        """Start the shell of an agent."""
         held = self.enclosure
         if held is None:
             shell = await Bash.start(BASH, self._directory, self._environment, self._exits)
@@ -506,7 +505,6 @@ class SeenByAgent(Tool):
     """A tool that sees the directory as the acting agent does, through layers or as a worktree."""
 
     def __init__(self, tool: FunctionTool, shells: Shells) -> None:
-        """Wrap a tool that works in the directory itself."""
         self.wrapped, self._shells = tool, shells
 
     @property
@@ -583,7 +581,6 @@ def _after(news: str, result: Result) -> Result:
 
 
 def _result(news: str, ran: CommandOutput, note: str) -> Result:
-    """Return the result of a command for the model, with notices, output and a note."""
     cut = f"[cut: {ran.dropped} bytes before this]" if ran.dropped else ""
     parts = (news, cut, ran.output.rstrip("\n"), note and f"[{note}]")
     return Result("\n".join(part for part in parts if part), bool(note))

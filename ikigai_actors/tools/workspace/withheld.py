@@ -30,7 +30,6 @@ class Withheld:
         return bool(self._rules)
 
     def __contains__(self, path: str) -> bool:
-        """Return whether a file is hidden."""
         if not self._rules:
             return False
         if (is_withheld := self._known.get(path)) is None:
