@@ -224,9 +224,11 @@ class _Stage:
         patience = self._setting.patience + MORE.get(self._fault, 0)
         while time.monotonic() - since < patience:
             if self.struck.is_set() and not back:
-                back, since = True, time.monotonic()
+                back = True
                 self._come_back()
-                hand.forget()
+                since = time.monotonic()
+                if self._fault in ("kill", "stop"):
+                    hand.forget()
             try:
                 if self._is_over():
                     break

@@ -134,8 +134,10 @@ class Program:
         )
         until = time.monotonic() + _DEADLINE
         while not _listens(self._port):
-            if process.poll() is not None or time.monotonic() > until:
-                raise RuntimeError(f"{self._command[0]} did not start: status {process.poll()}")
+            if (status := process.poll()) is not None or time.monotonic() > until:
+                process.kill()
+                process.wait()
+                raise RuntimeError(f"{self._command[0]} did not start: status {status}")
             time.sleep(0.1)
         return process
 
