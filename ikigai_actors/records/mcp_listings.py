@@ -11,7 +11,7 @@ from ikigai_actors.store.unit import LockedRows, Unit
 
 @dataclass(frozen=True, slots=True)
 class KeepListing(Unit):
-    """Keep the tools that a server lists."""
+    """Store the tools that an MCP server has listed."""
 
     server: str
     digest: str
@@ -23,6 +23,6 @@ class KeepListing(Unit):
 
 
 def mcp_listing(tx: Transaction, server: str) -> tuple[str, str] | None:
-    """The digest of a server's tools, and the list as JSON; None where it never listed any."""
+    """Return the digest of an MCP server's tools, and the list as JSON; None if it has never listed any."""
     rows = tx.run("mcp_listing", server=server)
     return (str(rows[0][0]), str(rows[0][1])) if rows else None

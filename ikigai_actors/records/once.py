@@ -57,7 +57,7 @@ def scoped_key(principal: str, key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KeyedCall:
-    """A call with a key. Raises `BadInput` for an invalid key."""
+    """A call with a key, under which it is carried out at most once. Raises `BadInput` for an invalid key."""
 
     key: str
     """The key: 1 to 200 printable characters."""
@@ -80,18 +80,18 @@ class KeyedCall:
 
     @property
     def digest(self) -> str:
-        """Return the digest of the verb and the arguments."""
+        """Return the digest of the verb and the arguments, which distinguishes two calls with one key."""
         return hashlib.sha256(json.dumps([self.verb, self.arguments], sort_keys=True).encode()).hexdigest()
 
     def as_data(self) -> dict[str, Any]:
-        """Return the parts of the call that a row needs, as JSON data; see `call_in`."""
+        """Return the fields of the call that its row needs, as JSON data; `call_in` reads them."""
         texts = {"key": self.key, "verb": self.verb, "digest": self.digest, "scope": self.scope, "about": self.about}
         return {**texts, "names": dict(self.names)}
 
 
 @dataclass(frozen=True, slots=True)
 class _SentCall(KeyedCall):
-    """A keyed call that another process has sent as a row. Its arguments are not part of it."""
+    """A keyed call that another process has sent as a row. It has a digest in place of the arguments."""
 
     known: str = ""
 
@@ -111,10 +111,10 @@ def call_in(data: Mapping[str, Any], agent: str) -> KeyedCall:
 
 
 class Once(Around):
-    """A unit that is carried out once for its key; answered as its act is.
+    """A unit that is carried out once for its key; answered as the inner unit is.
 
-    Raises `Repeated`, with the result of the first time, and `KeyTaken`. If the act raises an error, the key stays
-    free.
+    Raises `Repeated`, with the result of the first time, and `KeyTaken`. If the inner unit raises an error, the key
+    stays free.
     """
 
     __slots__ = ("_call", "_gave", "_now")
@@ -140,7 +140,7 @@ class Once(Around):
 
 
 def claim_key(tx: Transaction, call: KeyedCall, now: int) -> dict[str, Any] | None:
-    """Claim the key of a call. Return None if it was free; else the stored result of the first call.
+    """Claim the key of a call. Return None if the key was free; else the stored result of the first call.
 
     In the same transaction the caller must call `note_answer` or `release`. Raises `KeyTaken`.
     """
@@ -164,7 +164,7 @@ def release(tx: Transaction, call: KeyedCall) -> None:
 
 
 def release_refused(tx: Transaction, call: KeyedCall, gave: Mapping[str, Any]) -> None:
-    """Release a key whose call an agent has refused, as long as the row has this result."""
+    """Release a key whose call an agent has refused, unless its row has another result meanwhile."""
     tx.run("release_refused", scope=call.scope, key=call.key, gave=json.dumps(dict(gave)))
 
 
@@ -174,7 +174,7 @@ def release_mail(tx: Transaction, agent: str, mail: int) -> None:
 
 
 def left_as(mail: int) -> dict[str, int]:
-    """Return the result of a prompt or steering message: the number of its mail."""
+    """Return the stored result of the call that sent a prompt or steering message: the number of its mail."""
     return {"mail": mail}
 
 

@@ -22,10 +22,13 @@ _ID_BYTES, _NONCE_BYTES = 8, 12
 
 
 class SealedBox:
-    """Seals with the first of the operator's keys, and opens with any of them."""
+    """Encrypts bytes with the first of the operator's keys, and decrypts with any of them."""
 
     def __init__(self, keys: Sequence[bytes]) -> None:
-        """Make it of keys with 32 bytes each. Raises `BadInput` where there is none, or the extra is missing."""
+        """Make the box from keys of 32 bytes each.
+
+        Raises `BadInput` if there is none, or the extra ``accounts`` is missing.
+        """
         with NeedsExtra("accounts", "What is sealed in the database"):
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         if not keys:
@@ -39,12 +42,12 @@ class SealedBox:
         self._id = hashlib.sha256(own[0]).digest()[:_ID_BYTES]
 
     def seal(self, place: str, data: bytes) -> bytes:
-        """Seal bytes for one place."""
+        """Encrypt bytes so that they can only be opened for the same place."""
         nonce = os.urandom(_NONCE_BYTES)
         return self._id + nonce + self._by_id[self._id].encrypt(nonce, data, self._id + place.encode())
 
     def opened(self, place: str, sealed: bytes) -> bytes:
-        """The bytes that were sealed for a place. Raises `BadInput` for any others."""
+        """Decrypt the bytes that were sealed for a place. Raises `BadInput` for any others."""
         from cryptography.exceptions import InvalidTag
 
         id_, rest = sealed[:_ID_BYTES], sealed[_ID_BYTES:]
@@ -60,5 +63,5 @@ class SealedBox:
             raise BadInput("A sealed row was changed, or belongs elsewhere: it does not open.") from None
 
     def is_current(self, sealed: bytes) -> bool:
-        """Whether bytes were sealed by the first key."""
+        """Return whether bytes were sealed by the first key."""
         return sealed[:_ID_BYTES] == self._id

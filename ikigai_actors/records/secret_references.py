@@ -35,7 +35,7 @@ def check_reference(reference: object, what: str) -> str:
 
 
 def check_kept_secret(text: object) -> str:
-    """Return a secret as a row has it, a reference or sealed, or raise `BadInput`."""
+    """Return a secret as a row stores it, a reference or sealed; or raise `BadInput` for any other text."""
     if isinstance(text, str) and sealed_bytes(text) is not None:
         return text
     return check_reference(text, "the secret")
@@ -56,7 +56,7 @@ def new_secret() -> str:
 
 
 def sealed_text(sealed: bytes) -> str:
-    """Return sealed bytes as the text of a row."""
+    """Return sealed bytes as text for a row; `sealed_bytes` reads it."""
     return _SEALED + base64.b64encode(sealed).decode()
 
 
@@ -66,7 +66,7 @@ def sealed_bytes(text: str) -> bytes | None:
 
 
 def shown_secrets(kept: Sequence[str]) -> list[str]:
-    """Return the secrets of a row for people: each reference, and ``sealed`` for what is sealed."""
+    """Return the secrets of a row as people may see them: each reference, and ``sealed`` for a sealed secret."""
     return ["sealed" if sealed_bytes(text) is not None else text for text in kept]
 
 

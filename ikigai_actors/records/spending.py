@@ -31,14 +31,14 @@ Models = Mapping[str, Usage]
 
 
 class Sums(NamedTuple):
-    """The tokens of one agent, and of all agents."""
+    """The tokens that one agent, and all agents together, have used, by model."""
 
     own: Models
     everybody: Models
 
 
 class Charged(NamedTuple):
-    """The sums in the rows of all agents: counted by services, or else reserved for requests."""
+    """The tokens and dollars in the rows of all agents: counted by services, or else reserved for requests."""
 
     tokens: int = 0
     usd: int = 0
@@ -46,7 +46,7 @@ class Charged(NamedTuple):
 
 
 class Expenses:
-    """Sums up the tokens. Any thread may call `hear` and `sums`; only one thread calls the others."""
+    """The tokens that all agents have used. Any thread may call `hear` and `sums`; only one thread calls the others."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -61,7 +61,7 @@ class Expenses:
         self._uncounted: dict[str | None, int] = {}  # tokens that rows have and messages have not, at the latest look
 
     def hear(self, message: Message) -> None:
-        """Count a committed message."""
+        """Add the tokens of a committed message."""
         if message.kind not in SPENDING:
             return
         with self._lock:
@@ -96,16 +96,17 @@ class Expenses:
                     self._held.clear()
 
     def sums(self, uuid: str) -> Sums | None:
-        """Return the tokens spent; None until the sum is complete."""
+        """Return the tokens of an agent and of all agents; None until all stored messages are counted."""
         with self._lock:
             if self._place is not None:
                 return None
             return Sums(dict(self._agents.get(uuid, {})), dict(self._everybody))
 
     def is_most(self, uuid: str | None, tokens: int) -> bool:
-        """Return whether a row has charged more tokens than services have counted, at this call and at the last.
+        """Return whether ``tokens``, the sum in a row, exceeds the counted tokens, now and at the previous call.
 
-        A row may be read before the message for which it was charged. ``uuid`` is None for all agents.
+        Two calls must agree because a row may be read before the message for which it was charged. ``uuid`` is None for
+        all agents.
         """
         if (sums := self.sums(uuid or "")) is None:
             return False
@@ -116,7 +117,10 @@ class Expenses:
         return min(before, now) > 0
 
     def _count(self, message: Message) -> None:
-        """Count a message once, whether it is read or passed to `hear` first. Positions grow and have no holes."""
+        """Count a message once, although it may both be read and be passed to `hear`.
+
+        Positions grow and have no holes.
+        """
         if message.id <= self._counted.get(message.agent_uuid, 0):
             return
         self._counted[message.agent_uuid] = message.id
@@ -127,7 +131,7 @@ class Expenses:
 
 
 def in_all(models: Models) -> Usage:
-    """Return the tokens of all these models."""
+    """Return the sum of the tokens over all these models."""
     tokens = NO_TOKENS
     for each in models.values():
         tokens = tokens + each
@@ -151,7 +155,7 @@ class OwnSpending(NamedTuple):
 
 
 class Dearest(NamedTuple):
-    """The spending of all agents, and of the branches that spent most."""
+    """The spending of all agents, and of the branches that have spent most."""
 
     tokens: int
     usd: int

@@ -23,7 +23,7 @@ _SHOWN = 12
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token: a row of the table ``tokens``."""
+    """A token of a principal: a row of the table ``tokens``."""
 
     sha256: str
     principal: str
@@ -49,13 +49,13 @@ class Token:
 
 
 def token_digest(secret: str) -> str:
-    """Return the digest by which a secret is found."""
+    """Return the digest of a secret, by which its token is found."""
     return hashlib.sha256(secret.encode(errors="replace")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class AddToken(Unit):
-    """Issue a token."""
+    """Issue a token to a principal."""
 
     sha256: str
     principal: str
@@ -77,9 +77,9 @@ class AddToken(Unit):
 
 @dataclass(frozen=True, slots=True)
 class RevokeTokens(Unit):
-    """Revoke the open tokens of a principal, or the token with this beginning of its digest.
+    """Revoke the open tokens of a principal, or the token whose digest begins with the given text.
 
-    Answered with their digests.
+    Answered with the digests of the revoked tokens.
     """
 
     named: str
@@ -90,7 +90,7 @@ class RevokeTokens(Unit):
 
 
 def token_of(tx: Transaction, secret: str, now: int) -> Token | None:
-    """Return the token of a secret, if it gives access; else None."""
+    """Return the token with a secret, if the token gives access now; else None."""
     tokens = [Token(*row) for row in tx.run("token_of", sha256=token_digest(secret))]
     return next((token for token in tokens if token.state(now) == "open"), None)
 

@@ -24,7 +24,7 @@ MOST_UPLOADED = 50 * LARGEST
 
 @dataclass(frozen=True, slots=True)
 class AddUpload(Unit):
-    """Store a file of a principal. Raises `NotAllowed`."""
+    """Store a file that a principal has uploaded, for a day. Raises `NotAllowed`."""
 
     principal: str
     file: Attachment
@@ -49,7 +49,10 @@ class AddUpload(Unit):
 
 
 def upload_of(tx: Transaction, principal: str, sha256: str) -> Attachment:
-    """Return a file that a principal has uploaded. Raises `BadInput` for any other, with the same message."""
+    """Return the file with a hash that a principal has uploaded.
+
+    Raises `BadInput` for any other file, with one message.
+    """
     for name, media in tx.run("upload", principal=principal, sha256=sha256):
         if (data := read_blobs(tx, [sha256]).get(sha256)) is not None:
             return Attachment(data, media, sha256, name)
@@ -57,5 +60,5 @@ def upload_of(tx: Transaction, principal: str, sha256: str) -> Attachment:
 
 
 def prune_uploads(tx: Transaction, now: int) -> None:
-    """Delete the rows that keep no blob any more."""
+    """Delete the rows of uploads that are older than a day."""
     tx.run("drop_uploads", before=now - UPLOAD_KEPT_MS)

@@ -38,11 +38,11 @@ _growing = threading.Lock()
 
 
 class NotHeld(Exception):
-    """Messages were asked for that are not in memory."""
+    """The error when messages are asked for that are not in memory. `LogCache` then reads the complete log."""
 
 
 class Log:
-    """A part of one agent's log without a clear in it; with its ancestors' logs, the agent's history."""
+    """A part of one agent's log that contains no clear. With the logs of its ancestors it is the agent's history."""
 
     __slots__ = (
         "__weakref__",
@@ -129,7 +129,7 @@ class Log:
 
     @property
     def held(self) -> int:
-        """The number of the log's own messages in memory."""
+        """The number of the log's own messages that are in memory."""
         return len(self._messages) + len(self._apart)
 
     def newest_first(self) -> Iterator[Message]:
@@ -166,7 +166,9 @@ class Log:
         return self.holds(self.view(position).floor)
 
     def extend(self, messages: Sequence[Message]) -> None:
-        """Append committed messages without a clear (see `LogCache.grow`). Messages that it has already are left out.
+        """Append committed messages without a clear (see `LogCache.grow`).
+
+        Messages that the log already has are left out.
 
         Raises `HistoryError` when their ids do not follow the head; the messages before the wrong one stay.
         """
@@ -195,7 +197,10 @@ class Log:
                 self._follow(message)
 
     def _follow(self, control: Message) -> None:
-        """Take in a message that changes the view. The view is stored before the message's position."""
+        """Add a message that changes the view.
+
+        The new view is stored before the message's position, for readers without a lock.
+        """
         self._views.append(play(self._views[-1] if self._views else self._base_view, control))
         self._controls.append(control.id)
 
@@ -220,7 +225,7 @@ class Log:
         return log._views[index - 1] if index else log._base_view
 
     def holder(self, position: int) -> "Log | None":
-        """Return the log of the lineage that has a position; None when a clear is between."""
+        """Return the log of the lineage that has a position; None if the position lies before a clear."""
         log = self
         while position <= log.base and log.parent is not None:
             log = log.parent
@@ -256,7 +261,7 @@ class Log:
         return self._conversation(view, position, position if end is None else end, floor)
 
     def unkept(self, position: int, end: int | None, key: Hashable) -> "tuple[list[Spoken], Passage | None]":
-        """Return the latest messages of the conversation whose `Passage` is not cached, newest first.
+        """Return the latest messages of the conversation that have no cached `Passage`, newest first.
 
         Args:
             position: as in `conversation`.
@@ -274,7 +279,7 @@ class Log:
         return new, None
 
     def spoken(self, position: int) -> Iterator[Message]:
-        """Iterate over the messages of `conversation`, newest first."""
+        """Iterate over the messages of `conversation` without their places, newest first."""
         return (entry.message for entry in self.conversation(position))
 
     def _conversation(self, view: View, position: int, end: int, floor: int) -> "Iterator[Spoken]":
@@ -290,9 +295,9 @@ class Log:
                     raise NotHeld
 
     def finds(self, position: int) -> Iterator[Message]:
-        """Iterate over the messages of `spoken` that find tools or load skills, newest first.
+        """Iterate over the visible messages by which a model has found tools or loaded skills, newest first.
 
-        Others are skipped without cost.
+        Other messages are skipped without cost.
         """
         view = self.view(position)
         closed: Segment | None = Segment(view.start, position, view.closed)
@@ -337,7 +342,10 @@ class Log:
         return False
 
     def _one(self, place: int) -> Message | None:
-        """Return the message at a position; None if the history has none there. Raises `NotHeld`."""
+        """Return the message at a position of the history; None if there is none.
+
+        Raises `NotHeld` if it is not in memory.
+        """
         log: Log | None = self if place else None
         while log is not None:
             if (apart := log._apart.get(place)) is not None:
@@ -376,12 +384,11 @@ class Log:
 
 
 class Passages:
-    """A log's own messages, converted for one model."""
+    """The messages of one log as one model sees them. A cache."""
 
     __slots__ = ("chains", "sent")
 
     def __init__(self) -> None:
-        """Begin without converted messages."""
         self.chains: list[Passage | None] = []
         """By `Spoken.place`: the conversation up to this message, inherited ones included; None where it is not made,
         or ends within the results of calls.
@@ -399,6 +406,6 @@ class Spoken(NamedTuple):
     message: Message
 
     def kept(self, key: Hashable) -> Passage | None:
-        """Return the cached conversation up to this message, under a key of `Log.passages`; None if there is none."""
+        """Return the cached conversation up to this message, by the key of a model; None if it is not cached."""
         passages = None if self.log.passages is None else self.log.passages.get(key)
         return passages.chains[self.place] if passages is not None and self.place < len(passages.chains) else None

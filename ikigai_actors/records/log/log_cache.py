@@ -35,12 +35,13 @@ _LAST = ENDINGS | {Kind.REPAIR.value}
 
 
 class LogCache:
-    """All logs that are in use."""
+    """All logs in memory, each read from the store once and shared by its readers."""
 
     def __init__(self, store: Store, is_here: Callable[[str], bool] = lambda uuid: True) -> None:
-        """Begin without logs.
+        """Make an empty cache.
 
-        ``is_here`` returns whether only this process writes to an agent's log; others are read again.
+        ``is_here`` returns whether only this process writes to an agent's log. Other logs are read again at each
+        request.
         """
         self._store, self._is_here = store, is_here
         self._logs: weakref.WeakValueDictionary[LogKey, Log] = weakref.WeakValueDictionary()
@@ -61,18 +62,21 @@ class LogCache:
             return self._latest.get(uuid)
 
     def in_memory(self) -> int:
-        """The number of messages in logs that are in use."""
+        """Return the number of messages in the logs of this cache."""
         with self._lock:
             return sum(log.held for log in self._logs.values())
 
     def passages(self) -> int:
-        """The number of passages of conversations that these logs cache."""
+        """Return the number of passages of conversations that the logs of this cache hold."""
         with self._lock:
             held = [passages for log in self._logs.values() for passages in tuple((log.passages or {}).values())]
         return sum(len(passages.chains) for passages in held)
 
     def index_words(self, agent: str, below: bool) -> None:
-        """Index the messages that a search by an agent reads; ``below``: those of the agents below it."""
+        """Add the messages that a search by an agent reads to the index of words.
+
+        ``below``: also messages of agents below it.
+        """
         index_words_of_reader(self._store, agent, below)
 
     def keep(self, log: Log) -> Log:
@@ -106,9 +110,9 @@ class LogCache:
         return self.keep(after)
 
     def forget(self, uuid: str) -> None:
-        """Mark an agent's log as perhaps incomplete, because the agent may have written without it in memory.
+        """Mark an agent's log as perhaps incomplete, because the agent may have written without the log in memory.
 
-        The next request for the log asks the store for the missing messages. This call never waits for a read.
+        The next request for the log reads the missing messages from the store. This call never waits for a read.
         """
         with self._lock:
             self._latest.pop(uuid, None)
@@ -117,21 +121,23 @@ class LogCache:
     def settings_at(self, uuid: str, position: int) -> Mapping[str, Any]:
         """Return the settings in force at a position at which the agent may be forked.
 
-        Raises what `records.fork_point.settings_at` does, and `StoreError`.
+        Raises the errors of `records.fork_point.settings_at`, and `StoreError`.
         """
         return self._store.read(lambda tx: settings_at(tx, uuid, position))
 
     def look_at_child(self, into: str, child: str) -> MergeSource:
-        """Return the data of an agent for another one that merges it.
+        """Read the data of the agent ``child`` that a merge into the agent ``into`` needs.
 
-        Raises what `records.merges.look_at_child` does, and `StoreError`.
+        Raises the errors of `records.merges.look_at_child`, and `StoreError`.
         """
         return self._store.read(lambda tx: look_at_child(tx, into, child))
 
     def find_in(self, uuid: str, work: Callable[[Log], T]) -> T:
-        """Return the result of a function of an agent's log. The complete log is read if the function needs it.
+        """Call ``work`` with an agent's log, and return its result.
 
-        Raises what `load` does.
+        If it needs messages not in memory, the log is read in full.
+
+        Raises the errors of `load`.
         """
         try:
             return work(self.load(uuid))
@@ -188,15 +194,15 @@ class LogCache:
         return [logs[uuid] for uuid in uuids]
 
     def _make_latest(self, uuid: str, log: Log, whole: bool) -> None:
-        """Note that a log has an agent's latest message, unless its owner has replaced it by a clear meanwhile."""
+        """Record that a log has an agent's latest message, unless a clear by its owner has begun a new one."""
         known = self._latest.get(uuid)
         if known is None or (whole and known.base == log.base):
             self._latest[uuid] = log
 
     def _read(self, tx: Transaction, uuids: Sequence[str], whole: bool = False) -> dict[str, Log | IkigaiError]:
-        """Return the logs of these agents.
+        """Return the logs of these agents, or errors in their place.
 
-        Logs that are not in memory are read; unless ``whole``, only the parts to be shown.
+        Logs that are not in memory are read; unless ``whole``, only the parts that a model is shown.
         """
         lineages = Lineages(tx.run("lineages", uuids=list(uuids)))
         lines: dict[str, list[Stretch]] = {}
@@ -265,7 +271,7 @@ class LogCache:
 
 
 def _serves(log: Log, need: HeldPart) -> bool:
-    """Return whether a log in memory holds the needed part, perhaps after reading on."""
+    """Return whether a log in memory has the needed part, perhaps after reading its latest messages."""
     return log.holds(need.above) and log.head >= need.start(log.base)
 
 
@@ -303,7 +309,10 @@ def _fill(log: Log, rows: Sequence[Row], of_agent_0: bool) -> None:
 
 
 def _reach(tx: Transaction, agent: Ancestor, parent: Log, rows: Sequence[Row]) -> HistoryError | None:
-    """Read on in the parent's log until it reaches the agent's fork point. Returns an error if it ends before."""
+    """Read the parent's log further until it contains the agent's fork point.
+
+    Return an error if it ends before that.
+    """
     fork = agent.fork_message_id
     if fork > parent.head:
         _read_on(tx, parent)
@@ -337,7 +346,7 @@ def _read_on(tx: Transaction, log: Log) -> None:
 
 
 def _sound(uuid: str, log: Log | HistoryError) -> Log | HistoryError:
-    """Return an agent's log, or the error that says why it has none.
+    """Return an agent's log, or the error that explains why it has none.
 
     An error in an ancestor's rows becomes an error about this agent that names the ancestor.
     """

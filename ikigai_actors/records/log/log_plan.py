@@ -22,7 +22,7 @@ LogKey = tuple[str, int]
 
 
 class Stretch(NamedTuple):
-    """A log that is needed: its agent, the clear that it follows (0 for none), and the key of its parent's log."""
+    """A log that must be read: its agent, the clear that it follows (0 for none), and the key of its parent's log."""
 
     agent: Ancestor
     cleared: int
@@ -30,12 +30,12 @@ class Stretch(NamedTuple):
 
     @property
     def key(self) -> LogKey:
-        """The key of the log."""
+        """Return the key of the log."""
         return self.agent.uuid, self.cleared or self.agent.fork_message_id
 
 
 class Lineages:
-    """Agents and their ancestors, as the query ``lineages`` finds them."""
+    """The ancestors of some agents, as the query ``lineages`` finds them."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self._agents: dict[str, Ancestor] = {}
@@ -48,11 +48,11 @@ class Lineages:
                 self._clears.setdefault(row[0], []).append(row[3])
 
     def latest(self, uuid: str) -> LogKey:
-        """Return the key of the log that has an agent's head."""
+        """Return the key of the log that contains an agent's latest message."""
         return uuid, self._cleared(uuid, None) or self._agents[uuid].fork_message_id
 
     def line(self, uuid: str, planned: Mapping[LogKey, Stretch]) -> list[Stretch]:
-        """Return the logs that an agent's history needs, its own first, up to a log that is planned already.
+        """Return the logs that an agent's history needs, its own first, back to a log that is in ``planned``.
 
         Raises:
             AgentNotFound: there is no such agent.
@@ -94,10 +94,7 @@ class Lineages:
         return [Stretch(*entry, parent) for entry, parent in zip(line, parents, strict=False)]
 
     def _cleared(self, uuid: str, bound: int | None) -> int:
-        """Return the position of the agent's latest clear up to a bound; 0 if there is none.
-
-        The query has found it already.
-        """
+        """Return the position of the agent's latest clear up to a bound, as the query has found it; 0 for none."""
         return max((at for at in self._clears.get(uuid, ()) if bound is None or at <= bound), default=0)
 
 
@@ -117,7 +114,7 @@ class HeldPart(NamedTuple):
         return start if self.upto is None else min(start, self.upto)
 
     def joined(self, other: "HeldPart") -> "HeldPart":
-        """Return the part of one log that two histories need together."""
+        """Return the smallest part that contains this part and another part of the same log."""
         ends = None if self.upto is None or other.upto is None else max(self.upto, other.upto)
         return HeldPart(min(self.above, other.above), ends, {**self.apart, **other.apart})
 
@@ -151,9 +148,9 @@ def needs_of(tx: Transaction, leaves: Iterable[LogKey], planned: Mapping[LogKey,
 def _needs_of_one(
     tx: Transaction, chain: Sequence[Stretch], summarised: set[str], controls: dict[LogKey, list[Message]]
 ) -> list[tuple[LogKey, HeldPart]]:
-    """Return the parts of logs that one history needs, the nearest first.
+    """Return the parts of logs that one history needs, the part of its own log first.
 
-    ``controls`` caches the messages read of each log.
+    ``controls`` caches the messages of each log that change views.
     """
     if not any(stretch.agent.uuid in summarised for stretch in chain):
         return [(stretch.key, WHOLE) for stretch in chain]
@@ -178,7 +175,7 @@ def _needs_of_one(
 
 
 def _controls(tx: Transaction, stretch: Stretch) -> list[Message]:
-    """The messages of a log that change views, up to the next clear."""
+    """Return the messages of a log that change views, up to the next clear."""
     uuid, base = stretch.key
     rows = tx.run("log_controls", uuid=uuid, start=base, end=LAST)
     cleared = next((row[1] for row in rows if row[2] == Kind.CLEAR), LAST)
@@ -186,10 +183,10 @@ def _controls(tx: Transaction, stretch: Stretch) -> list[Message]:
 
 
 def _above(tx: Transaction, chain: Sequence[Stretch], floor: int) -> int:
-    """Return the position after which all messages are needed, if those after ``floor`` are shown verbatim.
+    """Return the position after which all messages of a history are needed. Those after ``floor`` are shown verbatim.
 
-    It is at most ``floor``: the latest reply before that decides whether the history may be cut there. Of an open turn
-    all messages are needed.
+    The result is at most ``floor``: the latest reply before it decides whether the history may be cut there. All
+    messages of an open turn are needed.
     """
     [(turn,)] = tx.run("turn_of", uuid=chain[0].agent.uuid)
     end = min(floor, turn - 1) if turn else floor

@@ -18,7 +18,7 @@ from ikigai_actors.tools.trees.tree import Copied
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """A child that is about to be born, and the first messages of its log."""
+    """A child that is about to be born, with the first messages of its log."""
 
     uuid: str
     name: str | None

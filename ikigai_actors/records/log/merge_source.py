@@ -19,7 +19,7 @@ class MergedDocument:
     """The latest version that somebody outside of the branch has written meanwhile, which is a conflict; 0 for none."""
 
     def as_data(self) -> dict[str, Any]:
-        """The document as part of a message's data."""
+        """Return the document as part of the ``merge`` message's data."""
         return {"path": self.path, "version": self.version, **({"other": self.other} if self.other else {})}
 
 
@@ -35,7 +35,7 @@ class WrittenVersion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MergeSource:
-    """The data of an agent to be merged, as they were read."""
+    """The state of an agent that another agent is about to merge."""
 
     agent: str
     """The uuid of the agent."""
@@ -57,7 +57,7 @@ class MergeSource:
 
     @property
     def since(self) -> int:
-        """Return the position after which nothing was merged yet."""
+        """Return the position after which no message was merged yet."""
         return max(self.common, self.merged)
 
     @property

@@ -22,7 +22,7 @@ from supervisors.causes import Cause
 
 
 def look_at_child(tx: Transaction, into: str, child: str) -> MergeSource:
-    """Return the data of an agent to be merged.
+    """Read the data that a merge of an agent needs.
 
     Args:
         into: the agent that merges, by uuid.
@@ -86,12 +86,12 @@ def add_merge(tx: Transaction, locked: LockedRows, into: str, entry: MergeEntry)
 
 
 def already_merged(child: str) -> AlreadyMerged:
-    """Return the error that a child has said nothing since it was merged."""
+    """Return the error that a child has written nothing since its last merge."""
     return AlreadyMerged(f"Agent {child} was merged already, and has said nothing since.", child)
 
 
 def head_moved(child: str, head: int, now: int) -> HeadMoved:
-    """Return the error that a child has written since its data were read, with its head at that time."""
+    """Return the error that a child has written since its data were read. ``now`` is its present head."""
     moved = f"Agent {child} has gone on, from message {head} to {now}, while it was merged."
     return HeadMoved(f"{moved} Nothing was changed: merge it again.", child)
 

@@ -20,7 +20,7 @@ _MOST_MAILS = 2_000
 
 
 class Glance(NamedTuple):
-    """The columns of the registry for a screen that shows all agents."""
+    """The columns of the registry that a screen with all agents shows."""
 
     uuid: str
     name: str | None
@@ -52,7 +52,7 @@ GOES_ON = "goes on"
 
 
 class LogMark(NamedTuple):
-    """A message on a timeline."""
+    """A message as a timeline shows it, without its text."""
 
     id: int
     kind: str
@@ -84,15 +84,15 @@ def glances(tx: Transaction) -> list[Glance]:
 def positions_at(tx: Transaction, uuids: Collection[str], at: int) -> dict[str, int]:
     """Return the position that each history had reached at a time, in milliseconds since 1970.
 
-    If an agent had not written anything itself, or its messages were pruned, it is the fork point.
+    For an agent that had written no message yet, or whose messages were pruned, that is its fork point.
     """
     return {uuid: position for uuid, _, position in _positions(tx, uuids, at, at, 1)}
 
 
 def positions_between(tx: Transaction, uuid: str, since: int, until: int, steps: int) -> list[int]:
-    """Return the positions of one history at ``steps`` + 1 equally spaced times from ``since`` on.
+    """Return the positions of one history at ``steps`` + 1 equally spaced times from ``since`` to ``until``.
 
-    The last may be later.
+    The last position may be later than ``until``.
     """
     step = max(1, -(-(until - since) // steps))
     positions = _positions(tx, (uuid,), since, since + step * steps, step)
@@ -100,12 +100,12 @@ def positions_between(tx: Transaction, uuid: str, since: int, until: int, steps:
 
 
 def marks(tx: Transaction, uuid: str, start: int, end: int) -> list[LogMark]:
-    """Return the messages of an agent's own log with ``start < id <= end``, for a timeline."""
+    """Return the messages of an agent's own log with ``start < id <= end``, as a timeline shows them."""
     return [_mark(*row) for row in tx.run("marks", uuid=uuid, start=start, end=end)]
 
 
 def latest_marks(tx: Transaction, uuids: Collection[str]) -> dict[str, LogMark]:
-    """Return the latest message of each of these logs, for a timeline; an empty log has no entry."""
+    """Return the latest message of each of these agents' logs, as a timeline shows it. An empty log has no entry."""
     return {uuid: _mark(*row) for uuid, *row in tx.run("latest_marks", uuids=list(uuids))}
 
 
@@ -142,7 +142,7 @@ def _positions(
 
 
 def birth_label(data: Mapping[str, Any]) -> str | None:
-    """Return the label of a birth, of a child or of the agent itself."""
+    """Return the label of a ``fork`` message on a timeline: the child's uuid, `GOES_ON`, or None."""
     return data.get("child") or (GOES_ON if data.get("go") is True else None)
 
 

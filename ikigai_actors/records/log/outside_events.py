@@ -53,7 +53,7 @@ def events_of(unit: LogUnit, turn: int, paused: Paused | None) -> Iterator[Poste
 
 
 def kind_of_end(last: Message) -> str:
-    """Return the kind of event for the last message of a turn."""
+    """Return the kind of event with which a turn ends, by the last message of the turn."""
     if last.kind == Kind.ERROR:
         return TURN_FAILED
     if last.kind == Kind.INTERRUPTED:

@@ -33,7 +33,7 @@ from ikigai_actors.store.unit import LockedRows, TreeLock, Unit
 
 
 class Parked(NamedTuple):
-    """The answer of a `Park` when the agent is parked."""
+    """The answer of a `Park` that has parked the agent."""
 
     wake_at: int | None
     """The time at which it is woken at the latest, in milliseconds since 1970; None for never."""
@@ -41,7 +41,10 @@ class Parked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Park(Unit):
-    """Park an agent whose turn only waits; answered with `Parked`, or with None if its wait is over."""
+    """Park an agent whose turn only waits: it needs no actor until then.
+
+    Answered with `Parked`, or None if its wait is over.
+    """
 
     agent: str
     fence: FencingToken
@@ -70,14 +73,14 @@ class Park(Unit):
 
 
 class Unparked(NamedTuple):
-    """The answer of an `Unpark`."""
+    """The agent that an `Unpark` has released, as its answer."""
 
     agent: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unpark(Unit):
-    """Let a parked agent go on, as the first unit of its actor. The agent may not be parked any more."""
+    """End the parking of an agent, as the first unit of its new actor. The agent may have been woken already."""
 
     agent: str
     fence: FencingToken
@@ -93,7 +96,7 @@ class Unpark(Unit):
 
 
 class DueWait(NamedTuple):
-    """A wait of a parked agent that ends at a time."""
+    """A parked agent, and the time at which its wait ends."""
 
     agent: str
     due_at: int
@@ -101,7 +104,7 @@ class DueWait(NamedTuple):
 
 
 class WakeParked(Unit):
-    """Wake a parked agent whose time has come, unless it was woken before."""
+    """Wake a parked agent whose wait ends by a time, unless something else has woken it."""
 
     __slots__ = ("_wait",)
 
@@ -120,14 +123,14 @@ class WakeParked(Unit):
 
 
 def next_waits(tx: Transaction, host: str, most: int) -> Sequence[DueWait]:
-    """Return the waits of a host's parked agents that end next, this many at most."""
+    """Return the waits of a host's parked agents that end next, at most ``most`` of them."""
     return [DueWait(*row) for row in tx.run("next_waits", host=host, most=most)]
 
 
 def waits_of_parked(tx: Transaction, uuids: Collection[str]) -> list[tuple[str, str, int]]:
-    """The waits of those among agents that are parked.
+    """Return the waits of those of these agents that are parked.
 
-    Each with an agent for whose turn it waits, and with the number of turns without which it ends all the same.
+    Each has the waiting agent, an agent whose turn it awaits, and how many of its awaited turns may stay open.
     """
     return [(waiter, awaited, int(spare)) for waiter, awaited, spare in tx.run("waits_of_parked", uuids=list(uuids))]
 

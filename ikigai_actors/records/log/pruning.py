@@ -71,7 +71,7 @@ def prunable(tx: Transaction, before: int) -> Pruned:
 
 
 def prunable_agents(tx: Transaction, before: int) -> list[str]:
-    """Return the uuids of agents of which a prune would delete rows now; ``before`` is as for `prunable`."""
+    """Return the uuids of agents whose messages or mail a prune would delete now; ``before`` is as for `prunable`."""
     return [*_due(tx, before), *_left_over(tx)]
 
 
@@ -124,7 +124,6 @@ def _due(tx: Transaction, before: int) -> list[str]:
 
 
 def _left_over(tx: Transaction) -> list[str]:
-    """The agents that are marked as pruned, and of which rows are left."""
     return [uuid for (uuid,) in tx.run("half_pruned")]
 
 
@@ -154,7 +153,7 @@ def _prune_calls(store: Store, before: int) -> None:
 
 
 def _is_open(tx: Transaction, agent: str | None, gave: Mapping[str, Any]) -> bool:
-    """Return whether a turn, timer or child that a keyed call of an agent has returned is still open."""
+    """Return whether a turn, timer or child that was the result of a keyed call still exists."""
     if agent is None:
         return False
     if (mail := gave.get("mail")) is not None:

@@ -16,20 +16,19 @@ from ikigai_actors.store.base import Transaction
 
 
 class StoredHistory:
-    """The history of one agent within a transaction. Any method may raise `StoreError` and `HistoryError`."""
+    """The history of one agent, read within a transaction. Any method may raise `StoreError` and `HistoryError`."""
 
     def __init__(self, tx: Transaction, lineage: Sequence[Ancestor]) -> None:
-        """Read the history of the first agent of a lineage, nearest first (`records.lineage.read_lineage`)."""
         self._tx, self._lineage = tx, lineage
 
     @property
     def head(self) -> int:
-        """The position of the latest message."""
+        """Return the position of the latest message."""
         own = self._lineage[0]
         return self._tx.run("log_head", uuid=own.uuid)[0][0] or own.fork_message_id
 
     def between(self, start: int, end: int) -> list[Message]:
-        """The messages with ``start < id <= end``, oldest first."""
+        """Return the messages with ``start < id <= end``, oldest first."""
         parts: list[list[Message]] = []
         for agent in self._lineage:
             if end <= start:
@@ -49,7 +48,10 @@ class StoredHistory:
                 end = low
 
     def sources(self) -> dict[str, Message]:
-        """Return the message that has set each setting in force. A clear keeps settings, and counts as their source."""
+        """Return for each setting in force the message that has set it.
+
+        A clear keeps settings, and counts as their source.
+        """
         message_by_uuid: dict[str, Message] = {}
         for message in self.controls():
             if message.kind == Kind.CLEAR:

@@ -63,7 +63,7 @@ class FoundMessage(NamedTuple):
 
 
 class Saying(NamedTuple):
-    """A message that contains one of the words."""
+    """A message that contains one of the words of a query."""
 
     agent_uuid: str
     position: int
@@ -118,7 +118,7 @@ def find_in_history(tx: Transaction, agent: str, query: str, most: int, end: int
 def index_words(
     store: Store, agents: Sequence[str], least: int = WORTH_AN_INDEX, transactions: int | None = None
 ) -> None:
-    """Index the messages of these agents, if the index lacks at least ``least`` of them.
+    """Add messages of these agents to the index of words, if at least ``least`` of them are missing there.
 
     The index only makes searches faster. So errors are only logged, and a search then reads the messages themselves.
 
@@ -137,7 +137,7 @@ def index_words(
 
 
 def index_words_of_reader(store: Store, agent: str, below: bool) -> None:
-    """Index some of the messages that a model's search reads. Later searches index the rest."""
+    """Add a limited number of the messages that a model's search reads to the index. Later searches add the rest."""
 
     def read(tx: Transaction) -> list[str]:
         return uuids_below(tx, agent) if below else [ancestor.uuid for ancestor in read_lineage(tx, agent)]
@@ -146,13 +146,13 @@ def index_words_of_reader(store: Store, agent: str, below: bool) -> None:
 
 
 def drop_word_index(store: Store) -> None:
-    """Drop the index, because logs are deleted. A later search makes it again when that is worth it."""
+    """Drop the index of words, because logs are deleted. A later search makes it again when that is worth it."""
     if store.read(lambda tx: tx.words.is_there()):
         store.write(lambda tx: tx.words.drop())
 
 
 class _Lag(NamedTuple):
-    """An agent whose log has gone further than the index."""
+    """An agent whose log has messages that are not in the index."""
 
     agent: str
     upto: int
@@ -167,7 +167,7 @@ def _behind(tx: Transaction, agents: Sequence[str]) -> list[_Lag]:
 
 
 def _index_some(tx: Transaction, lags: list[_Lag]) -> list[_Lag]:
-    """Add the next messages to the index; return the agents that have more of them."""
+    """Add the next messages to the index; return the agents that have more messages to add."""
     index, room = tx.words, INDEXED_AT_ONCE
     if not index.is_there():
         index.make()
@@ -223,7 +223,7 @@ def _candidates(tx: Transaction, agents: Sequence[str], words: Sequence[str]) ->
 
 
 class _Readers:
-    """The histories in which a hit must be visible: that of one agent, or that of the agent that wrote the hit."""
+    """Decides whether a hit is visible: in the history of one agent, or in that of the agent that wrote the hit."""
 
     def __init__(self, tx: Transaction, reader: str | None) -> None:
         self._tx, self._reader = tx, reader
@@ -238,10 +238,7 @@ class _Readers:
 
 
 def _score(count: Mapping[str, int], having: Mapping[str, int], number: int) -> float:
-    """Return the score of a message.
-
-    The sum over its words, in which rare words, and a little also repeated ones, count more.
-    """
+    """Return the score of a message: the sum over its words. Rare words count more, and repeated ones a little more."""
     return sum(
         math.log(1 + number / having[word]) * (times / (times + 1.2) + 0.5) for word, times in count.items() if times
     )

@@ -33,7 +33,7 @@ _TURN = re.compile(r"(.+)/m([1-9][0-9]{0,14})")
 
 
 class AskedTurn(NamedTuple):
-    """The turn that a prompt by mail opens."""
+    """The turn of an agent that opens with a prompt by mail."""
 
     agent: str
     """The uuid of the agent."""
@@ -42,7 +42,7 @@ class AskedTurn(NamedTuple):
 
 
 def turn_name(turn: AskedTurn) -> str:
-    """Return the name of a turn, as a text."""
+    """Return the text that names a turn; `turn_named` reads it."""
     return f"{turn.agent}/m{turn.prompt}"
 
 
@@ -55,7 +55,7 @@ def turn_named(text: str) -> AskedTurn:
 
 
 class Ask(Send):
-    """Send the prompt of a program; answered with the `Mail`. Raises what `Send` does."""
+    """Send the prompt of a program to an agent; answered with the `Mail`. Raises the errors of `Send`."""
 
     __slots__ = ("_asker", "_detached")
 
@@ -74,7 +74,7 @@ class Ask(Send):
 
 
 class Woken(NamedTuple):
-    """The answer of a unit that has woken parked agents (`records.log.parking`), with the answer of its act."""
+    """The answer of a unit that has woken parked agents (`records.log.parking`), with the inner unit's answer."""
 
     answer: Any
     agent: str = ""
@@ -82,9 +82,9 @@ class Woken(NamedTuple):
 
 
 class EndAsked(Around):
-    """The last unit of a turn that a program has asked for, which also ends the program's request.
+    """Commit the last unit of a turn that a program has asked for, and end the program's request.
 
-    Answered as its act; within `Woken`, if a parked program waited only for this end.
+    Answered as the inner unit; with `Woken` if a parked program waited only for this end.
     """
 
     __slots__ = ("_agent", "_askers", "_prompts")
@@ -125,9 +125,9 @@ class EndAsked(Around):
 
 @dataclass(frozen=True, slots=True)
 class EndCancelled(Unit):
-    """End a request that was cancelled: withdraw the prompt.
+    """End a cancelled request to an agent: withdraw its prompt.
 
-    If it was read already, answered with the turn to interrupt.
+    Answered with the turn to interrupt if the prompt has opened the turn in progress, else with 0.
     """
 
     agent: str
@@ -150,19 +150,19 @@ def askers_of(tx: Transaction, agent: str, prompt: int) -> set[str]:
 
 
 def cancel_asked(tx: Transaction, asker: str) -> set[str]:
-    """Cancel the requests of a program, whose turn ends without an answer; return the agents that were asked."""
+    """Cancel the requests of a program whose turn ends without an answer; return the agents that it had asked."""
     return {agent for (agent,) in tx.run("cancel_asked", asker=asker)}
 
 
 def cancelled_of(tx: Transaction, host: str) -> list[EndCancelled]:
-    """Return the units for cancelled requests to the agents of a host."""
+    """Return the units that end the cancelled requests to the agents of a host."""
     return [EndCancelled(agent, prompt, asker) for agent, prompt, asker in tx.run("cancelled", host=host)]
 
 
 def end_asked(tx: Transaction, rows: Iterable[tuple[str, str, int]]) -> bool:
-    """End requests of programs: asker, agent and prompt of each. The rows of the askers are locked.
+    """End requests of programs, given as asker, agent and prompt. The rows of the askers are locked.
 
-    Returns whether this wakes a parked asker.
+    Return whether this wakes a parked asker.
     """
     woken = False
     for asker, agent, prompt in rows:
@@ -173,12 +173,12 @@ def end_asked(tx: Transaction, rows: Iterable[tuple[str, str, int]]) -> bool:
 
 
 def asked_of(tx: Transaction, agents: Collection[str]) -> list[tuple[str, str, int]]:
-    """Return the requests to agents that are still open: asker, agent and prompt of each."""
+    """Return the open requests of programs to these agents: asker, agent and prompt of each."""
     return [(asker, agent, prompt) for asker, agent, prompt in tx.run("asked_of", agents=list(agents))]
 
 
 def bury_asked(tx: Transaction, dead: Collection[str]) -> None:
-    """End the requests to agents that die, in the unit of their deaths, and remove their own requests.
+    """End the requests to agents that die, in the unit of their deaths, and remove the requests that they have made.
 
     The rows of the living askers are locked.
     """
@@ -187,13 +187,13 @@ def bury_asked(tx: Transaction, dead: Collection[str]) -> None:
 
 
 def asked_by_others(tx: Transaction, asker: str, turns: Collection[AskedTurn]) -> list[AskedTurn]:
-    """Return those of these turns that a program has not asked for itself, in their order."""
+    """Return those of these turns that a program has not opened by its own prompts, in their order."""
     own = {AskedTurn(agent, prompt) for agent, prompt in tx.run("asked_by", asker=asker)}
     return [turn for turn in turns if turn not in own]
 
 
 def join_asked(tx: Transaction, asker: str, turns: Iterable[AskedTurn], locked: LockedRows) -> None:
-    """Have a program wait for turns that another one has asked for. The rows of the agents are locked."""
+    """Let a program wait for turns that another program has asked for. The rows of the agents are locked."""
     for agent, prompt in turns:
         tx.run("add_asked", agent=agent, prompt=prompt, asker=asker, detached=1)
         if _is_over(tx, locked.existing(agent), prompt):
@@ -201,7 +201,7 @@ def join_asked(tx: Transaction, asker: str, turns: Iterable[AskedTurn], locked: 
 
 
 def _is_over(tx: Transaction, row: Locked, prompt: int) -> bool:
-    """Whether the turn of a prompt by mail is over, or the prompt was withdrawn."""
+    """Return whether the turn of a prompt by mail is over, or the prompt was withdrawn."""
     times = tx.run("prompt_times", recipient=row.uuid, id=prompt)
     if row.status == "dead" or not times:
         return True

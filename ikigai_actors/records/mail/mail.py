@@ -233,14 +233,14 @@ def take_one(tx: Transaction, locked: LockedRows, recipient: str, number: int, n
 
 
 def sender_of(store: Store, sender: Handle | str | None) -> str | None:
-    """Return the sender of a query: a uuid, `PERSON`, or None for all. Raises as `uuid_of` does."""
+    """Return the sender for a query of mail: a uuid, `PERSON`, or None for all. Raises the errors of `uuid_of`."""
     return sender if sender is None or sender == PERSON else uuid_of(store, sender)
 
 
 class Send(Unit):
     """Send a mail; answered with the `Mail`.
 
-    Raises what `write_mail` does, and `AgentNotFound`, `AgentDead` for the sender too: a dead agent sends no mail.
+    Raises the errors of `write_mail`, and `AgentNotFound`, `AgentDead` for the sender too: a dead agent sends no mail.
     """
 
     __slots__ = ("_blobs", "_body", "_data", "_kind", "_now", "_recipient", "_sender")
@@ -330,12 +330,12 @@ def unread_mailbox(tx: Transaction, recipient: str) -> Mailbox:
 
 
 def kind_mark(kind: str) -> str:
-    """Return the words before the body of a mail of this kind, which show a model that a mail is from the runtime."""
+    """Return the words before the body of a mail of this kind, by which a model recognises mail of the runtime."""
     return f"[{kind}] " if kind in (EXIT, NOTICE) else ""
 
 
 def unread_kinds(tx: Transaction, recipient: str) -> list[tuple[str | None, str]]:
-    """Return the pairs of sender and kind among an agent's unread mail, each once."""
+    """Return each pair of sender and kind that occurs in an agent's unread mail."""
     return [(sender, kind) for sender, kind in tx.run("unread_of_all", recipient=recipient)]
 
 
@@ -346,12 +346,12 @@ def unread_up_to(tx: Transaction, recipient: str, last: int) -> int:
 
 
 def unread_letters(tx: Transaction, recipient: str, senders: Iterable[str]) -> set[str]:
-    """Return those of these agents whose mail the recipient has not read."""
+    """Return those of these senders whose mail the recipient has not read."""
     return {row[0] for row in tx.run("unread_letters", recipient=recipient, senders=list(senders))}
 
 
 def preview(body: str) -> str:
-    """Return the beginning of a text, on one line."""
+    """Return the beginning of a text on one line, at most `PREVIEW_LENGTH` characters."""
     line = " ".join(body[: 4 * PREVIEW_LENGTH].split())
     return line if len(line) <= PREVIEW_LENGTH else f"{line[: PREVIEW_LENGTH - 1]}…"
 
@@ -393,7 +393,10 @@ def _unread(
 def _unread_within(
     tx: Transaction, recipient: str, sender: str | None, limit: int, size: Callable[[Mail], int]
 ) -> list[Mail]:
-    """Return the oldest unread mails that fit completely. They are fetched in pages, since later mails may be long."""
+    """Return the oldest unread mails whose sizes fit into a limit.
+
+    They are fetched in pages, since later mails may be long.
+    """
     taken: list[Mail] = []
     total = 0
     while page := _unread(tx, recipient, sender, taken[-1].id if taken else 0, PAGE):

@@ -36,11 +36,11 @@ class NewPrompt(NamedTuple):
 
 
 class PromptInterrupted(AgentError):
-    """A unit was to open the turn of a prompt, but an INT has come for it: the turn must end as it begins."""
+    """The error when the turn of a prompt was to open after an INT for this prompt. The turn must end as it begins."""
 
 
 class Kept(NamedTuple):
-    """The answer of a `KeepPrompt`."""
+    """The answer of a `KeepPrompt`: the mail as which the prompt is stored, and earlier prompts."""
 
     mail: int
     """The number of the mail that the prompt is now."""
@@ -50,9 +50,9 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KeepPrompt(Unit):
-    """Store a prompt that its agent cannot take up now, as mail of kind ``prompt``, of any length.
+    """Store a prompt that its agent cannot begin with now, as mail of kind ``prompt``, of any length.
 
-    Answered with `Kept`. Raises what `write_mail` does.
+    Answered with `Kept`. Raises the errors of `write_mail`.
     """
 
     recipient: str
@@ -75,9 +75,11 @@ class KeepPrompt(Unit):
 
 
 class WithdrawPrompt(Addressed):
-    """Delete a prompt that its agent has not taken up; answered with whether that was so. Its key can be used again.
+    """Delete a prompt that its agent has not begun with; answered with whether it was deleted.
 
-    A program that has asked for it waits no more. Where there is one, the answer is `Woken`, which counts as true.
+    Its key can be used again.
+
+    A program that waits for the turn of this prompt goes on. Then the answer is `Woken`, which counts as true.
     """
 
     __slots__ = ("_askers", "_id", "_recipient")
@@ -107,7 +109,7 @@ class WithdrawPrompt(Addressed):
 
 @dataclass(frozen=True, slots=True)
 class EndPrompt(Unit):
-    """Let the turn of one prompt end as it begins; answered with whether its agent had not taken it up."""
+    """Mark a prompt so that its turn ends as soon as it begins; answered with whether it was still waiting."""
 
     recipient: str
     id: int
@@ -119,7 +121,7 @@ class EndPrompt(Unit):
 
 
 def take_prompt(tx: Transaction, agent: str, mail: int, now: int, *, ends: bool) -> None:
-    """Mark a prompt of a locked agent as read, in the unit that opens its turn.
+    """Mark a prompt of a locked agent as read, in the unit that opens the turn of the prompt.
 
     ``ends``: whether the unit also ends that turn.
     """

@@ -63,7 +63,7 @@ class Appointment:
 
 
 class Passed(NamedTuple):
-    """A schedule after a time that is over."""
+    """The state of a schedule whose time has come: how often it was due, and when it is due next."""
 
     times: int
     """How many times it was due since: at least 1, and at most `MOST_COUNTED` + 1, which means more."""
@@ -143,7 +143,7 @@ def clock_time(at: int, zone: str) -> str:
 
 
 def with_delay(body: str, missed: int, since: int | None, due: int, now: int, zone: str) -> str:
-    """Return the text of a firing, with a note about missed times or a delay.
+    """Return the text that a timer sends, with a note about missed times or a delay.
 
     Args:
         body: the text of the timer.
@@ -188,7 +188,7 @@ def _zone(name: str) -> tzinfo:
 
 
 def _times(schedule: str, zone: tzinfo, after: int) -> Iterator[int]:
-    """The times of a schedule after a time, in order; all in milliseconds since 1970.
+    """Iterate over the times of a schedule after a time; all are milliseconds since 1970.
 
     If clocks are set back, the five fields mean the first pass of the repeated hour. A time whose first pass is over is
     left out.
@@ -257,7 +257,6 @@ def _has_days_in_a_row(schedule: str) -> bool:
 
 
 def _read_schedule(text: str) -> str:
-    """The five fields, each separated by one space, or a length of time. Raises `BadInput`."""
     from cronsim import CronSim, CronSimError
 
     fields = text.split()
@@ -277,7 +276,6 @@ def _read_schedule(text: str) -> str:
 
 
 def _moment(at: object, zone: tzinfo, now: int) -> int:
-    """Return a time argument in milliseconds since 1970."""
     moment = at
     if isinstance(at, str):
         try:

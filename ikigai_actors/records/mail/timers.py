@@ -84,7 +84,7 @@ _timer = maker(Timer)
 
 
 class DueTimer(NamedTuple):
-    """A timer that a host waits for: a row of the query ``next_timers``."""
+    """The next timer of a host's agents to fire: a row of the query ``next_timers``."""
 
     agent: str
     id: int
@@ -93,7 +93,7 @@ class DueTimer(NamedTuple):
 
 
 class Fired(NamedTuple):
-    """The result of a firing."""
+    """The mail that a timer has sent when it fired."""
 
     mails: tuple[Mail, ...]
     """The mail, if there is one; otherwise perhaps a notice to the sender."""
@@ -202,7 +202,7 @@ class CancelTimer(Unit):
 
 @dataclass(frozen=True, slots=True)
 class Fire(Unit):
-    """Fire a timer that was found to be due; answered with `Fired`, or None when there is nothing to do any more."""
+    """Fire a timer that was found to be due; answered with `Fired`, or None if the timer has changed meanwhile."""
 
     seen: DueTimer
     now: int

@@ -30,7 +30,7 @@ taken.
 
 
 class WordsGone(AgentError):
-    """A unit was to add steering messages that were withdrawn, or that are in the history already."""
+    """The error when steering messages were to enter a history that were withdrawn, or are in it already."""
 
     def __init__(self, message: str, agent: str, mails: frozenset[int]) -> None:
         super().__init__(message, agent)
@@ -41,7 +41,7 @@ class WordsGone(AgentError):
 class KeepWord(Send):
     """Store a steering message for an agent; answered with `KeptWord`.
 
-    Raises what `Send` does, `InboxFull`, and `KeyTaken`.
+    Raises the errors of `Send`, `InboxFull`, and `KeyTaken`.
     """
 
     __slots__ = ("_call", "_receipt")
@@ -84,7 +84,7 @@ class KeepWord(Send):
         return kept
 
     def entered(self, tx: Transaction) -> tuple[int, Steered] | None:
-        """Return the mail and the place of the message with this key, if it has entered the history.
+        """Return the mail and the position of the message stored earlier with this key, if it has entered the history.
 
         Raises `KeyTaken`.
         """
@@ -103,13 +103,16 @@ class KeepWord(Send):
         return KeptWord(super().write(tx, locked), self._data, self._receipt)
 
     def _again(self, tx: Transaction, number: int) -> "KeptWord":
-        """Return the answer with the steering message that has the key already. It may have entered the history."""
+        """Return the answer for a key that a steering message has already.
+
+        That message may have entered the history.
+        """
         mail = Mail(self._recipient, number, self._sender, PROMPT, self._body, self._now, None)
         return KeptWord(mail, self._data, self._receipt, entered_as(tx, self._recipient, number))
 
 
 class KeptWord(NamedTuple):
-    """The answer of a `KeepWord`."""
+    """The answer of a `KeepWord`: the mail as which the steering message is stored."""
 
     mail: Mail
     data: Mapping[str, Any]
@@ -119,7 +122,7 @@ class KeptWord(NamedTuple):
 
 
 def entered_as(tx: Transaction, agent: str, mail: int) -> Steered | None:
-    """Return where the steering message of a mail has entered its agent's history.
+    """Return the position at which a steering message, named by its mail, has entered its agent's history.
 
     None if the mail was deleted since.
     """
@@ -131,7 +134,7 @@ def entered_as(tx: Transaction, agent: str, mail: int) -> Steered | None:
 
 
 def check_words(tx: Transaction, agent: str, mails: Iterable[int]) -> None:
-    """Raise `WordsGone` if one of these steering messages of a locked agent does not wait any more."""
+    """Raise `WordsGone` if one of these steering messages of a locked agent was read or withdrawn meanwhile."""
     asked = frozenset(mails)
     rows = tx.run("waiting_words", recipient=agent, ids=[str(mail) for mail in asked])
     if gone := asked - {row[0] for row in rows}:

@@ -25,11 +25,11 @@ def digest_of_act(kind: str, arguments: Mapping[str, Any]) -> str:
 
 
 def program_of(reply: Message) -> str:
-    """Return the name of the program that has made a reply, as the model of its agent; empty if none has."""
+    """Return the name of the program that has made a reply in place of a model; empty if a model has made the reply."""
     made = _MAKER.fullmatch(str(reply.data.get("made_by")))
     return made["name"] if made is not None and reply.data.get("model") == f"{made['name']}:" else ""
 
 
 def is_of_program(reply: Message) -> bool:
-    """Return whether a program has made a reply, as the model of its agent."""
+    """Return whether a program, not a model, has made a reply."""
     return bool(program_of(reply))

@@ -9,13 +9,13 @@ from ikigai_actors.records.messages.messages import ATTACHMENTS_KEY, Message
 
 
 def stored_in(attachments: Iterable[Attachment]) -> dict[str, Any]:
-    """Return the data of a message that has these attachments."""
+    """Return the part of a message's data that refers to these attachments."""
     listed = [attachment.stored() for attachment in attachments]
     return {ATTACHMENTS_KEY: listed} if listed else {}
 
 
 def blobs_of(message: Message) -> tuple[Blob, ...]:
-    """The blobs to which a message refers."""
+    """Return the blobs to which a message refers."""
     return tuple(
         Blob(entry["sha256"], entry["media"], entry["size"], entry["name"], entry.get("pixels", 0))
         for entry in message.attached

@@ -31,7 +31,7 @@ def read_blobs(tx: Transaction, hashes: Iterable[str]) -> dict[str, bytes]:
 
 
 def referenced(tx: Transaction, but: Collection[str] = ()) -> Iterator[str]:
-    """Iterate over the hashes of the blobs to which messages, prompts or requests refer; some come more than once.
+    """Iterate over the hashes of the blobs to which messages, prompts or requests refer. A hash may come repeatedly.
 
     ``but``: agents whose messages, prompts and requests do not count.
     """
@@ -46,7 +46,7 @@ def referenced(tx: Transaction, but: Collection[str] = ()) -> Iterator[str]:
 
 
 def unreferenced(tx: Transaction, but: Collection[str] = ()) -> list[str]:
-    """Return the blobs to which nothing refers; ``but``: agents that do not count."""
+    """Return the hashes of the blobs to which nothing refers. ``but``: agents whose references do not count."""
     stored = [sha256 for (sha256,) in tx.run("all_blobs")]
     kept = {*referenced(tx, but), *uploaded_blobs(tx)} if stored else set[str]()
     return [sha256 for sha256 in stored if sha256 not in kept]
@@ -58,9 +58,9 @@ def uploaded_blobs(tx: Transaction) -> list[str]:
 
 
 def drop_unreferenced(tx: Transaction) -> int:
-    """Delete the blobs to which nothing refers any more; return how many.
+    """Delete the blobs to which nothing refers any more; return their number.
 
-    They are checked again under a lock, because another process may refer to one of them meanwhile.
+    Each blob is checked again under a lock, because another process may refer to it meanwhile.
     """
     if hashes := unreferenced(tx):
         tx.run("lock_blobs", hashes=hashes)

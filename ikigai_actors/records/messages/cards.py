@@ -21,7 +21,7 @@ AgentCard = Mapping[str, Any]
 
 
 def is_card(value: object) -> bool:
-    """Whether a value can be the setting ``card``."""
+    """Return whether a value can be the setting ``card``."""
     if not isinstance(value, dict) or not {"name", "description"} <= value.keys() <= {*_TEXTS, "skills"}:
         return False
     skills = value.get("skills", [])

@@ -21,7 +21,10 @@ class Definitions:
         self._named.update(named)
 
     def settle(self, tx: Transaction) -> None:
-        """Write the definitions that are missing, in a fixed order. Hosts with the same ones then do not deadlock."""
+        """Write the definitions that are not stored yet.
+
+        A fixed order keeps hosts with equal definitions from a deadlock.
+        """
         for digest, name, body in sorted(self._named):
             tx.run("keep_definition", digest=digest, name=name, body=body)
 

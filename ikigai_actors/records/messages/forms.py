@@ -100,7 +100,7 @@ def start_form(data: Data) -> Wrong:
 
 
 def output_form(data: Data) -> Wrong:
-    """Check the data of a value that ends a turn."""
+    """Check the data of a message with the value that ends a typed turn."""
     if "output" not in data:
         yield "output", "there"
     yield from spending_form(data)
@@ -163,7 +163,7 @@ def uncompact_form(data: Data) -> Wrong:
 
 
 def retry_form(data: Data) -> Wrong:
-    """Check the data of a retried request."""
+    """Check the data of a message about a request that is sent again."""
     until = data.get("until", 0)
     if not (_is_whole(until) and 0 <= until < _YEAR_10000):
         yield "until", "milliseconds since 1970"
@@ -173,7 +173,7 @@ def retry_form(data: Data) -> Wrong:
 
 
 def spending_form(data: Data) -> Wrong:
-    """Check the data of a request's cost."""
+    """Check the cost of a request in the data of a message."""
     usage = data.get("usage")
     if usage is not None and not (isinstance(usage, dict) and _are_counts(usage.values())):
         yield "usage", f"an object of whole numbers from 0 to {LARGEST_NUMBER:,}"

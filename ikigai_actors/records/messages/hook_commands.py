@@ -27,15 +27,15 @@ _FURTHER = ("timeout", "onFailure", "off")
 
 
 def pinned_command(manifest: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """Return the entry for a command from a file. The manifest has its event, matcher and command."""
+    """Return the entry of the setting for a command from a file. The manifest has its event, matcher and command."""
     digest = digest_of_skill(manifest)
     return {**manifest, "name": f"{manifest['event']}-{digest[:8]}", "sha256": digest, "from": source}
 
 
 def with_commands(settings: Mapping[str, Any], new: Sequence[PinnedCommand]) -> list[PinnedCommand]:
-    """The setting with further commands, in their order; one of the same name is replaced.
+    """Return the setting with further commands, in their order; a command of the same name is replaced.
 
-    Raises `BadInput` where they are too many.
+    Raises `BadInput` if they are too many.
     """
     entries = {entry["name"]: entry for entry in settings.get("hook_commands") or ()}
     entries |= {entry["name"]: entry for entry in new}

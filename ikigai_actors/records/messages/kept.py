@@ -15,7 +15,7 @@ RESPONSE = "response"
 
 
 class KeptRequest(NamedTuple):
-    """A request whose reply its service keeps."""
+    """A request to a model whose reply the service keeps, so that it can be read after a crash."""
 
     model: str
     """``provider:model``."""
@@ -23,15 +23,12 @@ class KeptRequest(NamedTuple):
 
 
 def kept_data(kept: KeptRequest) -> Mapping[str, Any]:
-    """Return the data of a message that names the kept reply of a service."""
+    """Return the data of a message that names a reply which a service keeps."""
     return {RESPONSE: kept.reply.id, "after": kept.reply.after, "model": kept.model}
 
 
 def reply_named_in(message: Message, agent: str) -> KeptRequest | None:
-    """Return the kept reply that the message at the head of an agent's log names.
-
-    None if it names none that is valid.
-    """
+    """Return the kept request that the last message of an agent's log names; None if that message names none."""
     match message.data:
         case {"response": str(name), "after": int(after), "model": str(model)} if name and _may_name(message, agent):
             return KeptRequest(model, KeptReply(name, after))

@@ -98,7 +98,7 @@ def is_kind(kind: Any) -> bool:
 
 
 def kind_length(kind: PinnedKind) -> int:
-    """Return the number of characters of a kind's texts."""
+    """Return the number of characters in a kind's system prompt and in the texts of its skills."""
     return len(kind.get("system", "")) + sum(len(skill["text"]) for skill in kind.get("skills", ()))
 
 

@@ -223,22 +223,22 @@ class Message:
 
     @property
     def counts_as_request(self) -> bool:
-        """Whether it records a request of its own agent. Copies in trials do not."""
+        """Whether the message records a request of its own agent. Copies in trials do not count."""
         return self.may_cost and (self.kind == Kind.MERGE or "from" not in self.data)
 
     @property
     def is_in_turn(self) -> bool:
-        """Whether it belongs to a turn, after the message that opens the turn."""
+        """Whether the message belongs to a turn, after the message that opens the turn."""
         return self.kind in IN_TURN
 
     @property
     def ends_turn(self) -> bool:
-        """Whether a turn may have ended with it."""
+        """Whether a turn may have ended with this message."""
         return self.kind in ENDINGS
 
     @property
     def ends_pieces(self) -> bool:
-        """Whether pieces of a reply in progress are void after it."""
+        """Whether pieces of a reply in progress are void after this message."""
         return self.kind in BOUNDARIES
 
     def row(self) -> tuple[str, int, str, str, str | None, int]:

@@ -48,12 +48,12 @@ class Expected:
     """The name of the type in the program that asked, ``module:Name``; empty for a schema."""
 
     def stored(self) -> dict[str, Any]:
-        """Return the form of the type in the data of a prompt."""
+        """Return the type as it is stored in the data of a prompt."""
         return {"schema": self.schema, "type": self.type} if self.type else {"schema": self.schema}
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """Return the schema of an object with such a value as its only property, in the form that services take."""
+        """Return the schema of an object that has the value as its only property, as the arguments of a call."""
         try:
             return plain(self._whole(), checked=True).schema
         except Unsuitable:  # an older version has stored it
@@ -74,7 +74,7 @@ class Expected:
 
 
 def expected(output: object) -> Expected:
-    """Return the type of a typed turn's value.
+    """Return the type that a typed turn's value must have, with its JSON schema.
 
     Args:
         output: a type that pydantic knows (a model, a dataclass, ``list[int]``), or a JSON schema as a dict.
@@ -125,14 +125,14 @@ def problems(wanted: Expected, value: object) -> list[str]:
 
 
 def given_in(arguments: object, wanted: Expected) -> tuple[Any, list[str]]:
-    """Return the value in the arguments of a call, and its errors."""
+    """Return the value in the arguments of a call, and the errors of the value."""
     if not isinstance(arguments, Mapping) or arguments.keys() != {_VALUE}:
         return None, [f"expected an object with the property {_VALUE!r}, and no other"]
     return arguments[_VALUE], problems(wanted, arguments[_VALUE])
 
 
 def given_as_text(text: str, wanted: Expected) -> tuple[Any, list[str]]:
-    """Return the value in a JSON text, in the form of a call's arguments; and its errors."""
+    """Return the value in a JSON text that has the form of a call's arguments, and the errors of the value."""
     try:
         arguments = json.loads(text, object_pairs_hook=unambiguous, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
@@ -209,7 +209,7 @@ def _as_json(value: object, what: str) -> str:
 
 
 def _checked(wanted: Expected) -> Expected:
-    """Return the type, if values can be checked by its schema. Raises `BadInput`."""
+    """Return the type unchanged if its schema can be used to check values. Raises `BadInput` if not."""
     from jsonschema import SchemaError
     from jsonschema.validators import validator_for
 
@@ -239,7 +239,10 @@ def _check_part(part: Mapping[str, Any]) -> None:
 
 
 def _closed(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema with closed objects. Otherwise keys that the type does not know would be dropped silently."""
+    """Return the schema with objects that allow no other keys.
+
+    Keys that the type does not know would be dropped silently.
+    """
     copy: dict[str, Any] = json.loads(json.dumps(schema))
 
     def close(part: dict[str, Any]) -> None:

@@ -58,7 +58,7 @@ class PiecesRow(NamedTuple):
 
 
 class WrittenPieces(NamedTuple):
-    """The answer of `AppendPieces`."""
+    """The answer of `AppendPieces`: the replies that got rows, and the replies whose rows remain."""
 
     replies: Sequence[int]
     """The replies of which rows were written."""
@@ -69,14 +69,14 @@ class WrittenPieces(NamedTuple):
 class AppendPieces(Unit):
     """Append a row for each reply in progress, and delete void rows. Answered with `WrittenPieces`.
 
-    The journal is the one writer of a host, so the order of ids is that of commits. A reply that is over when the
-    journal comes to this has no row: what commits it is written after this.
+    The journal is the one writer of a host, so ids are in the order of commits. A reply that has ended when the journal
+    writes this unit gets no row: the unit that commits the reply comes after this one.
     """
 
     __slots__ = ("_agents", "_host", "_next", "_rows")
 
     def __init__(self, host: str, number: int, new: Sequence[NewPieces], over: Collection[str] = ()) -> None:
-        """Encode the rows, here and not on the journal's thread.
+        """Encode the rows on the calling thread rather than the journal's.
 
         Args:
             host: the id of the host.
@@ -114,7 +114,7 @@ class ClearPieces(Unit):
 
 @dataclass(frozen=True, slots=True)
 class Listen(Unit):
-    """Register a process as a listener for `LISTENS_FOR` seconds; with ``seconds=0``, end that.
+    """Register a process as a listener for `LISTENS_FOR` seconds. With ``seconds=0``, end its registration.
 
     The hosts are notified, as of every commit.
     """
@@ -140,16 +140,16 @@ def listened_for(tx: Transaction, host: str) -> float:
 
 
 def host_is_needed(tx: Transaction, host: str, within: float) -> bool:
-    """Return whether another process is present, or something happens by itself within this many seconds.
+    """Return whether a host may not go to sleep: another process is present, or a timer or the like is due soon.
 
-    Turns in progress do not count, because the host knows its own.
+    ``within`` is the number of seconds to look ahead. Turns in progress do not count, because the host knows its own.
     """
     [(used,)] = tx.run("host_is_needed", id=host, ms=int(within * 1000))
     return bool(used)
 
 
 def pieces_behind(tx: Transaction, host: str, after: int) -> list[PiecesRow]:
-    """Return the rows of a host after a place, for replies that are still in progress; in order."""
+    """Return the rows of a host with ids above ``after``, for replies that are still in progress; in order."""
     rows = tx.run("pieces_behind", host=host, after=after, ends=_ENDS)
     return [PiecesRow(number, agent, reply, at, decode_pieces(body)) for number, agent, reply, at, body in rows]
 

@@ -14,7 +14,7 @@ PRINCIPAL = "principal"
 
 
 def naming(messages: Sequence[Message], principal: str) -> tuple[Message, ...]:
-    """Return the messages of a command with the principal that has sent it."""
+    """Return the messages of a command, each with the id of the principal that has sent the command."""
     return tuple(
         message if message.kind == Kind.CONFIGURE else replace(message, data={PRINCIPAL: principal, **message.data})
         for message in messages

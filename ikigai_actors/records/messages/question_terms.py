@@ -33,7 +33,7 @@ _NAMES = frozenset({"within", "default", "remind", "escalate", "to"})
 
 
 class QuestionStep(NamedTuple):
-    """A step of an unanswered question."""
+    """A step that is taken while nobody answers a question: a reminder, an escalation or the default."""
 
     after: int
     """The milliseconds after the question was asked."""
@@ -45,7 +45,7 @@ class QuestionStep(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QuestionTerms:
-    """The people that a question asks, and what happens while nobody answers."""
+    """The terms of a question: the people that it asks, and the steps while nobody answers."""
 
     to: tuple[str, ...] = (APPROVERS,)
     within: int | None = None
@@ -84,7 +84,7 @@ class QuestionTerms:
 
 
 def terms_in(setting: Mapping[str, Any] | None) -> QuestionTerms:
-    """Return the terms from an agent's setting ``questions``. Raises `BadInput`."""
+    """Return the terms that an agent's setting ``questions`` gives; None gives the default terms. Raises `BadInput`."""
     said = dict(setting or {})
     if unknown := sorted(said.keys() - _NAMES):
         raise BadInput(f"Expected {', '.join(sorted(_NAMES))} in questions; got {', '.join(unknown)}.")
@@ -133,7 +133,7 @@ def check_addresses(value: object, name: str, *, above: bool) -> tuple[str, ...]
 
 
 def resolved(addresses: Collection[str], labels: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the addresses with labels replaced by their principals; approvers if the agent has no such label."""
+    """Return the addresses with each label of an agent replaced by its principal; by `APPROVERS` if it has none."""
     addressees: list[str] = []
     for address in addresses:
         kind, _, name = address.partition(":")

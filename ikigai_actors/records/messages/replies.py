@@ -50,7 +50,10 @@ def reply_message_data(reply: Reply, model: str) -> dict[str, Any]:
 
 
 def spent_data(spent: Spent | None) -> dict[str, Any]:
-    """Return the data for the tokens that a service counted; also for a reply that never came."""
+    """Return the part of a message's data that records the tokens counted by a service.
+
+    It is also part of messages about requests without a reply.
+    """
     if spent is None:
         return {}
     counts = asdict(spent.usage)
@@ -61,7 +64,7 @@ def spent_data(spent: Spent | None) -> dict[str, Any]:
 
 
 def _sendable(value: Any) -> Any:
-    """Return a value of a reply, changed so that a request can carry it."""
+    """Return a value of a reply without the characters and numbers that a request cannot contain."""
     match value:
         case str():
             return value if value.isascii() else _HALVES.sub("\ufffd", value)
@@ -133,7 +136,7 @@ def last_outcome(newest_first: Iterable[Message]) -> Reply | ProviderError | Tur
 
 
 def reply_of(message: Message) -> Reply:
-    """Return the reply in an assistant message: the inverse of `reply_message_data`."""
+    """Return the reply that an assistant message has stored: the inverse of `reply_message_data`."""
     return message.reply
 
 

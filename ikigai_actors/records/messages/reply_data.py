@@ -13,8 +13,8 @@ INTERRUPTED = "interrupted"
 def reply_at(position: int, content: str, data: Mapping[str, Any]) -> Reply:
     """Return the reply at a position, from the content and data of its message.
 
-    Each of its calls has an id, unique within the reply: one without gets it from the position. These ids are what
-    ``data.tool_use_id`` of a result refers to.
+    Each call of the reply has an id that is unique in the reply. A call without an id gets one made from its position.
+    The field ``data.tool_use_id`` of a result refers to these ids.
     """
     stop_reason = data.get("stop_reason", "end_turn")
     return Reply(
@@ -58,7 +58,7 @@ def calls_at(position: int, data: Mapping[str, Any]) -> tuple[ToolCall, ...]:
 
 
 def new_call_id(message_id: int, position: int, is_taken: Callable[[str], bool]) -> str:
-    """Return a new id for a call, made from its position. Underscores are added until it is not taken."""
+    """Return a new id for a call, made from its position. Underscores are added until the id is free."""
     call_id = f"call_{message_id}_{position}"
     while is_taken(call_id):
         call_id += "_"

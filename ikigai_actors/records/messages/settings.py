@@ -65,7 +65,7 @@ be removed.
 
 
 def is_trial(settings: Mapping[str, Any]) -> bool:
-    """Return whether an agent with these settings is a trial, or comes from one: it has no effects outside."""
+    """Return whether an agent with these settings is a trial, or comes from one. A trial has no effects outside."""
     effects = settings.get("effects")
     return effects is not None and not effects.get(IMPORTED)
 
@@ -126,7 +126,10 @@ def _is_number(value: Any, least: float, most: float) -> bool:
 
 
 def _is_thinking(value: Any) -> bool:
-    """Whether the Messages API may take the value. Only known keys are checked, since the API may learn new ones."""
+    """Return whether the Messages API may accept the value.
+
+    Only known keys are checked, since the API may learn new ones.
+    """
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         return False
     budget: Any = value.get("budget_tokens", 1)
@@ -156,7 +159,7 @@ _MOST = 2**31
 
 
 class WrittenAs(Enum):
-    """The ways in which a person writes the value of a setting."""
+    """The ways in which a person writes the value of a setting, and so how its text is parsed."""
 
     JSON = "JSON"
     TEXT = "text as it is"
@@ -233,9 +236,9 @@ SETTINGS: Mapping[str, Setting] = {
 
 
 def misfits(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the settings with invalid values, by name, with the faults. Only an edited database has invalid values.
+    """Return a fault for each setting with an invalid value, by name. Only an edited database has such values.
 
-    A setting that this version does not know is left alone. None removes a setting, and fits.
+    A setting that this version does not know is left alone. None removes a setting, and is valid.
     """
     return {
         key: f"expected setting {key} to be {SETTINGS[key].expected}, got {value!r}"
@@ -245,7 +248,7 @@ def misfits(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def complaint(settings: Mapping[str, Any]) -> str | None:
-    """Return the fault of settings in force, with its remedy; None when all are valid."""
+    """Return a text about invalid settings in force and how to mend them; None when all are valid."""
     wrong = misfits(settings)
     if not wrong:
         return None

@@ -23,12 +23,12 @@ Pinned = Mapping[str, Any]
 
 
 def pinned(manifest: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """Return the entry of the setting ``skills`` for a skill: its manifest, the digest of that, and its directory."""
+    """Return the entry of the setting ``skills`` for a skill, from its manifest. ``source`` is its directory."""
     return {**manifest, "sha256": digest_of_skill(manifest), "from": source}
 
 
 def blob_of(skill: Pinned, path: str) -> str | None:
-    """Return the digest of a file of a skill; None if it has no such file."""
+    """Return the digest of the file at a path of a skill; None if the skill has no such file."""
     return next((file["sha256"] for file in skill["attached"] if file["name"] == path), None)
 
 

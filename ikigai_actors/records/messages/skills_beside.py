@@ -10,9 +10,9 @@ SKILLS = "skills"
 
 
 def skills_beside(message: Message) -> Sequence[Mapping[str, Any]]:
-    """Return the texts that are shown beside a message, each with ``name``, ``sha256`` and ``text``.
+    """Return the texts of skills that are shown beside a message, each with ``name``, ``sha256`` and ``text``.
 
-    Those of a summary also have ``message``, the position of the message that has loaded it.
+    The texts beside a summary also have ``message``, the position of the message that has loaded the skill.
     """
     if message.kind not in ("summary", "user"):
         return ()

@@ -14,7 +14,7 @@ NOW = "now"
 
 @dataclass(frozen=True, slots=True)
 class Steered:
-    """The position at which a steering message has entered the history of its agent."""
+    """The position at which a steering message has entered the history of its agent, and its turn."""
 
     position: int
     """The position of the message."""
@@ -25,7 +25,7 @@ class Steered:
 
 
 def steered_in(message: Message) -> tuple[int, Steered] | None:
-    """Return the mail and the position of a steering message; None for any other message, or a copy."""
+    """Return the number of a steering message's mail, and its position; None for any other message, or a copy."""
     data = message.data
     if not data.get(STEER) or "from" in data or message.kind not in (Kind.USER, Kind.STEER):
         return None

@@ -37,7 +37,7 @@ LONGEST_SAID = 200
 
 
 class DeliveryKey(NamedTuple):
-    """The key of a delivery."""
+    """The primary key of a delivery: a subscription, and the event that is sent to it."""
 
     subscription: str
     agent: str
@@ -65,7 +65,7 @@ class DueDelivery(NamedTuple):
 
 
 class DeliveryRecord(NamedTuple):
-    """A delivery, for people: a row of the query ``deliveries_of``."""
+    """A delivery with its state, as people see it: a row of the query ``deliveries_of``."""
 
     key: DeliveryKey
     at: int
@@ -104,7 +104,7 @@ def deliveries_since(tx: Transaction, subscription: str, since: int) -> list[Del
 
 
 def counted_deliveries(tx: Transaction, subscription: str) -> dict[str, int]:
-    """Return the number of deliveries by state."""
+    """Return the number of a subscription's deliveries by state."""
     return {state: int(count) for state, count in tx.run("count_deliveries", subscription=subscription)}
 
 
@@ -127,7 +127,9 @@ class DeliveryRecorded(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordDelivery(Unit):
-    """Record the result of an attempt. Nothing is written if the shard or the delivery has changed since it began.
+    """Record the result of an attempt to deliver.
+
+    Nothing is written if the shard or the delivery has changed since it began.
 
     Answered with `DeliveryRecorded` if this pauses the subscription, else with None.
     """
@@ -209,7 +211,7 @@ class RecordDelivery(Unit):
 
 @dataclass(frozen=True, slots=True)
 class Redeliver(Unit):
-    """Send deliveries again at once; answered with how many. Raises `SubscriptionNotFound`."""
+    """Make deliveries due again at once; answered with `Redelivered`. Raises `SubscriptionNotFound`."""
 
     subscription: str
     keys: Sequence[DeliveryKey]
@@ -229,7 +231,7 @@ class Redeliver(Unit):
 
 
 class Redelivered(NamedTuple):
-    """The answer of a `Redeliver`."""
+    """The number of deliveries that are due again."""
 
     subscription: SubscriptionChanged
     times: int

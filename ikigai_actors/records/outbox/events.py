@@ -51,9 +51,9 @@ class PostedEvent(NamedTuple):
 
 
 def post(tx: Transaction, locked: LockedRows, event: PostedEvent) -> None:
-    """Write a delivery for each subscription that wants an event, in this transaction.
+    """Write a delivery of an event for each subscription that wants it, in this transaction.
 
-    The host sends them after the commit.
+    Hosts send the deliveries after the commit.
     """
     locked.others.add(event.agent)
     locked.posted = True
@@ -68,7 +68,10 @@ def post(tx: Transaction, locked: LockedRows, event: PostedEvent) -> None:
 
 
 def check_event_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
-    """Check kinds of events, and return them. Raises `BadInput`. A prefix such as ``turn`` means all such kinds."""
+    """Return the kinds of events that these names mean. A prefix such as ``turn`` means all its kinds.
+
+    Raises `BadInput`.
+    """
     if isinstance(kinds, str) or not kinds:
         raise BadInput(f"Expected kinds of events as a list, such as ['turn.done']; got {shown(kinds)}.")
     chosen: dict[str, None] = {}

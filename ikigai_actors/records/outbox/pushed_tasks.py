@@ -16,7 +16,7 @@ TASK_EVENTS = (TURN_DONE, TURN_FAILED, TURN_INTERRUPTED, QUESTION_ASKED, AGENT_D
 
 @dataclass(frozen=True, slots=True)
 class PushedTask:
-    """The terms of a subscription to one task."""
+    """The terms of a subscription to one task of A2A."""
 
     task: str
     """The id of the task: its context, and the mail or message that opens its turn."""
@@ -36,12 +36,12 @@ class PushedTask:
 
     @classmethod
     def decode(cls, stored: Mapping[str, Any]) -> "PushedTask":
-        """Return the terms from those in the database."""
+        """Return the terms from the JSON object in the database."""
         return cls(**{**stored, "roles": tuple(stored["roles"])})
 
 
 def task_opened_by(message: Message) -> str:
-    """Return the part of a task's id that names its turn, by the message that has opened it.
+    """Return the part of a task's id that names its turn, given the message that has opened the turn.
 
     ``m0`` is the turn with which a context was born.
     """
@@ -52,5 +52,5 @@ def task_opened_by(message: Message) -> str:
 
 
 def is_turn_of(task: PushedTask, opening: Message) -> bool:
-    """Return whether a message has opened the turn of a task."""
+    """Return whether the turn that a message has opened is the turn of a task."""
     return opening.kind == Kind.USER and f"{opening.agent_uuid}.{task_opened_by(opening)}" == task.task

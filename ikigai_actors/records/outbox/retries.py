@@ -24,7 +24,7 @@ GONE = 410
 
 
 class ReceiverAnswer(NamedTuple):
-    """The answer of a receiver."""
+    """The answer of a receiver to one attempt."""
 
     status: int
     """The HTTP status; 0 if there was no answer."""
@@ -35,7 +35,7 @@ class ReceiverAnswer(NamedTuple):
 
 
 class DeliveryVerdict(NamedTuple):
-    """The consequence of an attempt."""
+    """The consequence of one attempt for the delivery and its subscription."""
 
     received: bool
     due_at: int | None
@@ -68,6 +68,6 @@ def verdict(answer: ReceiverAnswer, delivery: str, tries: int, now: int, failing
 
 
 def spread(seconds: float, delivery: str, tries: int) -> float:
-    """Return a time that is up to a fifth shorter or longer, always the same for one attempt of one delivery."""
+    """Return the seconds changed by up to a fifth, always in the same way for one attempt of one delivery."""
     drawn = int.from_bytes(hashlib.sha256(f"{delivery} {tries}".encode()).digest()[:4], "big") / 2**32
     return seconds * (0.8 + 0.4 * drawn)

@@ -20,7 +20,7 @@ _PREFIX = "whsec_"
 
 
 def signed_headers(delivery: str, at: int, body: bytes, secrets: Sequence[str]) -> dict[str, str]:
-    """Return the headers of an attempt.
+    """Return the HTTP headers of an attempt, with its id, time and signatures.
 
     Args:
         delivery: the id of the delivery.
@@ -41,7 +41,7 @@ def signed_headers(delivery: str, at: int, body: bytes, secrets: Sequence[str]) 
 
 
 def task_headers(task: PushedTask, secrets: Sequence[str]) -> dict[str, str]:
-    """Return the headers by which the receiver of a push notification knows that it is meant.
+    """Return the headers by which a receiver recognises a push notification of A2A.
 
     Args:
         task: the terms.

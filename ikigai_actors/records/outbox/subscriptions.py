@@ -82,7 +82,7 @@ class SubscriptionSpec:
 
 @dataclass(frozen=True, slots=True)
 class EventSubscription:
-    """A subscription that has not ended, as it is stored."""
+    """A row of table ``subscriptions`` that has not ended."""
 
     id: str
     url: str
@@ -101,7 +101,7 @@ class EventSubscription:
 
 
 def subscription_place(name: str) -> str:
-    """Return the place for which the secrets of a subscription are sealed, by its id."""
+    """Return the place for which `SealedBox` seals the secrets of a subscription, by its id."""
     return f"subscription\n{name}"
 
 
@@ -137,12 +137,12 @@ def all_subscriptions(tx: Transaction) -> list[EventSubscription]:
 
 
 def is_subscribed(tx: Transaction) -> bool:
-    """Return whether there is a subscription that has not ended."""
+    """Return whether any subscription has not ended."""
     return bool(tx.run("any_subscription"))
 
 
 def waiting_subscriptions(tx: Transaction) -> list[EventSubscription]:
-    """Return the subscriptions that are neither ended nor paused, and for which a delivery waits, oldest first."""
+    """Return the subscriptions with waiting deliveries that are neither ended nor paused, oldest first."""
     return [subscription_in(row) for row in tx.run("waiting_subscriptions")]
 
 
@@ -229,7 +229,10 @@ class ResumeSubscription(Unit):
 
 @dataclass(frozen=True, slots=True)
 class RotateSecret(Unit):
-    """Sign by one more secret, or by the latest alone. Raises `SubscriptionNotFound`, `BadInput`."""
+    """Add a secret by which a subscription signs, or drop all but the latest.
+
+    Raises `SubscriptionNotFound`, `BadInput`.
+    """
 
     id: str
     secret: str | None
@@ -264,7 +267,10 @@ class RotateSecret(Unit):
 
 @dataclass(frozen=True, slots=True)
 class SealSubscriptionAgain(Unit):
-    """Write the secrets of a subscription sealed by another key; answered with whether it was unchanged until then."""
+    """Replace the secrets of a subscription by the same ones sealed with another key.
+
+    Answered with whether the subscription was unchanged until then.
+    """
 
     id: str
     former: SubscriptionSpec

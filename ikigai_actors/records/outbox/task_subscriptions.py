@@ -49,7 +49,7 @@ def end_lost_subscriptions(tx: Transaction, now: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SetTaskSubscription(Unit):
-    """Subscribe to a task, or change that subscription; answered with its id. Raises `AgentNotFound`, `BadInput`."""
+    """Add a subscription to one task of A2A, or change it; answered with its id. Raises `AgentNotFound`, `BadInput`."""
 
     id: str
     url: str
@@ -86,7 +86,10 @@ class SetTaskSubscription(Unit):
 
 @dataclass(frozen=True, slots=True)
 class PostTaskEvents(Unit):
-    """Send events that came before their subscription. One that waits already is left alone."""
+    """Write deliveries of events that happened before their subscription.
+
+    A delivery that exists already stays unchanged.
+    """
 
     subscription: str
     events: Sequence[PostedEvent]

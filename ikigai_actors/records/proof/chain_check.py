@@ -18,7 +18,7 @@ from ikigai_actors.store.base import Row, Transaction
 
 
 class LogStart(NamedTuple):
-    """The start of an agent's log, and the part of it that has hashes."""
+    """The position after which an agent's log begins, and the part of the log that has hashes."""
 
     parent: str | None
     """The uuid of the agent from which it inherits; None if it inherits nothing."""
@@ -31,7 +31,7 @@ class LogStart(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A place at which a log is not as it was written."""
+    """A message, or a missing message, that does not fit the hashes of its log."""
 
     what: str
     """The kind of problem. ``altered``: the message does not fit its hash. ``missing``: there is no such message,
@@ -59,7 +59,7 @@ def starts_of(records: Iterable[AgentRecord]) -> dict[str, LogStart]:
 
 
 def messages_of_all(tx: Transaction, batch: int = 2_000) -> Iterator[Row]:
-    """Iterate over all messages with their hashes, log by log, each in order; ``batch`` are read at once."""
+    """Iterate over all messages of the database with their hashes, log by log; ``batch`` messages are read at once."""
     agent, position = "", 0
     while rows := tx.run("hashed_after", agent=agent, id=position, most=batch):
         yield from rows
@@ -67,7 +67,7 @@ def messages_of_all(tx: Transaction, batch: int = 2_000) -> Iterator[Row]:
 
 
 def fork_points(starts: Mapping[str, LogStart]) -> dict[str, tuple[str, int]]:
-    """Return the log and the position of the fork point of each agent that inherits."""
+    """Return for each agent that inherits where its fork point is stored: an agent's log, and the position."""
     return {
         uuid: (_holder(starts, start.parent, start.fork), start.fork)
         for uuid, start in starts.items()
@@ -87,13 +87,13 @@ def _holder(starts: Mapping[str, LogStart], uuid: str, position: int) -> str:
 
 
 class ChainCheck:
-    """Takes the messages of logs, each log in order, and returns their problems."""
+    """Compares the messages of logs with their hashes. Pass each log's messages in order."""
 
     def __init__(self, starts: Mapping[str, LogStart], wanted: Iterable[tuple[str, int]] = ()) -> None:
         """Begin a check.
 
         Args:
-            starts: the start of each log, by uuid. Messages of other agents are passed over.
+            starts: the start of each log, by uuid. Messages of other agents are skipped.
             wanted: agents and positions whose hashes are stored in ``kept``.
         """
         self._starts, self._points = starts, fork_points(starts)
@@ -114,7 +114,7 @@ class ChainCheck:
         self._left_out = 0  # the latest message that was left out, while the clear that allows it has not come
 
     def read(self, row: Row) -> Iterator[Problem]:
-        """Check a message, after the messages before it.
+        """Check a message, after the messages before it; return its problems.
 
         ``row`` is a row of ``messages`` with its hash, None if unknown.
         """
@@ -153,7 +153,7 @@ class ChainCheck:
         yield from _compared(before, row)
 
     def conclude(self) -> Iterator[Problem]:
-        """Return the problems that show at the end: first messages of children, and missing messages."""
+        """Return the problems that are known only at the end: first messages of children, and missing messages."""
         yield from self._end_log()
         for row in self._first:
             yield from _compared(self.kept.get(self._points[row[0]]), row)
@@ -164,13 +164,13 @@ class ChainCheck:
             yield Problem("missing", uuid, position)
 
     def _end_log(self) -> Iterator[Problem]:
-        """Return the problem of omitted messages that no clear follows, since no export omits such messages."""
+        """Return a problem if no clear follows the omitted messages of a log, since no export omits such messages."""
         place, self._left_out = self._left_out, 0
         if place:
             yield Problem("altered", self._agent, place)
 
     def attachments_missed(self, stored: Iterable[str]) -> Iterator[Problem]:
-        """Return a problem for each message that has lost an attachment.
+        """Return a problem for each attachment whose bytes are missing.
 
         ``stored`` has the hashes of the stored bytes.
         """

@@ -102,13 +102,13 @@ def root_of(tx: Transaction) -> str:
 
 
 def check_root(root: str, checkpoint: Checkpoint) -> None:
-    """Raise `BadInput` if a checkpoint is of another database than this agent 0's."""
+    """Raise `BadInput` if a checkpoint belongs to a database with another agent 0."""
     if checkpoint.root != root:
         raise BadInput(f"The checkpoint is of the database of agent 0 {checkpoint.root}; this one has {root}.")
 
 
 def checkpoint_lines(root: str, now: int, heads: Mapping[str, HashedHead], previous: str | None) -> Iterator[bytes]:
-    """Return the lines of a checkpoint file."""
+    """Return the lines of a checkpoint file with these heads."""
     at = utc_time(now).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     header = {"checkpoint": CHECKPOINT_FORMAT, "root": root, "at": at, "agents": len(heads), "previous": previous}
     records: list[dict[str, Any]] = [header]

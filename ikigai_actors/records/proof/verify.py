@@ -16,7 +16,7 @@ _AT_ONCE = 2_000
 
 
 class HashedHead(NamedTuple):
-    """The head of a log, as a checkpoint has it."""
+    """The position and the hash of a log's latest message, as a checkpoint has them."""
 
     position: int
     hash: bytes
@@ -84,7 +84,7 @@ def _verify_history(tx: Transaction, uuid: str, since: Mapping[str, HashedHead])
 
 
 def _stored(tx: Transaction, names: Iterable[str]) -> Iterator[str]:
-    """Compute the hashes of attachments from their bytes, reading one at a time."""
+    """Compute the hash of each attachment from its bytes, reading one attachment at a time."""
     for name in names:
         for data in read_blobs(tx, [name]).values():
             yield sha256(data).hexdigest()
@@ -101,7 +101,7 @@ def _history(tx: Transaction, starts: Mapping[str, LogStart], ends: Mapping[str,
 def heads_missed(
     check: ChainCheck, since: Mapping[str, HashedHead], pruned: set[str], last: Mapping[str, bytes]
 ) -> Iterator[Problem]:
-    """Return the heads of a checkpoint that are missing in the logs that were read.
+    """Return a problem for each head of a checkpoint that the logs do not have with the same hash.
 
     Args:
         check: the finished check, which has stored the hashes at these heads.

@@ -28,7 +28,7 @@ def shown_digest(call_sha256: str, definition: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NewQuestion:
-    """A question that a unit asks."""
+    """A question to a person that a unit writes together with its ``approval`` message."""
 
     agent: str
     position: int
@@ -49,7 +49,7 @@ class NewQuestion:
 
     @property
     def id(self) -> str:
-        """The id of the question."""
+        """Return the id of the question."""
         return question_id(self.agent, self.position)
 
     @property
@@ -59,7 +59,7 @@ class NewQuestion:
 
 
 class SettledQuestion(NamedTuple):
-    """A question that a unit closes."""
+    """A question that a unit closes, with its outcome."""
 
     agent: str
     position: int

@@ -36,7 +36,7 @@ AnswerForm = Mapping[str, Any]
 
 
 def check_form(value: object) -> AnswerForm:
-    """Return a form, or raise `BadInput` for one that cannot be used."""
+    """Return a value as the form of an answer, or raise `BadInput` for an invalid form."""
     if not isinstance(value, Mapping):
         raise BadInput(f"Expected form to be a flat JSON Schema, an object; got {shown(value)}.")
     if value.get("type") != "object":
@@ -73,7 +73,7 @@ def _check_field(what: str, field: object) -> None:
 
 
 def check_answer(form: AnswerForm | None, value: object) -> Any:
-    """Return an answer, or raise `BadInput` with the requirements of the form."""
+    """Return an answer that fits its form, or raise `BadInput` with the requirements of the form."""
     if form is None:
         if not isinstance(value, str) or not value.strip():
             raise BadInput(f"Expected the answer to be a text; got {shown(value)}.")
@@ -101,7 +101,7 @@ def _check_object(form: AnswerForm, value: object) -> None:
 
 
 def _misfit(field: Mapping[str, Any], value: object) -> str:
-    """Return the requirement of a field that a value does not fulfil; empty if the value fits."""
+    """Return the requirement of a field that a value violates; empty if the value fits."""
     match field["type"]:
         case "string":
             least, most = field.get("minLength", 0), field.get("maxLength", LARGEST_ANSWER)
@@ -124,7 +124,7 @@ def _misfit(field: Mapping[str, Any], value: object) -> str:
 
 
 def storable_text(text: str) -> bool:
-    """Return whether a text can be stored."""
+    """Return whether the database can store a text."""
     try:
         check_text(text, "answer")
     except BadInput:

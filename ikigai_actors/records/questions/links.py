@@ -25,7 +25,7 @@ _KEY_BYTES = 32
 
 
 class LinkedQuestion(NamedTuple):
-    """A link whose signature is valid."""
+    """The contents of a link with a valid signature."""
 
     question: str
     """The id of the question."""
@@ -54,7 +54,7 @@ def signed_link(key: bytes, question: str, expires_at: int) -> str:
 
 
 def opened_link(keys: Iterable[bytes], link: str) -> LinkedQuestion | None:
-    """Return the question of a link; None if none of the keys has signed it."""
+    """Return the question of a link; None if the link is not signed by any of the keys."""
     body, _, signature = link.rpartition(".")
     question, _, expires = body.partition(".")
     if not any(hmac.compare_digest(_signature(key, body).encode(), signature.encode()) for key in keys):

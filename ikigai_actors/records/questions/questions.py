@@ -28,7 +28,7 @@ ANSWERED_KEPT_MS = 30 * 24 * 3600 * 1000
 
 
 class QuestionRow(NamedTuple):
-    """A row of table ``questions``."""
+    """A row of table ``questions``: a call that waits for a person, or has waited."""
 
     id: str
     agent: str
@@ -54,7 +54,7 @@ class QuestionRow(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether the question waits for an answer."""
+        """Return whether the question waits for an answer."""
         return self.answered_at is None
 
 
@@ -115,12 +115,12 @@ def question_with(tx: Transaction, name: str) -> QuestionRow | None:
 
 
 def every_question(tx: Transaction) -> Iterator[Row]:
-    """Iterate over all rows, unconverted."""
+    """Iterate over all rows of table ``questions``, unconverted."""
     yield from tx.run("every_question")
 
 
 def prune_questions(tx: Transaction, now: int) -> None:
-    """Delete rows that were closed 30 days ago."""
+    """Delete the rows of questions that were closed more than 30 days ago."""
     tx.run("prune_questions", before=now - ANSWERED_KEPT_MS)
 
 

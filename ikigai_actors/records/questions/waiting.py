@@ -28,7 +28,10 @@ class WaitingCall(NamedTuple):
 
 
 def waiting_calls(messages: Iterable[Message]) -> dict[int, WaitingCall]:
-    """Return the calls that wait at the end of an agent's own messages of a turn, by the position of the question."""
+    """Return the calls of an agent's open turn that wait for a person, by the position of the message that asks.
+
+    ``messages`` are the agent's own messages of the turn.
+    """
     waits: dict[str, WaitingCall] = {}
     reply, inputs = 0, dict[str, Mapping[str, Any]]()
     for message in messages:
@@ -47,7 +50,7 @@ def waiting_calls(messages: Iterable[Message]) -> dict[int, WaitingCall]:
 
 
 def question_of(agent: str, waits: WaitingCall) -> NewQuestion:
-    """Return the question of a waiting call without a row, as in an imported log, with the default terms."""
+    """Return a question with the default terms for a waiting call that has no row, as in an imported log."""
     data, form = waits.message.data, waits.input.get("form")
     return NewQuestion(
         agent=agent,

@@ -112,7 +112,7 @@ def export_file(
 
 
 def _counted(lines: Iterable[bytes], total: int, advance: Callable[[int, int], object]) -> Iterator[bytes]:
-    """Pass the lines on, and report progress now and then. The header and the end are not counted."""
+    """Yield the lines, and report the progress of the export from time to time. Header and end are not counted."""
     for done, line in enumerate(lines):
         if done % _AT_ONCE == 0:
             advance(min(done, total), total)
@@ -137,7 +137,7 @@ class Inheritance:
     def shows(self, position: int) -> bool:
         """Return whether a message must be in the file even if hidden ones are left out.
 
-        That is so if an agent sees it, or it names an agent.
+        It must if an agent sees the message, or the message names an agent.
         """
         return position in self.births or self._is_seen(position)
 
@@ -146,16 +146,16 @@ class Inheritance:
 
     @property
     def hidden(self) -> int:
-        """Return how many messages are hidden.
+        """Return the number of inherited messages that no exported agent sees.
 
-        These were cleared before the fork points of all agents that inherit them.
+        They were cleared before the fork points of all agents that inherit them.
         """
         seen = sum(end - start + 1 for start, end in self.seen.items())
         return self.end - seen - sum(birth <= self.end and not self._is_seen(birth) for birth in self.births)
 
 
 class Branch:
-    """The agents to export, within a transaction."""
+    """The agents that one export writes, read within a transaction."""
 
     def __init__(self, tx: Transaction, agent: str, from_clear: bool) -> None:
         self._tx = tx
@@ -199,7 +199,7 @@ class Branch:
         yield from self._contents()
 
     def _origin(self, agents: list[AgentRecord]) -> Inheritance:
-        """Return the history that agents inherit from one parent outside the branch.
+        """Return the history that these agents inherit from one parent outside the branch.
 
         Either all of these agents are pruned, or none.
         """
@@ -214,7 +214,7 @@ class Branch:
         return Inheritance(tuple(agents), parts, end, births, self._seen(agents, parts))
 
     def _made_by_another(self, record: AgentRecord) -> bool:
-        """Return whether an agent was born in the log of another agent than its parent."""
+        """Return whether another agent than its parent has made an agent, so that the birth is in that agent's log."""
         first = self._section(record.uuid, record.fork_message_id, record.fork_message_id + 1)
         return any("by" in (data_object(row[4]) or {}) for row in first)
 
@@ -229,7 +229,7 @@ class Branch:
         return tuple(parts[::-1])
 
     def _seen(self, agents: list[AgentRecord], parts: tuple[tuple[str, int, int], ...]) -> dict[int, int]:
-        """Return the parts of a history that agents and their descendants see: from a clear to the last fork point."""
+        """Return the ranges of a history that some of these agents see, from a clear to the last fork point."""
         rows = self._tx.run("controls_in", uuids=[uuid for uuid, _, _ in parts]) if parts else []
         ends = {uuid: (start, end) for uuid, start, end in parts}
         clears = [row[1] for row in rows if row[2] == Kind.CLEAR and ends[row[0]][0] < row[1] <= ends[row[0]][1]]
@@ -282,7 +282,7 @@ class Branch:
         return fields
 
     def texts(self) -> Iterator[tuple[str, Fields]]:
-        """Iterate over the messages and the mail."""
+        """Iterate over the records of messages and mail."""
         for uuid, origin in self.origins.items():
             for row in (row for part in origin.parts for row in self._section(*part)):
                 left_out = self._from_clear and not origin.shows(row[1])
@@ -376,7 +376,7 @@ def _message(agent: str, row: Row) -> Fields:
 
 
 def _parents_first(records: list[AgentRecord]) -> list[AgentRecord]:
-    """Return the agents in order of birth, but each after its parent even if clocks were wrong."""
+    """Return the agents in order of birth, but each after its parent even if their clocks were wrong."""
     known = {record.uuid for record in records}
     children: dict[str | None, list[AgentRecord]] = {}
     for record in records:

@@ -138,7 +138,7 @@ class RecordFile(NamedTuple):
 
 
 def wrong_line(line: int, problem: str) -> ImportRefused:
-    """Return the error for a fault in a line."""
+    """Return the error for a fault in a line of an exported file."""
     return ImportRefused(f"The file cannot be imported, and nothing of it was: line {line}: {problem.rstrip('.')}.")
 
 
@@ -169,7 +169,7 @@ def data_object(data: Any) -> dict[str, Any] | None:
 
 
 def encode_record(kind: str, fields: Mapping[str, Any]) -> bytes:
-    """Return a record as a line, with its line end."""
+    """Return a record as a line of an exported file, with the line end."""
     record = {"record": kind, **fields}
     try:
         return _encode(record).encode() + b"\n"

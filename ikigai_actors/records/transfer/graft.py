@@ -150,13 +150,13 @@ class ImportFile:
 
 
 class Import(Addressed):
-    """Bring the agents of a file under an agent; answered with `Imported`.
+    """Add the agents of a file below an agent; answered with `Imported`.
 
     Raises:
         AgentNotFound, AmbiguousAgent, AgentDead: there is no such agent that lives.
         HostElsewhere: another host runs it.
         BudgetExceeded: a budget above it does not allow this many agents.
-        ImportRefused: what the file holds does not fit to what is here, or histories in it are damaged.
+        ImportRefused: the contents of the file conflict with this database, or histories in the file are damaged.
     """
 
     __slots__ = ("_file", "_hearers", "_host", "_now", "_random_bytes", "_under", "_uuid", "touches")
@@ -237,7 +237,7 @@ class Graft:
         self._rehashed = 0
 
     def load(self) -> None:
-        """Write all rows."""
+        """Write all rows of the file into this database."""
         tx = self._tx
         agents = (*self._origins, *self.records)
         tx.schema.load("agents", _COLUMNS, [[self._row(agent) for agent in agents]])
@@ -276,7 +276,10 @@ class Graft:
             yield record
 
     def judge(self) -> None:
-        """Read all rows back; raise `ImportRefused` if they are not what was written, or are not sound."""
+        """Read the imported messages back, and check them.
+
+        Raises `ImportRefused` if they differ or violate an invariant.
+        """
         uuids = {log.uuid for log in (*self._origins, *self.records)}
         back = TableSum()
         wrong = judge(self._tx, uuids, self._under, lambda rows: back.counting(rows))
@@ -291,7 +294,7 @@ class Graft:
             raise ImportRefused("The database gave back other messages than it was given, and nothing was imported.")
 
     def restrict(self) -> None:
-        """Restrict the agents to the rights of the agent above them, like its own children.
+        """Restrict the imported agents to the rights of the agent above them, like its own children.
 
         Their histories were checked before. Raises `ImportRefused` below a trial, whose agents may have no effects.
         """
@@ -313,7 +316,7 @@ class Graft:
         self._tx.schema.load("messages", _MESSAGES, _batches(iter(rows)))
 
     def add_earlier_rules(self) -> None:
-        """Give the agents of an older file the rules that it stored as a setting."""
+        """Give agents from a file of an older format the rules that it stored as a setting."""
         if not self._manifest.earlier_rules:
             return
         for record in self.records:
@@ -362,7 +365,7 @@ class Graft:
         )  # fmt: skip
 
     def _labels(self, agent: AgentRecord) -> Mapping[str, str]:
-        """Return the labels of an imported agent, over the labels of the agent under which it comes, as for a fork."""
+        """Return the labels of an imported agent, combined with those of the agent above it, as for a fork."""
         try:
             return check_labels({**self._under.labels, **agent.labels})
         except BadInput as error:
@@ -378,7 +381,7 @@ class Graft:
         return self._under.uuid if above is None else self.uuids[above]
 
     def _origin(self, of: str, whose: str) -> AgentRecord:
-        """Return the agent that holds the inherited history of others, whose owner is not in the file.
+        """Return the dead agent that replaces a parent outside of the file. It holds the history that others inherit.
 
         It never acts.
         """
@@ -426,7 +429,7 @@ class Graft:
         return made
 
     def _end(self, uuid: str) -> bytes:
-        """Return the hash of an agent's history as far as it was imported, by the agent's uuid in the file."""
+        """Return the hash of an agent's history as far as it was imported, given the agent's uuid in the file."""
         if (known := self._ends.get(uuid)) is not None:
             return known
         return self._at_points[self._points[uuid]] if uuid in self._points else EMPTY_HASH
@@ -439,7 +442,7 @@ class Graft:
         return self.uuids[agent.parent_uuid]
 
     def _renamed(self, value: Any, parent: str | None) -> Any:
-        """Return data with the uuids of this database in place of those in the file."""
+        """Return data with each uuid of the file replaced by the uuid in this database."""
         data = data_object(value)
         if data is None:
             return value
@@ -512,7 +515,7 @@ class Graft:
         )  # fmt: skip
 
     def _named(self, value: Any) -> Any:
-        """Return the answer of a keyed call with the uuids of this database."""
+        """Return the answer of a keyed call with each uuid of the file replaced by the uuid in this database."""
         if isinstance(value, dict):
             return {name: self._named(value) for name, value in value.items()}
         return [self._named(element) for element in value] if isinstance(value, list) else self._here(value)
@@ -523,7 +526,7 @@ class Graft:
 
 
 def _free_names(tx: Transaction, named: Sequence[AgentRecord]) -> dict[str, str | None]:
-    """Return a name for each of these agents that no living agent here has, and none of the others."""
+    """Return for each of these agents a name that is free: no living agent here has it, and none of the others."""
     taken_here = {agent.name for agent in named}
     taken = {row.name for row in registry.rows_of(tx, "namesakes", names=[*taken_here]) if row.living}
     free: dict[str, str | None] = {}
@@ -538,13 +541,12 @@ def _free_names(tx: Transaction, named: Sequence[AgentRecord]) -> dict[str, str 
 
 
 def _settings(tx: Transaction, uuid: str) -> Mapping[str, Any]:
-    """Return the settings in force at the end of a history."""
     history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
     return history.view(history.head).settings
 
 
 class _Versions(NamedTuple):
-    """The versions of a document that an import writes."""
+    """The versions of a document in a file, and how an import writes them."""
 
     skipped: int
     """The lines after this one."""
@@ -577,7 +579,7 @@ def _new_documents(
 def _count(
     tx: Transaction, locked: LockedRows, hearers: Hearers, under: AgentRecord, records: Sequence[AgentRecord]
 ) -> None:
-    """Count the agents at the budgets above them. Raises `BudgetExceeded`."""
+    """Count the imported agents in the budgets above them. Raises `BudgetExceeded`."""
     ledger = BudgetLedger(tx, locked, [under.budget], hearers)
     if living := sum(record.living for record in records):
         ledger.bear(under.budget, living)

@@ -17,13 +17,13 @@ _DOCUMENT = {"path": str, "version": int, "other": int}
 
 
 def exported_answer(text: str) -> dict[str, Any] | None:
-    """Return the answer of a keyed call for a file; None if the call is left out."""
+    """Return the answer of a keyed call as it is exported; None if the call is left out of the file."""
     gave: dict[str, Any] = json.loads(text)
     return None if "timer" in gave else gave
 
 
 def wrong_with_call(fields: Mapping[str, Any], agents: Container[str]) -> str | None:
-    """Return the fault of a keyed call in a file with these agents; None when there is none."""
+    """Return the fault of a keyed call in a file that has these agents; None when there is none."""
     try:
         check_call_key(fields["key"])
     except BadInput as error:

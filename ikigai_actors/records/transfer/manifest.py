@@ -42,7 +42,7 @@ MAIL_KINDS = ("mail", "exit", "notice", "prompt")
 
 
 class Manifest:
-    """The contents of a file, made from its records. Raises `ImportRefused` for their faults."""
+    """The contents of a file, collected from its records. Raises `ImportRefused` for faults in the records."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         self.top = ""
@@ -105,7 +105,7 @@ class Manifest:
 
     @property
     def preview(self) -> ImportPreview:
-        """Return a preview of the file."""
+        """Return the preview of the file, for the person who imports it."""
         dead = (Status.DEAD, Status.TERMINATING)
         agents = tuple(
             Arrival(
@@ -242,7 +242,7 @@ class Manifest:
             self._schemas.add(text)
 
     def _fork(self, uuid: str, position: int, data: Mapping[str, Any]) -> None:
-        """Record the births that a message reports, with its position, to compare them with the agents of the file."""
+        """Record the birth that a message reports, to compare it with the agents of the file later."""
         agent = self.agents.get(uuid)
         if agent is not None and position == agent.fork_message_id + 1:
             if "by" in data:
@@ -254,7 +254,7 @@ class Manifest:
             self.births[child.uuid] = position
 
     def _named_in(self, settings: Mapping[str, Any]) -> None:
-        """Note the models and tools that settings name. Whether they are sound is judged later."""
+        """Record the models and tools that settings name. Whether the settings are valid is checked later."""
         self.earlier_rules |= bool(earlier_rules(settings))
         self._lifted |= set(lifting(settings))
         for models in (settings.get("model"), settings.get("compact_model")):
@@ -264,7 +264,7 @@ class Manifest:
             self._tools |= _names(tools)
 
     def _called_in(self, reply: Mapping[str, Any]) -> None:
-        """Note the tools that a reply of an open turn calls."""
+        """Record the tools that a reply of an open turn calls."""
         for calls in (reply.get("blocks"), reply.get("tool_calls")):
             for call in calls if isinstance(calls, list) else ():
                 if isinstance(call, dict) and call.get("type", "tool_use") == "tool_use":
@@ -405,7 +405,7 @@ def log_starts(agents: Collection[AgentRecord]) -> dict[str, LogStart]:
 
 
 def message_row(record: Record) -> Row:
-    """Return a message of a file as a row of ``messages`` with its hash; None if it has none."""
+    """Return a message record as a row of ``messages`` with its hash; None for the hash if the file has none."""
     fields = record.fields
     written = (
         fields["agent"],
@@ -419,7 +419,7 @@ def message_row(record: Record) -> Row:
 
 
 def hash_bytes(record: Record, name: str) -> bytes | None:
-    """Return the hash in a field. Raises `ImportRefused` if it is invalid."""
+    """Return the hash in a field of a record. Raises `ImportRefused` if it is invalid."""
     text = record.fields[name]
     if text is None:
         return None
@@ -429,7 +429,7 @@ def hash_bytes(record: Record, name: str) -> bytes | None:
 
 
 def agent_record(fields: Mapping[str, Any]) -> AgentRecord:
-    """Return an agent of a file as a row of the registry."""
+    """Return an agent record of a file as a row of the registry."""
     row = {name: value for name, value in fields.items() if name not in ("parent", "supervisor", "pruned_hash")}
     above = {"parent_uuid": fields["parent"], "supervisor_uuid": fields["supervisor"]}
     return AgentRecord(**row, **above, active_at=0, owner=None, epoch=FIRST_EPOCH)
@@ -444,7 +444,7 @@ def blob_bytes(record: Record) -> bytes:
 
 
 def _names(value: object) -> set[str]:
-    """Return the names in a value that should be a collection of names, without blank ones."""
+    """Return the names in a value, which should be a collection of names; blank names are left out."""
     if not isinstance(value, list | tuple | dict):
         return set()
     return {name.strip() for name in value if isinstance(name, str) and name.strip()}

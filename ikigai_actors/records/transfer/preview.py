@@ -11,7 +11,7 @@ _MOST = 20
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An agent in a file, as the preview shows it."""
+    """An agent of a file, as the preview of an import shows it."""
 
     uuid: str
     """The uuid in the file."""
@@ -25,7 +25,7 @@ class Arrival:
 
     @property
     def waits(self) -> str:
-        """Return the work that it would resume, in words; empty for none, or if it is dead."""
+        """Return the work that the agent would resume, in words; empty if there is none, or the agent is dead."""
         if self.status == "dead":
             return ""
         prompts = _counted(self.prompts, "prompt") if self.prompts else ""
@@ -34,7 +34,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class ImportPreview:
-    """The contents of a file that may start work or cost something."""
+    """The contents of a file that may start work or cost something after an import."""
 
     agents: tuple[Arrival, ...]
     models: tuple[str, ...]

@@ -48,7 +48,7 @@ FOREIGN = (
 
 
 def lifting(settings: Mapping[str, Any]) -> list[str]:
-    """Return the settings that would give a right: they lift a limit, or give access to a model or its service."""
+    """Return the names of settings that give a right: they lift a limit, or give access to a model or its service."""
     above = [name for name, usual in USUAL_LIMITS.items() if _is_more(settings.get(name), usual)]
     return [*above, *(name for name in FOREIGN if settings.get(name))]
 
@@ -58,7 +58,7 @@ def _is_more(value: object, usual: int) -> bool:
 
 
 def without_rights(kind: str, data: Mapping[str, Any], in_open_turn: bool) -> Mapping[str, Any]:
-    """Return the data of a message without the rights that it would give."""
+    """Return the data of a message of a file without the parts that would give the agent rights in this database."""
     match kind:
         case Kind.CONFIGURE:
             if lifted := lifting(data):
@@ -71,7 +71,7 @@ def without_rights(kind: str, data: Mapping[str, Any], in_open_turn: bool) -> Ma
 
 
 def restricted(settings: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that an agent must get so that it may do no more than a child of another agent.
+    """Return the settings to add to an imported agent so that it may do no more than a child of another agent.
 
     Args:
         settings: the agent's own settings.
@@ -105,12 +105,12 @@ def restricted(settings: Mapping[str, Any], above: Mapping[str, Any]) -> dict[st
 
 
 def counts(rule: NewRule) -> bool:
-    """Return whether a rule of a file is imported."""
+    """Return whether a rule of a file is imported. Rules that allow calls are not."""
     return rule.decision is not Policy.ALLOW
 
 
 def earlier_rules(settings: Mapping[str, Any]) -> list[NewRule]:
-    """Return the rules that the setting ``policies`` of an earlier version meant: a decision for each tool."""
+    """Return the rules that correspond to the setting ``policies`` of an earlier version: a decision for each tool."""
     policies = settings.get("policies")
     rules = list[NewRule]()
     for tool, decision in policies.items() if isinstance(policies, Mapping) else ():

@@ -68,8 +68,8 @@ def verify_named(
 ) -> Verified:
     """Verify an agent's history, an exported file, or (for None) the whole database, optionally against a checkpoint.
 
-    Raises what `verify_histories`, `verify_file`, `read_checkpoint` and `registry.uuid_of` do, and `BadInput` for a
-    checkpoint of another database.
+    Raises the errors of `verify_histories`, `verify_file`, `read_checkpoint` and `registry.uuid_of`, and `BadInput` for
+    a checkpoint of another database.
     """
     checkpoint = None if since is None else read_checkpoint(as_path(since))
     heads = None if checkpoint is None else checkpoint.heads
