@@ -70,7 +70,8 @@ _COLUMNS = (
     "restart to act, s: p50 (max)", "cold start, s", "lines to resume",
 )  # fmt: skip
 _OTHERS = (
-    "runtime", "stopped: ended, acts of the stopped", "COMMIT cut: ended, paid again", "server lost: ended, paid again",
+    "runtime", "stopped: ended, acts of the stopped", "COMMIT cut: ended, paid again",
+    "server lost: ended, paid again, longest s",
     "slow model: ended, paid again", "clock set: ended, paid again",
     "cancel: requests and effects after it", "two runs: strays", "not landed",
 )  # fmt: skip
@@ -121,7 +122,9 @@ def _others(name: str, plays: list[Judged]) -> list[str]:
             return "–"
         chosen = [each for each in landed if each.play.fault == kind and each.play.task == "run"]
         ended = sum(each.verdict.ended for each in chosen)
-        return f"{ended} of {len(chosen)}, {_total(chosen, value)}" if chosen else "not played"
+        longest = max((each.verdict.rest or 0 for each in chosen), default=0)
+        seconds = f", {longest:.0f}" if kind == "server" else ""
+        return f"{ended} of {len(chosen)}, {_total(chosen, value)}{seconds}" if chosen else "not played"
 
     cancels = [each for each in landed if each.play.task == "cancel"]
     pairs = [each for each in landed if each.play.task == "two runs"]

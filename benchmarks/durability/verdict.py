@@ -56,6 +56,8 @@ class Verdict:
     timer_early: bool
     recovery: float | None
     """Seconds from the second start (with several hosts: from the strike) to the first act outside."""
+    rest: float | None
+    """Seconds from the strike to the end of the run."""
     cold: float | None
     """Seconds from the first start to the first act outside, of a lone worker."""
 
@@ -97,6 +99,7 @@ def judge(play: Play) -> Verdict:
         awake_dead=len(awake_dead(play)),
         timer_early=bool(early_timer(play, run)),
         recovery=_recovery(play, run),
+        rest=results[-1].at - play.of("struck")[0].at if results and play.of("struck") else None,
         cold=_cold(play),
     )
 

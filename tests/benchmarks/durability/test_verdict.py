@@ -105,6 +105,12 @@ def test_the_recovery_counts_from_the_second_start_to_the_first_act_of_the_new_l
     assert verdict(struck, late, start, act).recovery == 0.5
 
 
+def test_the_rest_counts_from_the_strike_to_the_end_of_the_run() -> None:
+    struck = Event(1.0, "struck", owner="one.1", detail={"proved": True, "proof": "started then, then now"})
+    assert verdict(struck, Event(4.0, "result", "r", detail="All in all: receipt 1"), fault="server").rest == 3.0
+    assert verdict(struck, fault="server").rest is None
+
+
 def test_a_history_survives_its_file(tmp_path: Path) -> None:
     for play in HISTORIES[:2]:
         append(tmp_path / "copy.jsonl.gz", play)
