@@ -1,4 +1,6 @@
-"""Checks of arguments. Each returns the value, or raises `BadInput`, which says what was expected and what came.
+"""Checks of arguments.
+
+Each function returns the value, or raises `BadInput`, whose message has the expected and the given value.
 
 ``what`` is the name of the argument in that error. A public method checks all of its arguments before it does anything,
 so a refused call changes nothing.

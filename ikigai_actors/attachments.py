@@ -1,4 +1,4 @@
-"""Pictures, PDFs and sounds that are attached to a text. Their types are recognised by their bytes alone.
+"""Pictures, PDFs and sounds that are attached to a text. The type of an attachment is recognised by its bytes alone.
 
     attachment("plan.png")                     # Attachment(image/png, 5,120 bytes)
     attachment(chart_bytes, "chart.png")       # what a tool has made

@@ -58,7 +58,7 @@
     ├── WouldDeadlock           a wait that could never end: on a thread that must not block, or in a circle of agents
     └── WouldWaitForItself      an agent would wait for the end of its own turn
 
-A message says what was expected, what came, and what to do. What a program may want to know is an attribute.
+A message says what was expected, what came, and what to do. Facts for programs are attributes.
 """
 
 import copyreg
@@ -67,7 +67,7 @@ from typing import Any
 
 
 class IkigaiError(Exception):
-    """Base of all errors that ikigai raises on purpose. They can be pickled, with their attributes."""
+    """Base of all errors that ikigai raises on purpose. The errors can be pickled, with their attributes."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how pickle makes a copy: without ``__init__``, whose arguments are not those of `Exception`."""
@@ -97,7 +97,7 @@ class AmbiguousAgent(AgentError):
 
 
 class AgentDead(AgentError):
-    """The agent is dead. Its history can be read; it takes no prompt, mail or signal."""
+    """The agent is dead. The agent's history can be read; the agent takes no prompt, mail or signal."""
 
 
 class RootProtected(AgentError):
@@ -147,7 +147,10 @@ class NotABoundary(AgentError):
 
 
 class HistoryPruned(AgentError):
-    """The agent was dead for long, and its messages and mail were deleted. Its row in the registry is left."""
+    """The agent was dead for long, and its messages and mail were deleted.
+
+    The row of the agent in the registry is left.
+    """
 
     def __init__(self, message: str, agent: str = "", at: int = 0) -> None:
         super().__init__(message, agent)
@@ -363,7 +366,7 @@ class StepChanged(ProviderError):
 
 
 class StepFailed(IkigaiError):
-    """An act of a program has failed. Or it was cut off, and nobody knows whether it was done."""
+    """An act of a program has failed, or was cut off, so that its effect is unknown."""
 
     def __init__(self, message: str, call: str = "") -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Events: the types that subscribers and feeds receive, and those that an `Instrument` receives."""
+"""Events: the types that subscribers, feeds and an `Instrument` receive."""
 
 from ikigai_actors.lazy import handed_on
 

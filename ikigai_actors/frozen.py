@@ -9,7 +9,7 @@
     new_point(1, 2) == Point(1, 2)
 
 A frozen dataclass sets each field by a call of ``object.__setattr__``, so it takes four times as long to make as a
-named tuple. That matters where millions of rows become records; other code calls the class itself.
+named tuple. The difference matters where millions of rows become records; other code calls the class itself.
 """
 
 import dataclasses
@@ -42,7 +42,7 @@ def maker(record: type[T]) -> Callable[..., T]:
     """Make a fast constructor for a dataclass.
 
     The constructor sets the fields on an object of a twin class, which has the same slots and is not frozen, and then
-    gives that object the record's class. It does not call ``__post_init__`` of the record.
+    gives that object the record's class. The constructor does not call ``__post_init__`` of the record.
 
     Args:
         record: a frozen dataclass with slots, and without a base.
@@ -77,7 +77,10 @@ _copiers: dict[type, Callable[..., Any]] = {}
 
 
 def _copier(record: type) -> Callable[..., Any]:
-    """Return the function that `replace` calls for a record of this class. Its code names each field once."""
+    """Return the function that `replace` calls for a record of this class.
+
+    The code of the function names each field once.
+    """
     alone = record.__bases__ == (object,) and "__slots__" in vars(record)  # else its objects have another layout
     if not alone or hasattr(record, "__post_init__") or not all(field.init for field in fields(record)):
         return dataclasses.replace

@@ -1,8 +1,8 @@
-"""Whether a picture is whole, as far as its parts show that without its pixels. Pure.
+"""Checks whether a picture is whole, by its parts and without decoding its pixels. Pure.
 
-A picture of which a part is missing or damaged is refused by services, with the whole request and all later ones, for
-the history is sent again each time. So it is refused before it is stored. What decoders put up with is no fault here:
-bytes after the end, unknown parts, and in a GIF a missing end mark.
+Services refuse a picture with a missing or damaged part, and so refuse the whole request and all later requests,
+because each sends the history again. So such a picture is refused before it is stored. Faults that decoders tolerate
+are no faults here: bytes after the end, unknown parts, and in a GIF a missing end mark.
 """
 
 import zlib

@@ -5,8 +5,8 @@
     outcome = search(agent, judge, plan=MCTS(trials=200), options=["Your next step."])
     outcome.keep("winner")
 
-The agent itself is not asked, and gets no message. Each trial is a fork, below an agent that is the experiment, and
-nothing that its model calls is done outside. Killed in the middle, the same call goes on.
+The agent itself gets no request and no message. Each trial is a fork below an agent that is the experiment, and the
+calls of its model have no effects outside. Killed in the middle, the same call goes on.
 
     searches             the best continuation of a history
     bisections           from where on a history is bad, with a judge that errs

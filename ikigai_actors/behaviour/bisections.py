@@ -124,8 +124,8 @@ def bisect(
 ) -> Bisected:
     """Find the first bad turn of an agent's history, by asking forks of it.
 
-    The agent itself is not asked, and gets no message; it may be dead. Nothing that a trial's model calls is done
-    outside: what it calls again is answered from the record. After a crash, the same call goes on.
+    The agent itself gets no request and no message, and may be dead. The calls of a trial's model have no effects
+    outside: the record answers a call that was made before. After a crash, the same call goes on.
 
     Args:
         agent: the agent whose history is searched.

@@ -5,11 +5,11 @@
             counted before it. What was cleared, undone or rewound is gone for the replay, too
     step    the history as recorded before each request of the turn: one case a request, whose first reply ends it
 
-A summary says what was recorded, so after one a log goes on from the history as recorded; and so it does where
-nothing that was replayed counts any more.
+A summary contains recorded texts, so after a summary a log goes on from the recorded history. A log also goes on from
+there if no replayed message counts any more.
 
-The edit of a prompt is another prompt. The edit of what a step said, or of a result that it got, begins before that
-step, with a copy of it in which this is changed; the turn goes on from there.
+The edit of a prompt is another prompt. The edit of a reply, or of a result, begins before the step of the reply, with a
+changed copy of the step; the turn goes on from there.
 """
 
 from collections.abc import Mapping, Sequence

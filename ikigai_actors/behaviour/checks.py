@@ -1,7 +1,7 @@
 """Checks: whether a turn that was replayed is still right.
 
-A check is given the recorded turn and the replayed one. It returns True or False, a number from 0 to 1, or None for
-what cannot be judged; that never counts as right.
+A check gets the recorded turn and the replayed turn. It returns True or False, a number from 0 to 1, or None if it
+cannot judge; None never counts as right.
 """
 
 import json

@@ -1,9 +1,9 @@
 """The differences between a recorded turn and its replay. Pure.
 
-Calls are aligned in order; those of one reply have none. A call in the place of another one differs by its ``tool`` or
-its ``arguments``; else it is ``missing``, or ``extra``. Then come the words that the replay ended before (``word``),
-and how the turn ended (``end``) or what it answered (``text``). A call that a replay did not come to is not missing: it
-was cut off.
+Calls are aligned in order, except the calls of one reply, which have no order. A call in the place of another call
+differs by its ``tool`` or its ``arguments``; an unaligned call is ``missing`` or ``extra``. Then follow the steering
+messages before which the replay ended (``word``), and the end of the turn (``end``) or its answer (``text``). A call
+that the replay did not reach is not missing, but cut off.
 """
 
 import json

@@ -6,9 +6,9 @@
         write, as one unit, the verdicts that are new and the births of what was asked for
         wait for the first trial, judge it, give the plan its verdict, and ask for the next one
 
-The plan has the verdicts of 1 … i − parallel when trial i is asked for, so what is asked for is a function of the seed
-and the verdicts, whatever finishes first. What is durable is the book alone, written in units of verdicts and of the
-births that depend on them:
+The plan has the verdicts of trials 1 … i − parallel when it is asked for trial i, so the trials are a function of the
+seed and the verdicts, whatever finishes first. Only the book is durable. Each unit in it has verdicts and the births
+that depend on them:
 
     crash before a unit         the same trials are asked for again, with new uuids
     unit committed              they are found by their numbers; open turns are resumed, and paid again as any turn's
@@ -173,7 +173,8 @@ class Driver:
     def _write(self) -> None:
         """Commit verdicts, and the births that depend on them, as one unit.
 
-        Births that wait for a cache, and those after them, wait: the book has them in order.
+        Births that wait for a cache, and all births after them, stay out of the unit, because the book has the births
+        in order.
         """
         ready = self._before_cold() if self._how.warm else len(self._unborn)
         births, self._unborn = self._unborn[:ready], self._unborn[ready:]

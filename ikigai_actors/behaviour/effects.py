@@ -88,7 +88,7 @@ def check_known_tool(name: str, known: Mapping[str, ToolTraits]) -> None:
 
 
 def check_change(system: System, change: object) -> dict[str, Any]:
-    """Check settings that shall differ in trials.
+    """Check settings that differ in trials.
 
     Raises `BadInput` when one is unknown, or names an unknown model or tool.
     """

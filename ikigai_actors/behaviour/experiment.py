@@ -3,9 +3,9 @@
     experiment = begin_experiment(system, {"verb": "search", …}, RunConfig(parallel=8))
     Driver(experiment, plan, start, judge, expected).run()
 
-The experiment alone forks. A history that is looked at is never written, may be that of a dead agent, and its actor is
-not involved. Trials are children of the experiment, under its budget, and do nothing outside: their setting ``effects``
-(`ikigai_actors.agent.turn.record`) is born with them.
+Only the experiment forks. A history under examination is never changed and may belong to a dead agent, and the actor of
+its agent is not involved. Trials are children of the experiment, under its budget, and do nothing outside: their
+setting ``effects`` (`ikigai_actors.agent.turn.record`) is born with them.
 """
 
 import hashlib
@@ -69,7 +69,7 @@ class Experiment:
 
 
 def begin_experiment(system: System, terms: Mapping[str, Any], how: RunConfig) -> Experiment:
-    """Begin an experiment, or continue the living one of this name.
+    """Begin an experiment, or continue the living experiment of this name.
 
     Args:
         system: the system in which the experiment is made.

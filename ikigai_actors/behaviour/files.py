@@ -15,7 +15,8 @@ from ikigai_actors.system.system import ActorSystem
 def turns_of_file(file: str | os.PathLike[str], **parts: Any) -> Iterator[RecordedTurns]:
     """Yield the answered turns of all agents in an export file, except trials, for the length of a block.
 
-    An agent is exported with what was forked of it, so also with the trials of its replays: what they did is no record.
+    An export file of an agent also has the agent's forks, and so the trials of its replays. The turns of trials are no
+    record, and are left out.
 
     Args:
         parts: arguments of `ActorSystem.open`, as providers and tools. Approvals are denied unless these say otherwise.

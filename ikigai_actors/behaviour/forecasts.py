@@ -1,4 +1,4 @@
-"""Forecasts: what an experiment will ask, and what that costs, said before its first request. Pure.
+"""Forecasts: the requests that an experiment will make and their cost, before its first request. Pure.
 
 The expected tokens of a trial are those of the same requests in the record, at the price of the model that will be
 asked. Requests without recorded tokens are counted, but no tokens are made up for them. A forecast of several trials is

@@ -164,7 +164,7 @@ def program(command: Sequence[str], *, score: bool = False, timeout: float | Non
 
 
 def evaluator(candidate: Any, *, expected: Any = None) -> Judge:
-    """Return a judge that uses an evaluator of pydantic-evals, or any object with such a method ``evaluate``.
+    """Return a judge that uses an evaluator of pydantic-evals, or any object with a method ``evaluate`` of this kind.
 
     Its context has ``output``, the trial's value or text, ``inputs``, the trial's prompt, and ``expected_output``; no
     duration and no spans. Of several results in a dict the mean counts.

@@ -70,7 +70,7 @@ class ExperimentReport:
     """The whole report, as JSON data."""
 
     def html(self, about: Sequence[tuple[str, str]]) -> str:
-        """Return one HTML page. It loads nothing, and nothing that a model has written runs in it.
+        """Return one HTML page. The page loads nothing, and text of a model does not run in the page.
 
         Args:
             about: facts about the experiment, as pairs of a heading and a text.

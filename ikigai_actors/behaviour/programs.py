@@ -19,7 +19,7 @@ class Ran(NamedTuple):
 def run_program(command: Sequence[str], text: str, timeout: float | None, *, shows_errors: bool = False) -> Ran:
     """Run a program with a text as its standard input; return its exit code and output.
 
-    It writes to files. A pipe has its end only when everything has ended that the program has started.
+    The program writes to files, because a pipe ends only when all processes that the program has started have ended.
 
     Args:
         command: the program and its arguments.

@@ -3,7 +3,7 @@
     difference    of two arms, case by case: fail if the whole interval is below minus the margin, pass if no part is
     rate          of one arm: fail if the whole interval is below the required rate, pass if no part is
 
-Any other result is unsure. So is a run in which more than a tenth could not be judged, or without a required rate.
+Any other result is unsure, and so is a run without a required rate, or with more than a tenth of samples not judged.
 """
 
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,9 @@
     report = replay(turns, change={"model": "openai:gpt-5"})
     print(report.text())
 
-Each turn is a trial of an experiment: a fork of the history as recorded before it, with the settings of then and the
-change. Its calls are answered from the record of that turn; a call that the record has not ends it as diverged.
+Each turn is a trial of an experiment: a fork of the history before the recorded turn, with the settings at that
+position and the change. The record of the turn answers the calls of the trial; a call that is not in the record ends
+the trial as diverged.
 """
 
 import hashlib

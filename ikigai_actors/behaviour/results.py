@@ -30,7 +30,7 @@ class ExperimentResult(ABC):
         return self._report(facts).html(facts.described())
 
     def _repr_html_(self) -> str | None:
-        """Return the page for a notebook, in a frame of its own in which no script runs.
+        """Return the page for a notebook, in a frame in which no script runs.
 
         None if the facts cannot be read from the database; a notebook then shows a line.
         """
@@ -75,6 +75,6 @@ class ExperimentResult(ABC):
         return self.experiment.forecast
 
     def end(self) -> None:
-        """Kill the experiment and all its trials, if it lives. Their histories can be read until they are pruned."""
+        """Kill the experiment and all its trials, if it lives. The histories can be read until they are pruned."""
         with suppress(AgentDead):
             end_agent(self.experiment.agent, "the experiment was ended", cascade=True)

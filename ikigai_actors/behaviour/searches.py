@@ -137,8 +137,8 @@ def search(
 ) -> Found:
     """Search for the best continuation of an agent's history.
 
-    Each trial is a fork that gets one prompt. The agent itself is not asked, and gets no message; it may be dead.
-    Nothing that a trial's model calls is done outside. After a crash, the same call goes on.
+    Each trial is a fork that gets one prompt. The agent itself gets no request and no message, and may be dead. The
+    calls of a trial's model have no effects outside. After a crash, the same call goes on.
 
     Args:
         agent: the agent whose history is continued.
@@ -212,8 +212,8 @@ def search(
 def kept(experiment: Experiment, number: int, name: str | None) -> AgentRef:
     """Fork a trial out of its experiment, below the experiment's supervisor.
 
-    The fork has the present settings of the agent whose history was continued, so it gets no tool that was withdrawn
-    since. Its calls have effects again.
+    The fork has the present settings of the agent whose history was continued, so the fork gets no tool that was
+    withdrawn since. The calls of the fork have effects again.
     """
     system, trial = experiment.agent.system, experiment.agent_of(number)
     assert experiment.book.terms is not None  # as it has trials

@@ -16,7 +16,7 @@ from ikigai_actors.system.handles.ref import AgentRef, System
 
 
 class FollowUp(NamedTuple):
-    """A further prompt for a trial, sent when the one before is answered."""
+    """A further prompt for a trial, sent when the prompt before is answered."""
 
     prompt: str
     data: Mapping[str, Any] = NO_DATA

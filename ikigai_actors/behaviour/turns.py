@@ -1,11 +1,11 @@
-"""The turns of a log, as cases: what was asked, which calls were made, what they gave, and what was answered.
+"""The turns of a log, as cases: the prompt, the calls with their results, and the answer of each turn.
 
     positions   1     2     3        4      5       6        7     8
     messages    fork  user  assist.  start  result  assist.  user  error
     turns             └── opens 2, answered, end 6 ──┘       └─ opens 7, failed, end 8
 
-A turn is read from the agent's own messages; what it inherits is its ancestors'. A turn that was cleared or rewound has
-happened all the same.
+A turn is read from the agent's own messages; inherited turns belong to the ancestors. A turn that was cleared or
+rewound counts too.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """Verbs about experiments on histories.
 
 A bisection whose judge is the person needs nothing but its book: each command goes on with it, up to the next answer
-that waits for a verdict. So it lasts over a restart of the shell.
+that waits for a verdict. So the bisection outlives a restart of the shell.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -154,7 +154,7 @@ class TrialWindow(list[InFlight]):
     def _answered(self, trial: InFlight, agent: AgentRef) -> Message | None:
         """Return the latest message of a trial that lives and has no open turn; None for any other trial.
 
-        The query also reads the latest messages of the next trials, except those that get further prompts.
+        The same query reads the latest messages of the next trials, except trials that get further prompts.
         """
         if trial.latest is None:
             behind = () if self._judge_blocks else self[1:LOOKED_AT]  # else each has its own thread

@@ -12,6 +12,6 @@
     protocols           MCP and AG-UI by HTTP
     call_title          a call as one line, for a question of a client
 
-A door is a process of its own, attached to the database. It decides nothing, owns no agent and holds nothing that a
-``kill -9`` may take.
+A door is a process of its own, attached to the database. A door decides nothing, owns no agent, and has no state that a
+``kill -9`` could lose.
 """

@@ -7,7 +7,7 @@
 A thread checks regularly whether a host is alive, and starts one when none is, at most one at a time. The host does not
 end with the door: it has its own session, and ends by itself when nobody needs it any more (``ikigai host
 --until-idle``). Two doors may start hosts for one file at the same moment: the lock of the file decides, the other host
-ends with status 75, and its door finds the one that won.
+ends with status 75, and both doors use the host that has the lock.
 """
 
 import json
@@ -107,7 +107,7 @@ class Hosting:
             return self._system
 
     def check_hosted(self, timeout: float) -> None:
-        """Return when a host runs the agents. Raises `NoHost` after this many seconds.
+        """Wait until a host runs the agents. Raises `NoHost` after this many seconds.
 
         A host that this door has started is waited for up to `STARTS` seconds. So clients that call directly after the
         start are not refused; most of them would never try again.
@@ -220,7 +220,7 @@ def _said(line: str) -> str:
 
 
 def door_log() -> Path:
-    """Return the log file of doors and their hosts, which only its user may read. It is made if it is missing."""
+    """Return the log file of doors and their hosts, which only its user may read. A missing file is made."""
     log = kept_of_user("doors.log")
     log.parent.mkdir(parents=True, exist_ok=True)
     os.close(_opened(log))

@@ -104,7 +104,7 @@ def message_of(value: object) -> RpcRequest | RpcResponse:
 
 
 class RpcConnection:
-    """The connection to one client. It belongs to one event loop."""
+    """The connection to one client. Use a connection on one event loop."""
 
     def __init__(self, server: Server, send: SendMessage) -> None:
         """Begin to serve a client; ``send`` sends a message to the client."""

@@ -1,7 +1,7 @@
 """Standard input and output as lines of a protocol.
 
 Lines are read from the first moment, on a thread of its own, so the end of the input is noticed whatever else takes
-long. Standard output belongs to the protocol: what else prints goes to standard error from then on.
+long. Standard output belongs to the protocol: other output goes to standard error from then on.
 """
 
 import asyncio

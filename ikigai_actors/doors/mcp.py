@@ -161,7 +161,7 @@ class McpDoor:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work, *arguments)
 
     async def _offered(self) -> "dict[str, Act | VerbTool]":
-        """Return the tools by name. They are imported on another thread."""
+        """Return the tools by name. The tools are imported on another thread."""
         tools: dict[str, Act | VerbTool] = await self._on_thread(lambda: self._tools)
         return tools
 

@@ -1,7 +1,8 @@
 """Forms at the door of MCP: the questions of turns that a call waits for, shown to the user of its client.
 
-A client of the later era gets them as the result of the call, and calls again with what its user has filled in. An
-earlier one is asked while the call waits. A question that the user leaves open waits on in the inbox.
+A client with the new version of the protocol gets the forms as the result of the call, and calls again with the filled
+forms. A client with an old version is asked while the call waits. A question that the user leaves open waits on in the
+inbox.
 """
 
 import asyncio

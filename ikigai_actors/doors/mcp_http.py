@@ -1,6 +1,6 @@
 """MCP over HTTP: the package's handler, for a request that was authorised already.
 
-It keeps no state of clients. The answer is a stream if the client wants progress, and a JSON object otherwise.
+The handler keeps no state of clients. The answer is a stream if the client wants progress, and a JSON object otherwise.
 """
 
 from typing import Any

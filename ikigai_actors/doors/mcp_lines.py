@@ -1,7 +1,7 @@
 """A client of MCP by lines: the streams between the client and the package's server.
 
-The package has such streams for standard input and output too. They set no limit to a line, and pass over a line that
-is no message, so that its sender waits forever; here it has an error without an id.
+The package also has streams for standard input and output. Those streams do not limit the length of a line, and ignore
+a line that is no message, so that its sender waits forever. Here the sender of such a line gets an error without an id.
 """
 
 import asyncio

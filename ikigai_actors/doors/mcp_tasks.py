@@ -1,7 +1,7 @@
 """Turns as tasks of MCP: the extension ``io.modelcontextprotocol/tasks``, for clients that support it.
 
-The id of a task is the handle of its turn. So it is valid for every client and forever, and no state is kept. A call
-that needs approval is a question to the client, which may leave it open.
+The id of a task is the handle of its turn. So an id is valid for every client and forever, and the door keeps no state.
+A call that needs approval is a question to the client, which may leave it open.
 """
 
 from collections.abc import Mapping

@@ -59,7 +59,7 @@ class IkigaiSessionStore:
         return [_summary(log) for log in logs if log.data]
 
     async def delete(self, key: "SessionKey") -> None:
-        """Delete a transcript; if it is a session's, also those of its subagents."""
+        """Delete a transcript; the transcript of a session goes with the transcripts of its subagents."""
         place = _place(key)
         below = (_SUBAGENT, _scope(key)) if place.guest == _SESSION else None
         await self._logs.ask_in_order(lambda: self._logs.drop(place, below))

@@ -4,7 +4,8 @@
     saver.copy_thread("mast", "mast, but taller")       # one row, whatever the length of the thread
 
 A thread is a guest log (`ikigai_actors.records.guests`), and a checkpoint an entry of it; so is each write of a task.
-What a copy shows of its source is stored once. Of several entries about the same the latest counts.
+The contents that a copy shares with its source are stored once. Of several entries with the same key, the latest
+counts.
 """
 
 import heapq
@@ -117,9 +118,10 @@ class IkigaiSaver(BaseCheckpointSaver[int]):
         self._logs.branch(_thread(source_thread_id), _thread(target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Delete all but the latest checkpoint of each namespace, and what a `DeltaChannel` of that one needs.
+        """Delete all but the latest checkpoint of each namespace, and the checkpoints that its `DeltaChannel` needs.
 
-        Copies keep what they show. What a thread shows of its source is hidden from it, and its rows stay.
+        Copies keep their contents. Contents that a thread shares with its source are hidden from the thread, and their
+        rows stay.
         """
         check_choice(strategy, "strategy", ("keep_latest", "delete"))
         for place in map(_thread, thread_ids):

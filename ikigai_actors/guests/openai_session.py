@@ -72,7 +72,7 @@ class IkigaiSession:
 
         This stores one row only.
 
-        Raises `BadInput` when this session has no items or fewer than that, or the other one has some.
+        Raises `BadInput` when this session has no items or fewer than ``at``, or the other session has items.
         """
         other = type(self)(session_id, self._system, session_settings=self.session_settings)
         target = _place(session_id)

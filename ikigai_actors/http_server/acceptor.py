@@ -86,7 +86,7 @@ class Acceptor:
         return True
 
     async def close(self) -> None:
-        """Accept no more connections, and close those of strangers."""
+        """Accept no more connections, and close the connections of strangers."""
         self._work.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._work

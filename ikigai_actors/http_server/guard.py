@@ -1,4 +1,6 @@
-"""The guard decides who may talk to a server. A client can reach the agents, so only programs and pages of ours may.
+"""The guard decides which clients may use a server.
+
+A client can reach the agents, so only our own programs and pages are admitted.
 
     Host      must be ours: a foreign name that leads to this machine (DNS rebinding) is refused
     Origin    must be of that Host if the client sends it, and a WebSocket must send it: other pages are refused
@@ -7,8 +9,8 @@
               connection is closed; one with it is a guest
     probe     ``GET /healthz`` says to anybody that the server answers, and nothing else
 
-Every answer forbids the browser to load anything from elsewhere, to show the page inside another one, and to let other
-servers know where it comes from.
+Every answer forbids the browser to load anything from elsewhere, to show the page inside another one, and to send its
+address to other servers.
 """
 
 import secrets
@@ -59,7 +61,7 @@ _CLOSES = {"Connection": "close"}
 
 
 class Guard:
-    """Guards a server for programs: decides by the head of a request whether it reaches a handler."""
+    """Guards a server for programs: decides by the head of a request whether the request reaches a handler."""
 
     def __init__(self, *places: str, token: str = "", policy: str = NO_PAGE_POLICY) -> None:
         """Guard a server whose names with port are ``places``, as ``127.0.0.1:8000``.

@@ -59,7 +59,7 @@ class Access:
         scope: str = "",
         roles: Collection[str] | None = None,
     ) -> None:
-        """Reach all agents, or one and those below it.
+        """Reach all agents, or one agent and the agents below it.
 
         Args:
             attached: returns the system within some seconds.
@@ -257,7 +257,7 @@ class Access:
 
 
 def _tree(records: Sequence[AgentRecord], top: str) -> list[AgentRecord]:
-    """Return an agent and those below it, each after its supervisor, older ones first.
+    """Return an agent and the agents below it, each after its supervisor, older agents first.
 
     An agent comes after the top if its supervisor is not in the list.
     """

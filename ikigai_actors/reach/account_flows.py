@@ -1,12 +1,12 @@
-"""Accounts at remote MCP servers, as the API has people connect them.
+"""Accounts at remote MCP servers, which people connect by pages of the API.
 
     POST /q/LINK, connect       begins a flow: a page with the way to the authorization server, and a cookie
     GET /oauth/callback         that server sends the person back: the account is kept, and the question answered
     GET /oauth/client.json      the description of this client, whose address is its id
 
-The cookie binds a flow to the browser in which somebody has confirmed it. Else the owner of a link could send another
-person to the authorization server, and get the account of that person. Any process of the API finishes what another
-has begun.
+The cookie binds a flow to the browser in which a person has confirmed the flow. Without the cookie, the owner of a link
+could send another person to the authorization server, and get the account of that person. Any process of the API can
+finish a flow that another process has begun.
 """
 
 import hashlib

@@ -1,10 +1,10 @@
-"""A request of a client: the first unit that it commits claims its key, and stores its result.
+"""A request of a client: the first unit that the request commits claims the key of the request, and stores the result.
 
     asked = AskedRequest(call, now)
     call(place, verb, given, needs, asked)      # the unit of the verb claims the key in its own transaction
     asked.did                                   # {"agent": uuid, "mail": 7}
 
-`keys` says what the row of a key is.
+The module `keys` describes the row of a key.
 """
 
 from collections.abc import Callable

@@ -6,8 +6,8 @@
     await feed.arrival()                        # costs no thread
     feed.position                               # a later feed goes on here
 
-A feed of a branch has a list of its agents, so its position does not disclose others. When one of their messages
-reports a birth, the child is added, from its first own message.
+A feed of a branch has a list of the branch's agents, so the position of the feed does not disclose other agents. When a
+message of a followed agent reports a birth, the feed follows the child from its first own message on.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Contexts and tasks: the agents that agents of other systems open by A2A, and the turns of those.
+"""Contexts and tasks: the agents that agents of other systems open by A2A, and the turns of these agents.
 
     reader = ContextReader(access)
     carded = reader.carded("triage")                    # the agent with a card, which a context is a fork of
@@ -13,7 +13,7 @@ same message is impossible. A task is named by its context and the mail that it 
     refused     the command is answered with an error: the first task is over, and there is no context
     mailed      a further task is a mail that the context has not read
 
-A crash leaves one of these, and a message that is sent again finds it under its key.
+A crash leaves one of these states, and a repeated message finds the state under its key.
 """
 
 import json

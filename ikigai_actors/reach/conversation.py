@@ -289,8 +289,8 @@ class Questions:
 class Words:
     """The texts and commands that a person has sent to busy agents, until the agents take them up. Thread-safe.
 
-    A waiting command is in memory, or a row for another process. Only the process where it waits can withdraw it, so a
-    command that has begun is never reported as withdrawn.
+    A waiting command is in memory, or a row for another process. Only the process where the command waits can withdraw
+    it, so a command that has begun is never reported as withdrawn.
     """
 
     def __init__(self) -> None:
@@ -337,7 +337,7 @@ class Words:
     def take_back_latest(self, agent: AgentRef) -> str | None:
         """Withdraw the latest prompt, steering message or command that waits for an agent; return its text, or None.
 
-        It may have been sent before this process started. Raises `StoreError`.
+        The text or command may have been sent before this process started. Raises `StoreError`.
         """
         with self._saying:
             mine = [(text, said) for uuid, text, said in self._said if uuid == agent.uuid and not said.done()]

@@ -141,7 +141,7 @@ class GuestLogs:
         self._store.write(work)
 
     def put(self, place: GuestPlace, entries: Sequence[GuestEntry]) -> None:
-        """Append entries about one subject, which replace those with the same keys."""
+        """Append entries about one subject, which replace the entries with the same keys."""
 
         def work(tx: Transaction) -> None:
             log = guests.make_guest(tx, place)

@@ -4,8 +4,9 @@
     did         the row names what the request did, in the transaction that did it
     answered    the row has the answer as well. A crash before that leaves it to be made of what was done
 
-A key names one request of one principal for 30 days. It is looked up before the verb runs, since a name in a request
-may mean another agent the next time; the claim in the first unit decides between two at once.
+A key names one request of one principal for 30 days. The key is looked up before the verb runs, since a name in a
+request may mean another agent the next time. If two requests with a key come at once, the claim in the first unit
+decides between them.
 """
 
 from collections.abc import Mapping

@@ -43,7 +43,7 @@ class ReplyHeard(NamedTuple):
 
 
 class NewsFeed:
-    """Receives the events of a system while somebody watches. It belongs to one event loop."""
+    """Receives the events of a system while anything watches. Use a feed on one event loop."""
 
     def __init__(self, system: Callable[[], System]) -> None:
         """Begin without a subscription; ``system`` is called on another thread at the first watch."""
@@ -62,7 +62,7 @@ class NewsFeed:
         return NewsWatch(self, agent, pieces)
 
     async def enter(self, watch: "NewsWatch") -> None:
-        """Send all events to a watch from now on. Raises what the system does."""
+        """Send all events to a watch from now on. Raises the errors of the system."""
         self._loop = asyncio.get_running_loop()
         line = self._line_of(watch)
         line.watches[watch.agent].add(watch)

@@ -62,7 +62,7 @@ class QuestionLinks:
     """The links to the questions of a system. Call its methods on a thread that may wait for the database."""
 
     def __init__(self, system: AttachedSystem, access: Access, keys: Sequence[bytes]) -> None:
-        """Take the operator's keys. A link is valid if one of these keys has signed it."""
+        """Take the operator's keys. A link is valid if one of these keys has signed the link."""
         self._system, self._keys, self._now = system, tuple(keys), access.client.now_ms
 
     def shown(self, link: str) -> LinkOutcome:

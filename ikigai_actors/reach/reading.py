@@ -1,7 +1,9 @@
-"""The answers to the observer page's read requests, as JSON data. Each reads one moment, and only what is shown.
+"""The answers to the observer page's read requests, as JSON data.
 
-Every function takes the system and the query of the request. It raises `BadInput` for a query that cannot be answered,
-and the errors of the handles.
+Each function reads one moment, and only the data that the page shows.
+
+Every function takes the system and the query of the request. Every function raises `BadInput` for a query that cannot
+be answered, and the errors of the handles.
 """
 
 import json

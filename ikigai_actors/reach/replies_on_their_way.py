@@ -3,7 +3,8 @@
     replies.add(uuid, "The mast ", 17)      # the reply comes after message 17
     replies.behind(uuid, (3, 4))            # what the third reply of this agent has after its fourth character
 
-A piece has the index of its first character. So a page that missed some gets the rest, and a new page gets all.
+Each piece has the index of its first character, so a page that missed pieces gets the rest, and a new page gets the
+whole text.
 """
 
 import threading

@@ -5,8 +5,8 @@
     rows.hear(message, at)                  # a message that arrives between two readings
     rows.since(17)                          # what has changed after version 17
 
-A page has a version and no queue: however slow it is, it gets the latest values of the fields that have changed since
-its version. All pages share the rows. Times are arguments. Thread-safe.
+A page has a version and no queue: even a slow page gets the latest values of the fields that have changed since its
+version. All pages share the rows. Times are arguments. Thread-safe.
 """
 
 import threading
@@ -82,7 +82,10 @@ class LiveRows:
             return self.version, [list(row.values.values()) for row in self._rows.values()]
 
     def unplaced(self, glances: Iterable[Glance]) -> list[str]:
-        """Return the agents in a turn whose state is not known yet. Their latest messages must be read."""
+        """Return the agents in a turn whose state is not known yet.
+
+        The latest messages of these agents must be read.
+        """
         with self._lock:
             return [glance.uuid for glance in glances if glance.turn and not self._head(glance.uuid)]
 

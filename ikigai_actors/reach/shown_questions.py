@@ -1,11 +1,12 @@
-"""A question as any door shows it: who asks what, its form for a client, and the answer that comes back. Pure.
+"""A question as any door shows it: the asking agent, the text, the form for a client, and the answer. Pure.
 
     shown = shown_question(question, "ann")
     client_form(shown)                      # {"type": "object", "properties": {"seats": …}, "required": ["seats"]}
     answer_in(shown, {"seats": 2})          # as `OpenQuestions.answer` takes it
 
-A client of a protocol asks its user for an object of texts, numbers and booleans. So an answer that is one value is its
-field ``answer``, a choice among numbers is one among texts, and a call that waits for approval has the field ``allow``.
+A client of a protocol asks its user for an object of texts, numbers and booleans. So an answer of one value is the
+field ``answer`` of the object, a choice among numbers is shown as a choice among texts, and a call that waits for
+approval has the field ``allow``.
 """
 
 import json

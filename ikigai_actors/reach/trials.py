@@ -41,7 +41,7 @@ def check_answered(system: System, settings: Mapping[str, Any], writers: Collect
 def models_asked(system: System, settings: Mapping[str, Any], summary: bool) -> "tuple[PricedModel, ...]":
     """Return the models of an agent with these settings, in the order of use; none if only other processes know them.
 
-    Raises `BadInput` when one of them cannot be asked; ``summary`` asks for those of a summary.
+    Raises `BadInput` when one of them cannot be asked; ``summary``: return the models for a summary.
     """
     return system._asked_models(settings, summary)
 
@@ -80,7 +80,7 @@ def settings_of_position(system: System, agent: str, at: int) -> Mapping[str, An
 
 
 def latest_of_resting(system: System, agents: Collection[str]) -> dict[str, Message]:
-    """Return the latest message of those of these agents that are alive and have no open turn, by uuid."""
+    """Return the latest message of each of these agents that is alive and has no open turn, by uuid."""
     return system._store.read(lambda tx: latest_at_rest(tx, agents))
 
 

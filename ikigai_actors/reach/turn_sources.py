@@ -1,4 +1,4 @@
-"""The parts of logs from which turns are made, for example as spans. Each call reads one moment.
+"""The parts of logs from which turns are made, for example as spans. Each method reads one moment.
 
 An agent's row and the end of its log are read together, and the log up to there in parts: logs only grow. So a database
 may be read while its host works, and a turn is read whole or not at all.

@@ -1,4 +1,6 @@
-"""Readings of a system for shells, pages and doors. Each function reads one moment, unless it says otherwise.
+"""Readings of a system for shells, pages and doors.
+
+Each function reads one moment, unless its docstring says otherwise.
 
 User interfaces call these functions instead of the store, so a change of a table affects only this package.
 """

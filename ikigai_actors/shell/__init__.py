@@ -1,6 +1,6 @@
 """The shell: ``ikigai`` at a terminal, by a pipe, and its subcommands.
 
-A program that brings its own system shows it by `run`; see ``examples/supervised.py``.
+A program with a system of its own shows the system by `run`; see ``examples/supervised.py``.
 
     front_end   the shell over a running system, on the front end that fits
     cli/        the command line: the group ``ikigai``, its options and subcommands

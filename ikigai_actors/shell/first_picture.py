@@ -1,7 +1,8 @@
 """The first picture of the whole screen, drawn before Textual and the system are imported.
 
-It has the box of the prompt and the foot where the application draws them, and imports nothing that takes long. Its
-colours are the terminal's own, which fit a dark ground and a light one. Pure: a size in, characters for a terminal out.
+The picture has the box of the prompt and the last line where the application draws them, and the module imports nothing
+that takes long. The colours are the terminal's own, which fit a dark and a light background. Pure: a size in,
+characters for a terminal out.
 """
 
 BOX_COLUMNS = 160

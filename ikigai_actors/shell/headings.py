@@ -1,7 +1,7 @@
-"""The help of a group of commands: those of a first day, then all of them under five headings.
+"""The help of a group of commands: the commands for the first day, then all commands under five headings.
 
-A verb that no heading here names is put at the end of the one for its right, so a new one needs no line. No verb is
-imported: ``ikigai --help`` answers at once.
+A verb that no heading names is put at the end of the heading for its right, so a new verb needs no change here. No verb
+is imported: ``ikigai --help`` answers at once.
 """
 
 import difflib
@@ -133,7 +133,7 @@ class HeadedGroup(click.Group):
         click.Command.format_options(self, ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the first commands with what each does, and under headings the names of all others."""
+        """Write the first commands with their summaries, and the names of all others under headings."""
         first = self.contents.first_day.split()
         self._section(ctx, formatter, "First commands", first)
         others = [

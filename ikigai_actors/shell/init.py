@@ -1,9 +1,9 @@
 """Process 1 of a container: it runs the program in a child, and reaps the children that other processes leave.
 
-The kernel hands process 1 every process whose parent has ended, such as the background jobs of tools. Until it waits
-for them they stay as zombies, and in the end no process can be started. The program itself could not wait for them: it
-cannot distinguish them from children that others of its threads have started and wait for. So process 1 does nothing
-else.
+The kernel hands process 1 every process whose parent has ended, such as the background jobs of tools. Until process 1
+waits for these children, they stay as zombies, and in the end no process can be started. The program itself could not
+wait for them, because it cannot distinguish them from the children that its own threads have started and wait for. So
+process 1 does nothing else.
 """
 
 import os
@@ -14,8 +14,8 @@ from contextlib import suppress
 def run_in_child() -> None:
     """Fork, and return in the child. The parent stays until the child ends, and then exits with the child's status.
 
-    Call it first of all: the child has one thread. It gets the signals that other processes send to this one; those of
-    the terminal it gets by itself.
+    Call the function before any thread is started, because the child has only the calling thread. The parent passes on
+    the signals that other processes send; the terminal sends its signals to the child directly.
     """
     signals = signal.valid_signals()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)

@@ -2,7 +2,7 @@
 
     run(shell, '/fork "read the schema" --name dba')
 
-No error ends the session: it is printed on a line of its own.
+No error ends the session; an error is printed on a separate line.
 """
 
 import re

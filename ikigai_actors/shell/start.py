@@ -1,12 +1,12 @@
-"""The first moments of the program, in which it imports: Ctrl-C, and what is typed meanwhile.
+"""The first moments of the program, while it imports modules: the handling of Ctrl-C, and of typed text.
 
     begin()                     first of all
     with interruptible(): …     Ctrl-C raises `KeyboardInterrupt` in the block, and then ends the program
     cover(picture)              the screen is the program's, and shows its first picture
     give_back()                 the terminal is as it was before the program
 
-Ctrl-C ends the program at once, without a message and with status 130. What is typed is not shown, and stays in the
-terminal's buffer, where line mode reads it as its first lines. The application gets it by `typed`, and puts it
+Ctrl-C ends the program at once, without a message and with status 130. Typed text is not shown, and stays in the
+terminal's buffer, where line mode reads it as its first lines. The application gets the text by `typed`, and puts it
 into its prompt. This module imports nothing of the package, and nothing that takes long to import.
 """
 
@@ -108,7 +108,7 @@ def leave_screen() -> None:
 
 
 def take_typed() -> None:
-    """Read what was typed so far, keep it for `typed`, and wipe from the screen the lines that the terminal echoed.
+    """Read the text typed so far, store it for `typed`, and wipe the lines that the terminal echoed from the screen.
 
     From then on the terminal delivers keys instead of lines.
     """

@@ -57,7 +57,7 @@ class Observer(ClosedByBlock):
 
     @property
     def link(self) -> str:
-        """Return the link for a browser. It contains the token."""
+        """Return the link for a browser. The link contains the token."""
         return self._guard.link
 
     @property

@@ -1,12 +1,14 @@
-"""The page as an application of ASGI. It reads by `reach.reading` and `behaviour.listing`, and acts by `verbs.acts`.
+"""The page as an application of ASGI.
+
+The server reads by `reach.reading` and `behaviour.listing`, and acts by `verbs.acts`.
 
     GET  /                  the page            GET /page/NAME      its files, read once
     GET  /api/tree          all rows            GET /api/events     the stream of a page
     GET  /api/…             `READINGS`          POST /api/…         `PAGE_ACTS`
     GET  /metrics           for Prometheus
 
-Errors are JSON with an ``error``: 400 for what cannot be read, 404 for no such agent, 409 for what the runtime refuses,
-410 for pruned messages, 503 for a database that does not answer.
+Errors are JSON with an ``error``: 400 for an invalid request, 404 for an unknown agent, 409 for a refusal of the
+runtime, 410 for pruned messages, 503 for a database that does not answer.
 """
 
 import asyncio

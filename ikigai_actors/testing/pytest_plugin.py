@@ -1,6 +1,7 @@
 """The pytest plugin.
 
-It is installed with the package, so every run of pytest imports it; the plugin itself imports nothing else.
+The plugin is installed with the package, so every run of pytest imports the plugin; the plugin itself imports nothing
+else.
 
     def test_a_child_answers(simulated_system):
         system = simulated_system(ScriptedProvider(["done"]))
@@ -44,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def simulated_system() -> "Iterator[OpenSimulated]":
     """Yield a function that opens a simulated system, with the arguments of `ActorSystem.open`.
 
-    Its ``world`` is the `Simulation`.
+    The attribute ``world`` of the function is the `Simulation`.
 
     Not for ``@given``, whose examples would share it: use ``with simulated(schedule)`` there.
     """

@@ -1,6 +1,6 @@
 """Strategies for Hypothesis: prompts, replies of models, signals, schedules and faults.
 
-Each shrinks towards the simplest value: a short prompt, a text reply, no fault, a schedule in plain order.
+Each strategy shrinks towards the simplest value: a short prompt, a text reply, no fault, a schedule in plain order.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ def prompts() -> st.SearchStrategy[str]:
 def tool_calls(tools: Sequence[str | ToolCall] = ()) -> st.SearchStrategy[ToolCall]:
     """Return a Hypothesis strategy for calls that a model may make.
 
-    It draws from ``tools`` (names stand for calls without arguments), ``fork``, and a tool that does not exist.
+    The strategy draws from ``tools`` (a name means a call without arguments), ``fork``, and a tool that does not exist.
     """
     calls = [ToolCall(tool) if isinstance(tool, str) else tool for tool in tools]
     return st.sampled_from([*calls, ToolCall("fork", {"prompt": "go on"}), ToolCall("fork"), ToolCall("nowhere")])
@@ -80,7 +80,7 @@ def signals() -> st.SearchStrategy[Signal]:
 
 @st.composite
 def schedules(draw: st.DrawFn, most: int = DEVIATIONS) -> Schedule:
-    """Draw a schedule with at most ``most`` deviating choices. It shrinks to the fewest of them."""
+    """Draw a schedule with at most ``most`` deviating choices. The schedule shrinks to the fewest deviating choices."""
     horizon, count = draw(st.sampled_from(HORIZONS)), draw(st.integers(0, most))
     drawn = draw(st.lists(st.integers(0, horizon * VARIETY - 1), min_size=count, max_size=count))
     return Schedule({number // VARIETY: 1 + number % VARIETY for number in drawn})

@@ -1,4 +1,4 @@
-"""Acts: typed functions for requests of programs. Each is declared once.
+"""Acts: typed functions for requests of programs. Each act is declared once.
 
     @act("kill", "End an agent", verb="kill", gives=list[str], hints=ENDS)
     def kill(reach: Access, agent: NamedAgent, cascade: bool = False, reason: str = "") -> list[str]:
@@ -8,9 +8,9 @@ Args:
             cascade: Whether all below it die, too.
         '''
 
-From this follow the MCP tool with its two schemas, and the request of the observer page; ACP and AG-UI call the
-function. The docstring is for models. The text for people is the docstring of the `Verb` that the act names, and the
-table of verbs has the right that it needs.
+The MCP tool with its two schemas, and the request of the observer page, follow from this declaration; ACP and AG-UI
+call the function. The docstring is for models. The text for people is the docstring of the `Verb` that the act names,
+and the table of verbs has the right that it needs.
 
 Acts do not handle keys: `Act.call` puts the key into the reach, whose `once` uses it. So an act commits at most one
 unit.
@@ -148,7 +148,10 @@ class Act:
         return arguments
 
     def call(self, reach: Access, supplied: object, *, by_model: bool = False) -> Any:
-        """Carry out the act, once if there is a key among the arguments. Raises `BadInput`, and what the act raises."""
+        """Carry out the act, once if there is a key among the arguments.
+
+        Raises `BadInput`, and the errors of the act.
+        """
         arguments = self._checked(supplied, self.schema_for_models if by_model else self.schema)
         key = arguments.pop("key", None)
         return self.work(reach if key is None else reach.under(KeyedCall(key, self.name, arguments)), **arguments)

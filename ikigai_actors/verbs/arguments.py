@@ -1,4 +1,4 @@
-"""The types of the commands' arguments, which say what the Tab key offers.
+"""The types of the commands' arguments, which define the completions of the Tab key.
 
     @click.argument("agent", metavar="ID", type=AGENT)
 
@@ -107,7 +107,7 @@ def in_either_case(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 def _agents(current: "AgentRef", text: str) -> list[str]:
-    """Return the labels of the living agents, or of those that a text finds; only some if there are very many."""
+    """Return the labels of living agents: those that a text finds, or all; only some if there are very many."""
     from ikigai_actors.records.agents.lists import labelled
 
     return sorted(current.system._store.read(lambda tx: labelled(tx, text)))
@@ -139,7 +139,7 @@ def _settings(current: "AgentRef") -> Iterable[str]:
 
 
 def _values(current: "AgentRef", name: str) -> list[str]:
-    """Return the known values of a setting: those that its type allows, and the value in force."""
+    """Return the known values of a setting: the values that its type allows, and the value in force."""
     from ikigai_actors.verbs.text.pages import written
 
     if name in ("model", "compact_model"):

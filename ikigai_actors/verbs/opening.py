@@ -54,7 +54,7 @@ class Options:
     def words(self) -> list[str]:
         """Return the options as arguments of a host's command line, without the database.
 
-        Its password would be visible in the list of processes.
+        The password of the database would be visible in the list of processes.
         """
         shown: list[str] = []
         for each in fields(self):
@@ -167,7 +167,7 @@ class Options:
             raise
 
     def _knows(self, name: str, addressed: "Mapping[str, Provider]") -> bool:
-        """Return whether a name is that of a provider, and not of a module."""
+        """Return whether a name is the name of a provider, and not of a module."""
         from ikigai_actors.providers.selection import known_names
         from ikigai_actors.system.configuration import configuration
 

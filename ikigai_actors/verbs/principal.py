@@ -1,10 +1,10 @@
-"""Principals: the person or program that asks for something, and its rights.
+"""Principals: the persons and programs that make requests, and their rights.
 
     anna = Principal("anna", "Anna", frozenset({"approve", "lead"}), under=uuid)
     check_right(anna, Right.PROMPT, "fork")     # a right has those before it; raises `NotAllowed` without it
 
-The rights are those of `Right`. Other roles give no rights, but questions can be addressed to them. ``under`` is the
-uuid of the topmost agent in reach; None is all agents. The command line is `local`.
+The roles with the names of `Right` are rights. Other roles give no rights, but questions can be addressed to them.
+``under`` is the uuid of the topmost agent in reach; None is all agents. The command line is `local`.
 """
 
 from collections.abc import Collection, Iterator

@@ -16,7 +16,7 @@ class Callers(Flag):
 
 
 class Right(IntEnum):
-    """A right of a person or a program. Each includes the lower ones."""
+    """A right of a person or a program. Each right includes the lower rights."""
 
     LOOK = 0
     PROMPT = 1

@@ -61,7 +61,7 @@ def create_token(
 
 @verb("list", script="")
 def list_tokens(place: "Place") -> object:
-    """List the tokens, each by the beginning of its hash; those that have ended too."""
+    """List the tokens, each by the beginning of its hash; expired and revoked tokens too."""
     from ikigai_actors.records.tokens import every_token
 
     now, tokens = place.system._clock.now_ms(), place.system._store.read(every_token)

@@ -174,7 +174,7 @@ class CalledPlace(Unattended):
     def uuid_of(self, text: str) -> str:
         """Return the uuid of an agent in reach; an unknown name is returned unchanged, and the verb refuses it.
 
-        Raises `AgentNotFound` for an agent out of reach, in the words of one that is not there.
+        Raises `AgentNotFound` for an agent out of reach, with the message for an unknown agent.
         """
         if (group := group_in(text)) is not None:
             members = self.system.groups().get(group, ())

@@ -1,4 +1,4 @@
-"""Verbs: what a person, a script or a program can do with agents. Each is declared once.
+"""Verbs: the requests that a person, a script or a program can make about agents. Each verb is declared once.
 
     @verb("kill", slash="[ID]")
     @click.option("--cascade", is_flag=True, help="All its descendants too, at once.")
@@ -86,7 +86,7 @@ class Naming(NamedTuple):
     def among(
         self, others: Sequence[click.Parameter], kind: "click.ParamType[object] | None", description: str
     ) -> list[click.Parameter]:
-        """Return the parameters of a command: the others, and the one that names the agent.
+        """Return the parameters of a command: ``others``, and the parameter that names the agent.
 
         Args:
             others: the parameters that the verb declares.
@@ -146,7 +146,7 @@ class Verb:
         return [param for param in self.params if not isinstance(param, ShellOption | ShellArgument)]
 
     def params_of_tool(self) -> list[click.Parameter]:
-        """Return the parameters for callers from outside of this machine: those of a script that open no file."""
+        """Return the parameters for callers from other machines: those of a script, without options that open files."""
         return [param for param in self.params_of_script() if not isinstance(param, LocalOption)]
 
 

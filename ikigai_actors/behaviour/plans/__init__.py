@@ -1,4 +1,4 @@
-"""Plans: which trials an experiment makes, as pure functions of a seed and of verdicts.
+"""Plans: pure functions of a seed and of verdicts that choose the trials of an experiment.
 
 A plan is *asked* for trials and *told* verdicts, both in the order of the trials' numbers, whatever finishes first. So
 the same seed and the same verdicts give the same trials, over any crash and with any parallelism.

@@ -1,9 +1,9 @@
 """Find the first bad place of a history with a judge that errs.
 
 There are ``n`` places, from 0. Hypothesis ``k`` says that the places from ``k`` on are bad: 0 that it was wrong from
-the start, ``n`` that nothing is wrong. How often the judge errs is not known. It is integrated out: a good place is
-called bad with a probability from Beta(1, 9), a bad one from Beta(9, 1). The next probe is the place after whose
-verdict the least entropy is expected; prefix sums make that O(n).
+the start, ``n`` that nothing is wrong. The error rates of the judge are unknown, and are integrated out: a good place
+is called bad with a probability from Beta(1, 9), a bad place with a probability from Beta(9, 1). The next probe is the
+place after whose verdict the least entropy is expected; prefix sums make this computation O(n).
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Trials, verdicts, and what a plan is."""
+"""Trials, verdicts, and the interface of a plan."""
 
 import sys
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """Plans that look for the best continuation of a history.
 
 A search grows a tree. Its root is the position where the experiment begins; each trial is a node, which goes on from
-the end of its parent with one of the parent's options. Draw comes from the seed alone, and among equals the lowest
-number wins.
+the end of its parent with one of the parent's options. Random choices depend on the seed alone, and among equal nodes
+the lowest number wins.
 """
 
 import math

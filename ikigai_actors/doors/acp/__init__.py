@@ -9,8 +9,8 @@
     client_prompt   content blocks as a prompt (pure)
     models          the package's models of messages: checked, and as JSON
 
-Requests, answers and updates are models of ``agent-client-protocol``, which the extra ``acp`` brings. Three parts of it
-are not used:
+Requests, answers and updates are models of ``agent-client-protocol``, which the extra ``acp`` brings. Three parts of
+that package are not used:
 
 - Its router knows no ``session/delete``, and has ``session/fork`` and ``session/resume`` only where all that is
   unstable is allowed.

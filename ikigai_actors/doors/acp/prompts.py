@@ -1,7 +1,7 @@
 """The prompts of a client that are not answered yet.
 
-A prompt is answered when, by the rows, its turn is over and all its messages were shown. So no text comes after the
-answer, and none is missing.
+A prompt is answered when its turn is over according to the database, and all messages of the turn were shown. So no
+text comes after the answer, and no text is missing.
 """
 
 import asyncio
@@ -155,7 +155,7 @@ class Prompts:
     async def cancel(self, session: str) -> None:
         """End the turn of a session's agent, and withdraw its earlier prompts that still wait.
 
-        The tasks of one client begin in the order of its lines, so those that came before are registered now.
+        The tasks of one client begin in the order of its lines, so earlier prompts are registered by now.
         """
         before = [(number, kept) for number, (of, kept) in self._kept.items() if of == session]
         for number, kept in before:

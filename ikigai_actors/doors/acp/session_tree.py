@@ -2,9 +2,9 @@
 
     tree.route("b")             # the session, and what is announced before
 
-A session is an agent. A client that knows subagents is shown each agent in a session of its own, which is announced on
-that of its supervisor before anything else bears its id. For any other client the traffic of an agent goes to the
-nearest session above it that is open, since it takes an id that it does not know for an error.
+A session is an agent. A client that knows subagents is shown each agent in a session of its own, which is announced in
+the session of its supervisor before any message uses its id. For any other client the messages of an agent go to the
+nearest open session above the agent, because such a client treats an unknown id as an error.
 """
 
 from collections.abc import Callable

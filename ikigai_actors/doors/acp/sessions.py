@@ -107,7 +107,10 @@ class Sessions:
         return ListSessionsResponse(sessions=sessions, next_cursor=more)
 
     def close(self, asked: CloseSessionRequest) -> CloseSessionResponse:
-        """Stop showing a session. Its agent lives on; the turn in progress was interrupted as by a cancel."""
+        """Stop showing a session.
+
+        The agent of the session lives on; the turn in progress was interrupted before, as by a cancel.
+        """
         self._view.close(asked.session_id)
         return CloseSessionResponse()
 

@@ -1,7 +1,7 @@
-"""The updates that a client was shown of agents, and those that it must be shown next.
+"""The updates about agents that a client was shown, and the next updates that the client must get.
 
-One lock orders it. The subscription's thread shows what agents commit and stream; a load shows a history under the same
-lock, and what it has shown does not come again.
+One lock orders the updates. The subscription's thread shows committed messages and streamed texts. The load of a
+session shows a history under the same lock, so no message is shown twice.
 """
 
 import threading
@@ -132,7 +132,7 @@ class ClientView:
             self.show(message.agent_uuid, [mail_update(message, to if known else None, body)])
 
     def _show_usage(self, message: Message) -> None:
-        """Show how full the window of the model is, and what the agent has cost, where both are known."""
+        """Show the used part of the model's window, and the cost of the agent, if both are known."""
         reply = message.reply if message.kind == Kind.ASSISTANT else None
         if reply is not None and reply.usage is not None and (size := window_of(str(message.data.get("model")))):
             spent = dollars(self._access.client.get(message.agent_uuid).spent_usd)

@@ -4,6 +4,6 @@
     stream          the events of one agent for one client
     transcript      the messages that a client has, and the events for the rest (pure)
 
-Requests and events are those of ``ag-ui-protocol``, which the extra ``agui`` brings. The package has no server: which
-events a client gets, and when, is decided here. The official client is the oracle of the tests.
+Requests and events are those of ``ag-ui-protocol``, which the extra ``agui`` brings. The package has no server, so the
+code here decides the events for each client and their order. The tests compare with the official client.
 """

@@ -1,12 +1,12 @@
-"""AG-UI by HTTP: a run is a turn of an agent, as events that a web application shows, and that can be heard again.
+"""AG-UI by HTTP: a run is a turn of an agent, sent as events that a client shows, and can get again.
 
     POST /agui/AGENT                    prompts the agent with what the user has said last; ``runId`` is the key of that
     GET  /agui/AGENT?after=POSITION     all events after a message of the history, and those to come
 
-Events that end a message have its position as their id: who was cut off goes on there, by ``after`` or, as browsers do
-it, by the header ``Last-Event-ID``. The history is the agent's: of the earlier messages of a request it is read only
-which of them the client has, so that it does not get them twice. A call that waits for a decision ends the run as an
-interrupt; ``resume`` decides on it, and follows the rest of the turn.
+An event that ends a message has the position of the message as its id. A client whose connection broke continues there,
+by ``after`` or, as browsers do, by the header ``Last-Event-ID``. The history is in the agent's log; the earlier
+messages of a request only show which messages the client has, so that it gets none twice. A call that waits for a
+decision ends the run as an interrupt; ``resume`` decides on it, and follows the rest of the turn.
 """
 
 import asyncio

@@ -17,7 +17,7 @@
     limits               how much one principal, or one address, may ask for
     serving              until a signal comes
 
-It uses only the rows of an attached system. So any number of such processes can run beside any number of hosts, and
-killing one loses nothing that was acknowledged. The reading and writing of rows is in `ikigai_actors.reach`: keys,
+The API uses only the rows of an attached system. So any number of API processes can run beside any number of hosts, and
+a killed process loses nothing that was acknowledged. The reading and writing of rows is in `ikigai_actors.reach`: keys,
 requests, pages, news.
 """

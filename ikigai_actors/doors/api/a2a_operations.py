@@ -10,9 +10,9 @@
     POST /a2a/AGENT/tasks/ID/pushNotificationConfigs        a receiver of the changes of a task
     GET  /a2a/AGENT/tasks/ID/pushNotificationConfigs[/ID]   the receivers that this principal has named; also DELETE
 
-A message without ``contextId`` forks the agent (`ikigai_actors.reach.contexts`); one with it opens a turn of that
-context; one with ``taskId`` answers the question of that task. Each is done once under its key, so a client that has
-not heard the answer sends the same message again.
+A message without ``contextId`` forks the agent (`ikigai_actors.reach.contexts`); a message with ``contextId`` opens a
+turn of that context; a message with ``taskId`` answers the question of that task. Each message is carried out once
+under its key, so a client that got no answer sends the same message again.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Tasks, cards and messages as A2A 1.0 has them. Pure: from what is read of rows to JSON, and from JSON to a prompt.
+"""Tasks, cards and messages as A2A 1.0 has them. Pure: data read from rows to JSON, and JSON to a prompt.
 
 unread mail, or a context that is not born      SUBMITTED
 a turn in progress                              WORKING; also while it asks somebody else, or waits for its budget

@@ -356,7 +356,10 @@ class Api:
             raise ApiProblem("too-many", detail)
 
     async def _admitted(self, request: ApiRequest) -> Principal:
-        """Return the principal of a request. Raises `ApiProblem` unless it has one that may make another request."""
+        """Return the principal of a request.
+
+        Raises `ApiProblem` if the request has no principal, or the principal has made too many requests.
+        """
         self._slow_down(request, "Too many requests of this address had no token.")
         outcome = await self._on_thread(partial(self._principal_of, request))
         principal = await outcome if inspect.isawaitable(outcome) else outcome
@@ -565,7 +568,7 @@ class Api:
         await self._events(request, access, uuid, place, out, None)
 
     async def _branch_events(self, request: ApiRequest, principal: Principal, out: SendEvent) -> None:
-        """Stream the events of all agents in reach, or of an agent and those below it."""
+        """Stream the events of all agents in reach, or of an agent and the agents below it."""
         access = Access.of(self._system, top=principal.under)
         if under := request.query.get("under", ""):
             top = await self._on_thread(lambda: self._find(access, under).uuid)
@@ -597,7 +600,7 @@ class Api:
     async def _events(
         self, request: ApiRequest, access: Access, uuid: str, place: int, out: SendEvent, turn: TurnHandle | None
     ) -> None:
-        """Stream an agent's present and future messages after a place; with ``turn``, only those of the turn."""
+        """Stream an agent's present and future messages after a place; with ``turn``, only messages of the turn."""
         scrollback = await self._on_thread(partial(scrollback_of, access.client, uuid))
         async with SentEventStream(request, out) as stream, self.news.watch(uuid, pieces=True) as watch:
             while not stream.is_left:

@@ -18,7 +18,7 @@ class RequestRates:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def count(self, asker: str, now: float) -> bool:
-        """Count a request, if it is allowed; return whether it is. A refused request is not counted."""
+        """Return whether a request of a client is allowed now, and count an allowed request."""
         left = self._now_left(asker, now)
         allowed = left >= 1
         self._left[asker] = (left - 1 if allowed else left, now)

@@ -4,7 +4,8 @@
     POST /v1/doc/write                  any other verb
     GET  the same                       only for verbs that change nothing; arguments in the query
 
-The arguments are those of the verb's tool, but for the agent that the path names. So a new verb needs no change here.
+The arguments of an operation are the arguments of the verb's tool, without the agent that the path names. So a new verb
+needs no change here.
 """
 
 from collections.abc import Iterator, Mapping

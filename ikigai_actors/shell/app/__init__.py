@@ -11,5 +11,5 @@
                         typed_key.py: which keys are text
     logs.py             where the library's log goes meanwhile; terminal.py: a terminal that vanishes
 
-Only this package imports Textual. It is imported when the application starts.
+Only this package imports Textual. The package is imported when the application starts.
 """

@@ -1,6 +1,6 @@
 """The agents of a snapshot as rows: activity, its duration, and cost. Pure.
 
-The tree and the screen of agents show the same rows. They are made on the thread of the snapshots.
+The tree and the screen of agents show the same rows. The rows are made on the thread of the snapshots.
 """
 
 from collections.abc import Collection, Sequence

@@ -3,10 +3,10 @@
     with ActorSystem.open(approvals="ask") as system:
         status = Application(system).run_it()
 
-Threads: the application's own runs Textual, and never waits for the system. Two read and lay out; one runs the lines
-that are submitted (place.py); one takes snapshots of the registry; the event buffer is filled by its
-subscription. All of them hand over by ``call_soon_threadsafe``. A death of the current agent is seen in the snapshots,
-whatever its cause.
+Threads: the application's own runs Textual, and never waits for the system. Two threads read from the database and lay
+out texts; one runs the submitted lines (place.py); one takes snapshots of the registry; the subscription's thread fills
+the event buffer. Each thread passes its results on by ``call_soon_threadsafe``. A death of the current agent is seen in
+the snapshots, whatever its cause.
 
 The terminal is left clean by every exit that a program can see: signals too end the application in order.
 """
@@ -97,7 +97,7 @@ _CUT_OFF = "The last turn was interrupted; /resume goes on with it."
 
 
 class Application(App[int]):
-    """The full-screen shell. Its result is the exit status."""
+    """The full-screen shell. The result of the application is the exit status."""
 
     TITLE = "ikigai"
     ENABLE_COMMAND_PALETTE = False
@@ -563,7 +563,7 @@ class Application(App[int]):
         self._serial.do(partial(place.do, text), text)
 
     def _press(self, line: str) -> None:
-        """Run the command of a key; of several fast keys, each acts on the agent to which the one before has led."""
+        """Run the command of a key, on the agent to which the command of the previous key has led."""
         if line == "interrupt" and (command := self._commands.get(self.main.page.agent.uuid)) is not None:
             command.stop()
             return

@@ -68,8 +68,8 @@ class TerminalDriver(LinuxDriver):
 
         SIGCONT also arrives without a stop: after the SIGHUP of a closed window, or from another program. Textual would
         then start a second thread that reads the keyboard, never ends it, and wait for it at the end. So the terminal
-        is restored first, and not taken again if it is gone or the application is ending. This runs on the event loop,
-        because the signal handler may have interrupted this thread while it held a lock that this needs.
+        is restored first, and not taken again if it is gone or the application is ending. The method runs on the event
+        loop, because the signal handler may have interrupted a thread that holds a needed lock.
         """
         if not self._auto_restart or is_gone(self.fileno):
             return

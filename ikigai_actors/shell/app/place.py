@@ -1,9 +1,9 @@
 """The place of slash commands in the application, and the thread that runs them.
 
-Each submitted line gets an `AppPlace` of its own: it works on the agent at which the line was typed, and
-prints into that agent's transcript, wherever the person has gone meanwhile. A `SerialExecutor` runs the lines one after
-another on one thread, so a command may wait for a commit. No command waits for a turn on this thread: the person gets a
-notice when the turn is over.
+Each submitted line gets an own `AppPlace`, which works on the agent at which the line was typed, and prints into the
+transcript of this agent, wherever the person has gone meanwhile. A `SerialExecutor` runs the lines one after another on
+one thread, so a command may wait for a commit. No command waits for a turn on this thread: the person gets a notice
+when the turn is over.
 """
 
 import logging

@@ -3,8 +3,9 @@
     play_demo(Console())     # True when everything came back
 
 The agents live in a process of their own (`ikigai_actors.shell.cli.demo_team`), on a database in a temporary directory.
-It is killed with ``kill -9`` in the middle of an answer. The tour then opens the database itself, and compares: each
-committed message must be there again. The turn that was cut off goes on, and one agent takes in what another has said.
+The process is killed with ``kill -9`` in the middle of an answer. The tour then opens the database itself, and
+compares: each committed message must be there again. The cut-off turn goes on, and one agent merges the answer of
+another agent.
 """
 
 import json

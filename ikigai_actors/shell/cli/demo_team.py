@@ -2,7 +2,7 @@
 
     python -m ikigai_actors.shell.cli.demo_team DATABASE
 
-It writes a `Word` a line, as JSON, on its standard output.
+The process writes each `Word` as a line of JSON on its standard output.
 """
 
 import json

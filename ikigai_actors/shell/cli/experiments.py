@@ -1,7 +1,8 @@
 """``ikigai search``, ``bisect``, ``replay``, ``regress``, ``evaluate``: experiments on histories, at the terminal.
 
-They run the agents of the database, or ask the process that does. Nothing that a trial's model calls is done outside.
-Each says before its first request what it asks, what that costs, and which models read histories of others' writing.
+The commands run the agents of the database, or ask the process that runs them. The calls of a trial's model have no
+effects outside. Before its first request, each command prints the expected requests and their cost, and the models that
+will read histories which other models have written.
 """
 
 from collections.abc import Callable

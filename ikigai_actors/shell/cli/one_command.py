@@ -1,7 +1,7 @@
 """The place where a subcommand runs a verb: attached to the agents of a database, for one command.
 
-It prints on standard output; with ``--json`` the value of the verb alone. With ``--wait`` it also waits for the answer
-to a prompt.
+The place prints on standard output; with ``--json`` only the value of the verb. With ``--wait`` the place also waits
+for the answer to a prompt.
 """
 
 import shutil

@@ -1,4 +1,4 @@
-"""The lines on standard error beside the answers: what the program says of itself, and what the library logs.
+"""The lines on standard error beside the answers: notices of the program, and the log of the library.
 
 `log_as` chooses their form, by ``--log`` or ``$IKIGAI_LOG``.
 """

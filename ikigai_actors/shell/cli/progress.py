@@ -1,12 +1,12 @@
-"""The progress of a command for a person: a line that says what it waits for, or a bar where it can count.
+"""The progress of a command: a line that names the present work, or a bar if the work can be counted.
 
     with progress_line("Opening team.db"):
         system = ActorSystem.open("team.db")
     with progress_bar("messages") as advance:
         advance(300, 1_000)
 
-Both are only for terminals, on standard error, and go when the work is over. The line comes after a while, so that
-nothing flickers.
+The line and the bar are shown only at a terminal, on standard error, and disappear when the work is over. The line
+comes after a while, so that nothing flickers.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ _PATIENCE = 0.4
 
 @contextlib.contextmanager
 def progress_line(what: str) -> Iterator[None]:
-    """Show on standard error what the block does, if it takes long and standard error is a terminal."""
+    """Show ``what`` on standard error if the block takes long and standard error is a terminal."""
     if not sys.stderr.isatty():
         yield
         return

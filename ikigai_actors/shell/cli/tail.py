@@ -118,7 +118,7 @@ def show_log(
 def tail(database: str | None, agents: Sequence[str], *, json: bool, show: _Show, notice: _Tell) -> None:
     """Print what these agents, or all agents, write from now on; end when all of the given agents are dead.
 
-    Raises what `Client.open` and `Client.find` do.
+    Raises the errors of `Client.open` and `Client.find`.
     """
     with Client.open(database) as client:
         records = client.find_all(agents)

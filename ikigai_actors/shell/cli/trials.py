@@ -1,4 +1,4 @@
-"""The work of the commands of experiments. Each function returns the output and the exit status."""
+"""The work of the commands for experiments. Each function returns the output and the exit status."""
 
 import json as json_text
 import os
@@ -217,7 +217,7 @@ def _replayed(
     start: int,
     **how: Any,
 ) -> tuple[str, int]:
-    """Return the output about the turns of an agent or a file, and the exit status. Raises what the verb does."""
+    """Return the output about the turns of an agent or a file, and the exit status. Raises the errors of the verb."""
     changed = parse_change(change)
     with _turns(options, source, start, display.tell) as turns:
         fresh = _is_file(source)  # a replay that is in the file is not gone on with
@@ -265,7 +265,10 @@ def parse_edits(texts: Sequence[str]) -> dict[int, str]:
 
 
 def parse_cases(texts: Sequence[str], file: str | None) -> list[str]:
-    """Return the given prompts, and those of a file, one on each line. Raises `BadInput` if there are none."""
+    """Return the given prompts, and the prompts of a file, which has one on each line.
+
+    Raises `BadInput` if there are none.
+    """
     lines = [] if file is None else [line for line in _read(f"@{file}").splitlines() if line.strip()]
     prompts = [*map(_read, texts), *lines]
     if not prompts:

@@ -4,8 +4,8 @@
 in a file of the user's. While an answer arrives, a terminal takes what is typed without showing it (`hushed`); a line
 that is ended meanwhile becomes the next one.
 
-`read` gives a line without its end, or None at the end of input. It raises `BadInput` for a line that is no UTF-8, and
-`KeyboardInterrupt` at Ctrl-C.
+`read` gives a line without its end, or None at the end of input. `read` raises `BadInput` for a line that is no UTF-8,
+and `KeyboardInterrupt` at Ctrl-C.
 """
 
 import contextlib

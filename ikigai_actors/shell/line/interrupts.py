@@ -95,7 +95,7 @@ class Interrupts:
         self._heard = True  # comes last: what is raised in this hook is lost for good
 
     def _send_again(self, main_thread: int) -> None:
-        """Send the signal until the main thread has raised it. Runs on a thread of its own.
+        """Send the signal until the main thread has raised it. Runs on a separate thread.
 
         A single signal could arrive just before the main thread sleeps; Python would handle it only after the sleep.
         `threading.Thread` would need a lock that the main thread may hold when the callback runs.

@@ -6,11 +6,12 @@
     screen.fresh()                              ends the line in progress, if any
     screen.notice("No key is set.")             what nobody asked for, on standard error
 
-What answers a line of input goes to standard output: answers, the output of commands, errors. All else is a notice.
+Answers to a line of input go to standard output: replies, the output of commands, errors. Any other text is a notice.
 Bold and dim are used on a terminal only, and not when ``NO_COLOR`` is set.
 
-Text of models and people is printed without control characters (`ikigai_actors.verbs.text.harmless`). At a terminal it
-never begins a line at the left edge either, so it cannot be taken for a prompt (`ikigai_actors.verbs.text.wrap`).
+Text of models and people is printed without control characters (`ikigai_actors.verbs.text.harmless`). At a terminal
+such a text never begins at the left edge of a line, so nobody can take it for a prompt
+(`ikigai_actors.verbs.text.wrap`).
 """
 
 import os

@@ -1,13 +1,13 @@
-"""The shell in line mode: reads lines, and does them one after another.
+"""The shell in line mode: reads lines, and carries them out one after another.
 
     with ActorSystem.open() as system:
         status = LineMode(Shell(system, Pipe(sys.stdin.buffer), Screen(), Interrupts().install())).run()
 
 A prompt goes to the current agent, and its answer is printed as it arrives. A line that begins with ``/`` is a command
-(`ikigai_actors.verbs`). From a pipe the next line is read when the answer is complete, and nothing is printed
-but what answers a line: so a transcript is always the same. At the end of a pipe the shell waits for everything that
-waits, but not for what waits until a stopped agent goes on; the exit status is 1 if a prompt has ended in an error. A
-person who leaves waits for nothing; open turns come back as interrupted.
+(`ikigai_actors.verbs`). From a pipe the next line is read when the answer is complete, and only answers to lines are
+printed, so a transcript is always the same. At the end of a pipe the shell waits for all prompts and commands, except
+those of stopped agents; the exit status is 1 if a prompt has ended in an error. A person who leaves waits for nothing;
+open turns come back as interrupted.
 
 Ctrl-C interrupts the turn of the current agent; at an empty prompt it asks, and a second one leaves.
 """
@@ -127,7 +127,7 @@ class LineMode:
 
 
 def leaving(system: System, undone: Sequence[str] = ()) -> str | None:
-    """Return the warning for a person who leaves: open turns, and what waits or is lost; None if there is nothing.
+    """Return the warning for a person who leaves: open turns, waiting commands and lost lines; None if there are none.
 
     Args:
         system: what is left.

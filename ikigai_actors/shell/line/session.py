@@ -1,4 +1,4 @@
-"""The session: where the shell is, and what it does for its commands.
+"""The session of the shell: its current agent, and the work of its commands.
 
 A `TurnFollower` shows turns, and follows them in the background. A command that must wait for the end of a turn waits
 in the background: the fork of a busy agent, its marks and settings, a resume of one that is stopped. `Shell.report`

@@ -7,10 +7,11 @@
         wake.wait()
         turn.show(screen)
 
-The text of an answer is printed as it arrives. When the finished answer is committed, the two are compared: what is
-missing is printed, and if they differ the whole answer is. A turn that ended before anybody looked is shown by its
-outcome. A turn is over when its outcome is known: after a reply it may go on with the words that its agent got
-meanwhile. Thinking is not shown. At a terminal, a line also says when a call begins, and another what a long turn took.
+The text of an answer is printed as it arrives. When the finished answer is committed, it is compared with the printed
+text: the missing rest is printed, or the whole answer if the texts differ. A turn that ended before anybody looked is
+shown by its outcome. A turn is over when its outcome is known: after a reply, the turn may go on with steering messages
+that its agent has got meanwhile. Thinking is not shown. At a terminal, a line shows the start of a call, and another
+line the duration and tokens of a long turn.
 """
 
 import textwrap

@@ -3,8 +3,8 @@
     follower.prompt(agent, "hello")     shows the answer, until it is over or the person goes on
     follower.report(agent)              prints the results of the others, before the next prompt line
 
-A person leaves a turn in the foreground by Enter, and it goes on in the background. Nothing waits in the foreground for
-an agent that is stopped: it is reported as soon as its prompt is kept in the database, where it outlives the shell.
+A person leaves a turn in the foreground by Enter, and it goes on in the background. A prompt to a stopped agent does
+not wait in the foreground: the shell reports the prompt as soon as it is in the database, where it outlives the shell.
 """
 
 from collections.abc import Callable, Sequence
@@ -108,7 +108,7 @@ class TurnFollower:
                 return
 
     def report(self, current: AgentRef) -> None:
-        """Print errors, and the results of turns that are over; show those of the current agent."""
+        """Print errors, and the results of turns that are over; show the turns of the current agent in full."""
         self._tell_troubles()
         self._tell_kept(current)
         for turn in [turn for turn in self._turns if turn.outcome.done()]:

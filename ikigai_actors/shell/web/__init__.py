@@ -4,6 +4,6 @@
     ../../sight/http/       who may talk to it, and how many at a time
     templates/app_index.html  the page, without anything from elsewhere
 
-Each page is a process of its own (``ikigai page``), attached to the system that the server runs. Only this package
+Each page is a separate process (``ikigai page``), attached to the system that the server runs. Only this package
 imports textual-serve, aiohttp and jinja2, which the extra ``serve`` brings.
 """

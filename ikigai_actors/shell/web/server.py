@@ -56,7 +56,7 @@ class ServedPage(AppService):
             await self._process.wait()
 
     async def end_within(self, seconds: float) -> None:
-        """End the process within a time, or kill it. That harms nothing, because the process runs no agents."""
+        """End the process within a time, or kill it. A kill harms nothing, because the process runs no agents."""
         # Not by a time-out, which cancels the page's own task: that takes the cancellation for its end, and returns.
         ending = asyncio.create_task(self.stop())
         await asyncio.wait([ending], timeout=seconds)

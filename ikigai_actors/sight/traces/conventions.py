@@ -1,4 +1,4 @@
-"""The names that spans and metrics use: those of `opentelemetry-semantic-conventions` `PINNED`, and our own.
+"""The names that spans and metrics use: the names of `opentelemetry-semantic-conventions` `PINNED`, and our own.
 
 The names are strings, because the package keeps them in a private module and moves them. A test compares them with the
 package.

@@ -1,6 +1,6 @@
 """Ids of spans: hashes of stored data, so they are the same however often a turn is exported, from any machine.
 
-They are known before the work begins, so a span that a tool makes can name its parent.
+An id is known before the work begins, so a span that a tool makes can name its parent.
 """
 
 from hashlib import blake2b
@@ -12,7 +12,7 @@ def trace_of(agent: str, opens: int) -> bytes:
 
 
 def turn_span(agent: str, opens: int, again: int) -> bytes:
-    """Return the id of a turn's span; ``again`` counts how often the turn was opened again after an error."""
+    """Return the id of a turn's span; ``again`` is the number of times that the turn was opened again."""
     return _hashed(8, "invoke_agent", agent, opens, again)
 
 

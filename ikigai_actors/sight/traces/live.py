@@ -171,9 +171,9 @@ def trace_turns(
         with ActorSystem.open("team.db") as system, trace_turns(system, "http://localhost:6006"):
             ...
 
-    Turns that ended in the ten minutes before are exported too, because a killed program may not have exported them.
-    Their ids are the same, so the collector keeps no turn twice. If the exporter is unreachable, the turns are read
-    from the log again later.
+    Turns that ended in the ten minutes before are exported too, because a killed program may not have exported them. A
+    repeated turn has the same ids, so the collector keeps no turn twice. If the exporter is unreachable, the turns are
+    read from the log again later.
 
     Args:
         system: an open system, or an attached one.

@@ -3,8 +3,8 @@
     with ActorSystem.open("team.db", instruments=[Metering(metrics.get_meter("my-team"))]) as system:
         ...
 
-`reach/metrics.py` reads a database; a `Metering` measures one process. So it has the durations of requests and commits,
-which are not stored. Other hosts report their own with their own meters.
+`reach/metrics.py` reads a database; a `Metering` measures one process. So a `Metering` has the durations of requests
+and commits, which are not stored. Other hosts report their own with their own meters.
 """
 
 from collections.abc import Mapping
@@ -32,8 +32,8 @@ class Metering(Instrument):
     """Measures requests, tokens, calls, commits and restarts of this host's agents by a meter of OpenTelemetry.
 
     ``gen_ai.client.operation.duration`` (seconds, of requests and of calls of tools) and ``gen_ai.client.token.usage``
-    are those of OpenTelemetry's conventions for generative AI. Ours are ``ikigai.commit.duration`` (seconds) and
-    ``ikigai.restarts``.
+    are those of OpenTelemetry's conventions for generative AI. The metrics ``ikigai.commit.duration`` (seconds) and
+    ``ikigai.restarts`` are our own.
     """
 
     def __init__(self, meter: "Meter", clock: Clock | None = None) -> None:

@@ -150,7 +150,7 @@ class Stage(RuleBasedStateMachine):
         return OwnCode(self._answer)
 
     def providers(self) -> Mapping[str, Provider]:
-        """Further providers: the one that writes summaries."""
+        """Return further providers by name: the provider that writes summaries."""
         return {NOTES: Notes(notes_of)}
 
     def tools(self) -> list[Tool]:
@@ -423,7 +423,10 @@ class Stage(RuleBasedStateMachine):
         self.ledger.stopped(self.system, self.commits)
 
     def kill_agent(self, agent: AgentRef, *, spread: bool) -> None:
-        """Kill an agent, perhaps with all below it. They must then be dead, unless they were adopted meanwhile."""
+        """Kill an agent, perhaps with all agents below it.
+
+        The agents below must then be dead, unless they were adopted meanwhile.
+        """
         below = [record.uuid for record in self.below(agent.uuid)] if spread else []
 
         def killed(victims: list[AgentRef]) -> None:

@@ -87,7 +87,7 @@ class FleetMachine(AimedFleetRules, VersionRules, StreetRules, QuestionRules, Ag
 
     @rule(who=AGENTS, to=HOSTS)
     def move(self, who: int, to: int) -> None:
-        """Move an agent to another host, with those below it."""
+        """Move an agent, with the agents below it, to another host."""
         agent = self.agent(who).uuid
         owner = next((record.owner for record in self.living() if record.uuid == agent), None)
         for host in self.world.hosts:

@@ -117,7 +117,7 @@ class FleetLedger:
         return [host for host in there if host.host_id not in drained]
 
     def hears(self, text: str, living: Callable[[], Sequence[AgentRecord]], patience: float) -> None:
-        """Wait this many seconds for the answer to a prompt, and check ``heard``. Raises what the answer raises."""
+        """Wait this many seconds for the answer to a prompt, and check ``heard``. Raises the error of the answer."""
         try:
             self.prompts[text][1].get(timeout=patience)
         except TimedOut:

@@ -45,7 +45,7 @@ class AimedFleetRules(FleetStage):
     def wake_as_it_is_judged(self, host: int) -> None:
         """Stop a host for the time of a lease.
 
-        It renews its lease after others have judged it dead, and before they have ended it.
+        The stopped host renews its lease after others have judged it dead, and before they have ended it.
         """
         stopped = self.host(host)
         others = [awake for awake in self.world.hosts if awake.answers and awake is not stopped]

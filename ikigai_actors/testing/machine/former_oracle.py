@@ -3,8 +3,8 @@
     former      as of a moment at which nothing was under way, the rows that change in place are, with table
                 ``former``, what a copy of the database has that was made then
 
-A moment after which somebody has set a clock is forgotten: stamps after it may be earlier. What was made before a clock
-was set back may have a later stamp than a moment after that, and is not looked for there.
+A moment after which somebody has set a clock is forgotten: stamps after it may be earlier. A row that was made before a
+clock was set back may have a later stamp than a moment after the setting, and is not expected at such a moment.
 """
 
 import json
@@ -39,7 +39,7 @@ def as_of(tx: Transaction, at: int) -> Then:
 
 
 def _made_by(facts: Then, at: int) -> Then:
-    """Return the values without those of rows that were made after a time."""
+    """Return the values, except values of rows that were made after a time."""
     later = {place[0] for place, value in facts.items() if place[1:] == STRICT and int(value.split()[1]) > at}
     return {
         place: value

@@ -1,7 +1,7 @@
 """The hashes of histories, checked by the commits: the invariant ``hash``.
 
-Each message comes with the hash of its agent's history up to it, which is kept here as a list for each agent, copied at
-each fork. A hash that was stored stays, whatever happens later.
+Each message is stored with the hash of its agent's history up to this message. The oracle has the expected hashes as a
+list for each agent, copied at each fork. A stored hash never changes.
 """
 
 from collections.abc import Sequence

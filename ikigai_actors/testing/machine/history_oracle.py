@@ -1,7 +1,8 @@
 """Oracles: the expected values of an invariant, computed in the simplest possible way, from the commits alone.
 
 `CopyingOracle` gives each child a copy of its parent's history at the fork, and applies clears, rewinds and summaries
-as they are written. That is slow, uses much memory, and has nothing in common with ranges, folds and shared views.
+as they are written. This way is slow, uses much memory, and shares no code with the ranges, folds and shared views of
+the runtime.
 """
 
 import json
@@ -57,7 +58,7 @@ class Copy:
 
     @property
     def shown(self) -> list[int]:
-        """Return the positions that a model sees, with a summary's text in place of what it replaces."""
+        """Return the positions that a model sees, with the text of a summary in place of the replaced messages."""
         text, covered = (self.in_force[-1].text, self.in_force[-1].covered) if self.in_force else ((), ())
         return [*text, *(place for place in self.visible[len(covered) :] if place not in self.summaries)]
 
@@ -158,7 +159,7 @@ class CopyingOracle:
                     self.histories[parameters["uuid"]] = child
 
     def _follow(self, changes: Sequence[StoredChange], agent: str, end: int) -> None:
-        """Follow what an agent wrote in a commit, up to a position."""
+        """Apply the messages that an agent wrote in a commit to its history, up to a position."""
         for change in changes:
             match change:
                 case Written("messages", row) if row[0] == agent and row[1] <= end:

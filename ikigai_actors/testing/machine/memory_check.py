@@ -169,7 +169,7 @@ def _text(block: Mapping[str, Any]) -> str:
 
 
 def _long_results(copy: Copy) -> list[str]:
-    """Return what an agent's model must be sent for each long result: the whole text, or a reference."""
+    """Return, for each long result, the text that the agent's model must get: the whole result, or a reference."""
     elide = copy.in_force[-1].elide if copy.in_force else 0
     results: list[str] = []
     for place in copy.shown:

@@ -1,8 +1,8 @@
 """The merges of agents, checked by the commits: the invariant ``merge``.
 
-A merge is committed with its row, when the child is in no turn. It begins where the last merge ended, so it repeats
-nothing and leaves nothing out. Its result is the child's latest answer since then, according to the copy of the child's
-history. A merge is refused for lack of news only if there is none.
+A merge is committed with its row, when the child is in no turn. A merge begins where the last merge ended, so no
+message is repeated or left out. The result of a merge is the child's latest answer since then, according to the copy of
+the child's history. A merge is refused for lack of news only if there is none.
 """
 
 import json

@@ -28,7 +28,7 @@ from supervisors.signals import Status
 
 
 class Ledger:
-    """The acknowledged results. They survive every crash of the process, as a person's memory does."""
+    """The acknowledged results. The ledger survives every crash of the process, as a person's memory does."""
 
     def __init__(self) -> None:
         self.oracle = CopyingOracle()

@@ -1,9 +1,9 @@
 """Questions to people, checked by the commits: the invariant ``question``.
 
 A question is asked once, and takes the steps of its terms in order, each once and while it is open. The commit that
-takes the last one also leaves its default for the agent, not before its time. It ends once: with somebody's answer and
-name, with its default after the last step, or with its call. The commit of an answer or a default posts that event. The
-answer that counts is that of the person who was confirmed to be first.
+takes the last step also writes the default for the agent, and not before its time. A question ends once: with a
+person's answer and name, with its default after the last step, or with its call. The commit of an answer or a default
+posts the event of the end. The answer of the person with the confirmation of being first counts.
 """
 
 import json

@@ -99,7 +99,10 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS, text=prompts(), values=st.lists(VALUES, max_size=4), attach=st.lists(PICTURES, max_size=2))
     def prompt_for_a_value(self, who: int, text: str, values: list[object], attach: list[bytes]) -> None:
-        """Ask an agent for a whole number, perhaps with pictures. Its model gives values, or the words ``ok``."""
+        """Ask an agent for a whole number, perhaps with pictures.
+
+        The model of the agent gives values, or the words ``ok``.
+        """
         agent = self.agent(who)
         calls = [ToolCall("give_result", {"result": value}) for value in values]
         self.script(agent, *[Reply("", (call,)) if call.input["result"] is not None else "ok" for call in calls])
@@ -197,7 +200,10 @@ class AgentRules(Stage):
 
     @rule(sender=AGENTS, recipient=AGENTS)
     def send_steer(self, sender: int, recipient: int) -> None:
-        """Let an agent's model send a steering message to another agent. It is refused unless that agent is below."""
+        """Let an agent's model send a steering message to another agent.
+
+        The message is refused unless the other agent is below the sender.
+        """
         by, to = self.agents(sender, recipient)
         call = ToolCall("send", {"to": to.uuid, "body": f"word {self.fact()}", "steer": True})
         self.script(by, Reply("", (call,)))
@@ -325,7 +331,10 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS, spread=st.booleans())
     def kill(self, who: int, spread: bool) -> None:
-        """Kill an agent, perhaps with all below it. Otherwise the agent's orphan policy applies to them."""
+        """Kill an agent, perhaps with all agents below it.
+
+        Otherwise the agent's orphan policy applies to its children.
+        """
         self.kill_agent(self.agent(who), spread=spread)
 
     @rule(who=AGENTS, child=AGENTS)

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 
 class _Told(NamedTuple):
-    """The part of a span that never changes. Its name is left out, since it contains the agent's name."""
+    """The part of a span that never changes.
+
+    The name of the span is left out, since it contains the agent's name, which may change.
+    """
 
     trace: bytes
     parent: bytes

@@ -1,7 +1,7 @@
 """The timers of agents, checked by the commits: the invariant ``timer``.
 
-When a timer fires, one commit writes the mail and the next time. It is not early, and happens once for each time. A
-timer ends with its agent. At rest no timer is due.
+When a timer fires, one commit writes the mail and the next time. A timer is never early, and fires once for each time.
+A timer ends with its agent. At rest no timer is due.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class ExpectedTimer:
 
 
 class TimerOracle:
-    """Checks the timers of a run. Their texts must be unique."""
+    """Checks the timers of a run. The texts of timers must be unique."""
 
     def __init__(self, world: "Simulation") -> None:
         self._world = world

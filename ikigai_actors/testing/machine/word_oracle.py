@@ -1,10 +1,10 @@
 """Steering messages, checked by the commits: the invariant ``steer``.
 
 A stored steering message enters the history of its agent once, by the commit that marks its mail as read, in the order
-of the mails, in the open turn or as the prompt that opens one. It never comes between a call and its result, is in no
-unit of a summary, and the reply after it answers a request that contained it. A withdrawn message never enters. Agents
-can send steering messages only to agents below them. A receipt has the position of the message as soon as it has
-entered.
+of the mails, in the open turn or as the prompt that opens one. A steering message never comes between a call and its
+result, and is in no unit of a summary. The next reply answers a request that contained the message. A withdrawn message
+never enters. Agents can send steering messages only to agents below them. A receipt has the position of the message as
+soon as it has entered.
 """
 
 import json

@@ -5,7 +5,10 @@ from ikigai_actors.arguments import FARTHEST, check_seconds
 
 
 class WallClock(Clock):
-    """The clock of one of several processes. Its wall clock may be wrong, but time passes equally for all."""
+    """The clock of one of several processes.
+
+    The wall clock of a process may be wrong, but time passes equally for all processes.
+    """
 
     def __init__(self, clock: "ManualClock") -> None:
         """Make a wall clock that shows the time of ``clock``, until it is set."""

@@ -41,9 +41,9 @@ class Waiting(Protocol):
 
 
 class SimulatedLoop(EndlessLoop):
-    """An event loop that waits on an agenda. It has no sockets and no child processes.
+    """An event loop that waits on an agenda. The loop has no sockets and no child processes.
 
-    Before each round of callbacks it yields to the agenda, so anything may happen between two rounds.
+    Before each round of callbacks the loop yields to the agenda, so anything may happen between two rounds.
     """
 
     _selector: Any

@@ -107,7 +107,7 @@ class SimulatedHost:
         process.store.link = Link.SILENT if silent else Link.CUT
 
     def disconnect(self) -> None:
-        """Break the host's connections to the database. They can be made again at once."""
+        """Break the host's connections to the database. The host can connect again at once."""
         self._trace("disconnect", self.process).store.disconnect()
 
     def hear_late(self, seconds: float) -> None:

@@ -103,7 +103,7 @@ class Ownership:
         return ""
 
     def _note_given(self, host: str, store: Store) -> None:
-        """Note the agents that a host has given away, and those that it has got back."""
+        """Record the agents that a host has given away, and the agents that the host has got back."""
         asked = [agent for by, agent in self._asked if by == host]
         owners = store.read(lambda tx: _owners(tx, asked))
         self._given -= {(held.host or "", agent) for agent, held in owners.items()}
@@ -148,7 +148,7 @@ def _is_log(change: Written) -> bool:
 
 
 def _hosts(tx: Transaction) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the ids of the hosts that have ended, and of those that are being drained."""
+    """Return the ids of the hosts that have ended, and the ids of the hosts that are being drained."""
     rows = tx.schema.execute("SELECT id, ended_at IS NOT NULL, draining FROM hosts")
     return frozenset(row[0] for row in rows if row[1]), frozenset(row[0] for row in rows if row[2])
 

@@ -1,11 +1,12 @@
 """One process of a simulation, with everything that ends with it: threads, actors, its connection to the database.
 
-At each commit it may crash: before the commit, or after it and before any caller is answered. After each commit the
-database is checked. Faults are drawn on the thread of the test, between two steps, for any thread. Faults of reading
-also begin at a commit, because a thread that reads may hold a lock.
+At each commit the process may crash: before the commit, or after the commit and before any caller is answered. After
+each commit the database is checked. Faults are drawn on the thread of the test, between two steps, for any thread.
+Faults of reading also begin at a commit, because a thread that reads may hold a lock.
 
 When another host takes over, a process goes on as a former one: replies and results on their way still arrive, and none
-of its writes may change an agent. Of several hosts each is a process, and one that ends leaves the others running.
+of its writes may change an agent. Each of several hosts is a process, and the end of one process leaves the others
+running.
 """
 
 import os
@@ -74,7 +75,7 @@ TROUBLES = {
 class ProcessCrashed(BaseException):
     """The simulated process has ended, as by ``kill -9``: its threads stop, and its handles cannot be used.
 
-    It is no `Exception`, because no code of a process survives its end. Call `Simulation.reopen`.
+    The class is no `Exception`, because no code of a process survives its end. Call `Simulation.reopen`.
     """
 
 

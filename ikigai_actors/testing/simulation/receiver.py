@@ -1,4 +1,6 @@
-"""The receiver of events in a simulation. It outlives all processes, and remembers the deliveries that it got.
+"""The receiver of events in a simulation.
+
+The receiver outlives all processes, and remembers the deliveries that it got.
 
 A delivery, and the answer to it, arrive when the agenda chooses. Random choices decide whether the receiver refuses a
 delivery, and whether its answer is lost.

@@ -1,16 +1,16 @@
 """The agenda: everything that can happen next, and the random choice among it.
 
-On the agenda of a simulation is every thread of the runtime that could go on, the actors that are ready, and what
-is on its way from outside. One of them at a time is chosen and takes a step; then it is chosen again. Only when nothing
-can go on does time pass, in one leap to the next moment for which somebody waits. So a run costs no waiting, and the
-choices are all that decides it.
+The agenda of a simulation has an entry for every thread of the runtime that could go on, for the ready actors, and for
+everything that is about to arrive from outside. One entry at a time is chosen and takes a step; then the next entry is
+chosen. Time passes only when no entry can take a step, in one leap to the next moment for which a thread waits. So a
+run costs no waiting, and only the choices decide its course.
 
-Each entry belongs to a process, its owner: it is forgotten when the process ends, and held while the process is
+Each entry belongs to a process, its owner. The entry is dropped when the process ends, and held while the process is
 stopped.
 
-Choice 0, the plain one, takes what has stood there longest. Any other takes what came later, and sets aside for a
-while what stood before it. One such choice can hold up a reply or a whole worker while the others go on, so most races
-need no more than two, and Hypothesis, which shrinks towards few, ends at the most orderly run that still fails.
+Choice 0, the plain choice, takes the oldest entry. Any other choice takes a later entry, and sets the entries before it
+aside for a while. One such choice can hold up a reply or a whole worker while the others go on, so most races need no
+more than two, and Hypothesis, which shrinks towards few, ends at the most orderly run that still fails.
 
 The runtime's threads are real ones, of which exactly one runs: a waiting thread hands over and is handed back to
 (`SimulatedThreads`). Choices are drawn on the thread of the test alone, between two steps and outside all handlers:
@@ -248,7 +248,7 @@ class Agenda:
 
 
 class Baton:
-    """A token that exactly one of two threads has. The other thread waits for it."""
+    """A token that exactly one of two threads has. The other thread waits for the token."""
 
     __slots__ = ("_lock",)
 

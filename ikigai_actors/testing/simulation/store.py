@@ -177,7 +177,7 @@ class SimulatedStore(SQLiteStore):
             self._link_changed.notify_all()
 
     def disconnect(self) -> None:
-        """Break every connection. They are made again at the next use, without their locks."""
+        """Break every connection. The next use connects again, without the former locks."""
         self.let_go()
         self.changed_by_others()
 

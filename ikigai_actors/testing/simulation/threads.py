@@ -41,7 +41,7 @@ class SimulatedThreads(Threads):
         return SimulatedThread(self, run, name)
 
     def condition(self, lock: "threading.Lock | None" = None) -> Condition:
-        """Return a condition. It ignores the lock, because one thread runs at a time."""
+        """Return a condition. The condition ignores the lock, because one thread runs at a time."""
         return SimulatedCondition(self)
 
     def lock(self) -> AbstractContextManager[bool]:
@@ -155,7 +155,10 @@ class SimulatedThread(threading.Thread):
         """Whether the thread has ended."""
 
     def start(self) -> None:
-        """Start the thread. It takes its first step when the agenda chooses it; in a crashed process, never."""
+        """Start the thread.
+
+        The thread takes its first step when the agenda chooses it, and in a crashed process never.
+        """
         if self._threads.abandoned:
             return
         super().start()

@@ -462,7 +462,7 @@ class Simulation:
 
 
 class _TestThreads(Threads):
-    """The `Threads` of the test itself, which wait by those of the running process."""
+    """The `Threads` of the test itself; their waits use the threads of the running process."""
 
     def __init__(self, world: Simulation) -> None:
         self._world = world

@@ -1,4 +1,4 @@
-"""Acts that change what an agent may do, or whether it lives."""
+"""Acts that change the rights, the budget or the life of an agent."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, NotRequired, TypedDict

@@ -1,4 +1,4 @@
-"""Acts that open turns or wait for them. Each returns handles of turns, also when it is repeated with its key.
+"""Acts that open turns or wait for them. Each act returns handles of turns, also when a call is repeated with its key.
 
 The acts themselves do not wait for turns: the caller waits for the turns of `Begun`.
 """

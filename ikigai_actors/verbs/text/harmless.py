@@ -1,8 +1,8 @@
 r"""Makes text safe for a terminal.
 
-Text of models and people may hold control characters, which could move the cursor or paint a prompt. They are shown as
-``\x1b``: C0 (but newline and tab), DEL, C1, the signs that turn the direction of writing or separate lines, and halves
-of characters, which no terminal takes.
+Text of models and people may hold control characters, which could move the cursor or paint a prompt. Such characters
+are shown as ``\x1b``: C0 (but newline and tab), DEL, C1, the signs that turn the direction of writing or separate
+lines, and halves of characters, which no terminal takes.
 """
 
 import json

@@ -44,7 +44,7 @@ def agent_row(agent: "AgentRef") -> dict[str, Any]:
 
 
 def timer_row(timer: "Timer", label: str) -> dict[str, Any]:
-    """Return a timer as JSON data; ``label`` is that of its agent."""
+    """Return a timer as JSON data; ``label`` is the label of its agent."""
     return {
         "agent_uuid": timer.agent_uuid,
         "label": label,

@@ -7,7 +7,7 @@
     4 running, 0 dead
 
 Depth first, children under their supervisor in order of creation, adopted ones last; ``*`` at the current agent. A dead
-agent is shown on request, or when a living one is below it. An agent that has lost its supervisor and got no other one
+agent is shown on request, or when a living agent is below it. An agent that has lost its supervisor and got no new one
 is marked as an orphan; a stopped agent has its reason beside it. ``inherited`` is the agent's fork point, and ``own``
 the number of messages of any kind that it wrote itself. So no log is read, and clears and rewinds are not considered.
 """
@@ -155,7 +155,7 @@ def summary(counts: Mapping[str, int]) -> str:
 
 
 def drawn(records: Sequence[P], wanted: Callable[[P], bool], deepest: int = DEEPEST) -> list[Node[P]]:
-    """Return the nodes of the wanted agents, and of those above them, in the order of the drawing.
+    """Return the nodes of the wanted agents, and of all agents above them, in the order of the drawing.
 
     Down to ``deepest`` levels are drawn.
     """

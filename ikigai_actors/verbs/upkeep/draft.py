@@ -1,9 +1,9 @@
 """Drafts: agents that are made of a recording, with their logs. Pure.
 
-A log is written as the runtime would have: a prompt opens a turn, a reply without calls ends it, and what was cut off
-ends as interrupted. A result that answers no call is left out. The data of each message from a recording has the
-numbers of its lines, as ``lines``, so an export knows which messages are new. A note contains the file, in parts,
-and its format.
+A log is written as the runtime would have written it: a prompt opens a turn, a reply without calls ends the turn, and a
+turn that was cut off ends as interrupted. A result that answers no call is left out. The data of each message from a
+recording has the numbers of its lines, as ``lines``, so an export knows which messages are new. A note contains the
+file, in parts, and its format.
 """
 
 import base64

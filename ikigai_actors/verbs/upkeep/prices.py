@@ -1,4 +1,4 @@
-"""``ikigai prices``: the prices of models, and where they are written."""
+"""``ikigai prices``: the prices of models, and the files with prices."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,7 +51,7 @@ def update(file: str | None) -> list[str]:
 
 
 def trouble_with_prices(history: Path | None, config: str | None) -> list[str]:
-    """Return the faults of the prices in ``ikigai.toml``, and of those in the database's directory."""
+    """Return the faults of the prices in ``ikigai.toml``, and in the file of prices in the database's directory."""
     try:
         return known_prices(home(), history, configuration(config).prices)[1]
     except BadInput as error:

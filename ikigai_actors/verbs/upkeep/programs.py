@@ -1,4 +1,4 @@
-"""Checks whether programs fit their open turns: each function is called up to where it waits, and then unwound.
+"""Checks whether programs fit their open turns: calls each function with the recorded results, and unwinds it.
 
 No act is carried out, and all other changes by the function are refused, as for a principal that may only look.
 """

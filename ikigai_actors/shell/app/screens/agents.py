@@ -120,8 +120,8 @@ class AgentTable(AgentList):
 class AgentScreen(Screen[str | None]):
     """A screen to choose an agent; its result is the agent's uuid, or None.
 
-    Tokens and costs are those of an agent's whole life, on all hosts; with ``b``, also those of all its descendants,
-    including dead ones. All other figures count from the agent's start on this host.
+    Tokens and costs cover an agent's whole life, on all hosts; with ``b`` they include all descendants, dead ones too.
+    All other figures count from the agent's start on this host.
     """
 
     BINDINGS: ClassVar[list[Any]] = [Binding("q,f4", "dismiss(None)", "Back")]

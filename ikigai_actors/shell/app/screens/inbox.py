@@ -1,4 +1,7 @@
-"""The inbox screen lists the questions that wait for a person. One is answered when it has been shown whole."""
+"""The inbox screen lists the questions that wait for a person.
+
+A question can be answered after the person was shown all of it.
+"""
 
 from typing import Any, ClassVar
 

@@ -610,7 +610,7 @@ class MainScreen(Screen[None]):
         return question._replace(text=self._texts.get(number))
 
     def _greet(self) -> None:
-        """Show what the program is, until the first message is written."""
+        """Show the welcome text until the first message is written."""
         snapshot, transcript = self.snapshot, self.page.transcript
         is_new = snapshot is not None and snapshot.parent is None and not (snapshot.children or snapshot.works)
         shown = is_new and not (transcript.head or transcript.answering)

@@ -1,4 +1,6 @@
-"""Pictures as rows of coloured cells, which every terminal with colours can show. Pure, but for the reader it is given.
+"""Pictures as rows of coloured cells, which every terminal with colours can show.
+
+Pure, except for the function that reads the bytes.
 
 A cell shows two pixels, one above the other: "▀" in the colour of the upper one, on the colour of the lower one.
 Pillow, from the extra [pictures], decodes pictures. Without Pillow, and for damaged pictures, there are no rows. These

@@ -1,7 +1,7 @@
 """Pieces: the contents of a transcript, before they are laid out. Pure: messages in, pieces out.
 
 A reply becomes several pieces: one for each block of thinking, each chunk of its text and each call. A result joins the
-piece of its call, and what is attached follows; of the other messages, most become one piece each. Long pieces are
+piece of its call, followed by the attachments of the result. Most other messages become one piece each. Long pieces are
 folded: thinking to its beginning, a call to the beginning of its result.
 """
 
@@ -161,7 +161,7 @@ def with_result(pieces: Sequence[Piece], message: Message) -> tuple[int, list[Pi
 
 
 def answer_pieces(text: str, position: int = 0) -> list[Piece]:
-    """Return the pieces of an answer's text, one for each chunk; ``position`` is that of its message."""
+    """Return the pieces of an answer's text, one for each chunk; ``position`` is the position of the message."""
     return [Piece(Look.MARKDOWN, chunk, position) for chunk in chunked(tidy(text))]
 
 

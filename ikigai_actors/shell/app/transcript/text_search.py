@@ -82,5 +82,5 @@ def with_marks(line: Strip, parts: Sequence[tuple[HitPart, Style]]) -> Strip:
 
 
 def restyled(line: Strip, style: Style) -> Strip:
-    """Return a line with a style added over those of its segments."""
+    """Return a line with a style added to the styles of its segments."""
     return Strip([Segment(text, (own or Style()) + style, control) for text, own, control in line])

@@ -4,10 +4,11 @@
     tail      the answer that arrives: its message takes its place when that is committed
     waiting   prompts that wait for the end of a turn
 
-At first only the end of a history is there; `Wanted` asks for earlier messages when a person scrolls up. Lines are laid
-out within a budget of time for each tick, so that no burst of messages and no resize blocks the keyboard. Long markdown
-is laid out on another thread, and shown as plain text until then; so are pictures, below the line that names them. Of
-the lines in sight only the changed ones are drawn: while an answer arrives, that is the last one of twenty or sixty.
+At first only the end of a history is loaded; the message `Wanted` requests earlier messages when a person scrolls up.
+Lines are laid out within a budget of time for each tick, so that no burst of messages and no resize blocks the
+keyboard. Long markdown is laid out on another thread, and shown as plain text until then; so are pictures, below the
+line that names them. Only visible lines that have changed are drawn: while an answer arrives, the last line of twenty
+or sixty.
 """
 
 import asyncio
@@ -265,7 +266,7 @@ class Transcript(ScrollView, can_focus=True):
             self._arrange()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Ask for earlier messages when the window comes near the beginning of those that are loaded."""
+        """Ask for earlier messages when the window comes near the beginning of the loaded messages."""
         super().watch_scroll_y(old_value, new_value)
         self.following, self._drawn = new_value >= self.max_scroll_y, []
         self._asked = self._asked and not self._in_vain

@@ -1,7 +1,7 @@
 """A list of agents with its keys, the same in the tree and on the screen of agents.
 
-The keys act on the agent at the cursor, or on those that are marked. Below the rows is one line: the keys, a question
-before somebody is killed, or an input for a filter or a prompt.
+The keys act on the agent at the cursor, or on the marked agents. Below the rows is one line: the keys, a question
+before agents are killed, or an input for a filter or a prompt.
 """
 
 from collections.abc import Callable, Mapping
@@ -146,8 +146,8 @@ class AgentList(Vertical):
     def take_key(self, event: events.Event) -> bool:
         """Handle a key for the rows; return whether it was handled.
 
-        The application calls this before it passes the key on. In a queue, later keys could overtake this one, and the
-        letters of a filter would act as commands, for example to kill an agent.
+        The application calls the method before it passes the key on. In a queue, a later key could overtake an earlier
+        one, and the letters of a filter would act as commands, for example to kill an agent.
         """
         if not isinstance(event, events.Key):
             return False
@@ -187,7 +187,7 @@ class AgentList(Vertical):
         self._end_entry()
 
     def _take_back(self) -> bool:
-        """Cancel what the person began last: a question, an input, a filter or marks; return whether there was any."""
+        """Cancel the latest of a question, an input, a filter and marks; return whether there was any to cancel."""
         if self._question is not None:
             self._question = None
             self.paint()
@@ -276,7 +276,7 @@ class AgentList(Vertical):
 
 
 def rest_line(snapshot: Snapshot) -> str:
-    """Return how many living agents are not in a list, and how to find them; empty if all are."""
+    """Return how many living agents are not in a list, and how to find them; empty if all agents are in the list."""
     if not snapshot.rest:
         return ""
     if snapshot.wish is not None and snapshot.wish.text:

@@ -1,6 +1,6 @@
-"""The menu of completions above the prompt. It is drawn over the transcript, and leaves nothing there.
+"""The menu of completions above the prompt. The menu is drawn over the transcript, and disappears without a trace.
 
-The prompt keeps the keyboard: it moves the mark, and takes the marked line.
+The prompt keeps the keyboard: the keys of the prompt move the mark, and take the marked line.
 """
 
 from collections.abc import Callable, Sequence

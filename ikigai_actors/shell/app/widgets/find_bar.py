@@ -47,7 +47,7 @@ class FindBar(Horizontal):
         yield self._count
 
     def open(self, text: str = "") -> None:
-        """Let the person type a text; if one is given, go to its latest hit."""
+        """Let the person type a text; if a text is given, go to the latest hit of this text."""
         self.display = True
         if text:
             self._input.value = text

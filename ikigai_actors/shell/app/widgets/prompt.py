@@ -118,7 +118,8 @@ class PromptBox(TextArea):
     async def _on_key(self, event: events.Key) -> None:
         """Handle the prompt's own keys, and those that `TextArea` binds.
 
-        Textual's bindings are not used, because such a key goes to the application first, and later keys overtake it.
+        Textual's bindings are not used, because a bound key goes to the application first, so later keys overtake the
+        bound key.
         """
         actions = {
             "enter": self._submit,

@@ -79,7 +79,7 @@ class Rows(ScrollView, can_focus=True):
         self.show(self._items, key)
 
     def show(self, items: Sequence[Any], key: str | None = None) -> None:
-        """Show these items; the cursor stays on its row, or goes to the one with this key."""
+        """Show these items; the cursor stays on its row, or goes to the row with this key."""
         wanted = self.key if key is None else key
         self._items = items
         place = next((index for index, item in enumerate(items) if self._key(item) == wanted), self._at)
