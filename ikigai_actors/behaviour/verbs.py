@@ -34,9 +34,9 @@ class AwaitsVerdict(Exception):
 
 @verb("experiments", script="", everywhere=True, needs=Right.LOOK)
 def list_experiments(place: "Place") -> object:
-    """Show the experiments that live: what each looks at, and how far it is.
+    """Show the living experiments, each with the agent that it examines and its progress.
 
-    kill --cascade ends one.
+    kill --cascade ends an experiment.
     """
     rows = []
     for agent, book in _experiments(place.system):

@@ -29,8 +29,8 @@ alone then shows the rest of it.
 def agents(shell: "ShellPlace", word: str | None, dead_too: bool, limit: int | None) -> None:
     """Show the tree of agents.
 
-    Of more than 200 it shows those that were used last, and says how many more there are. With WORD it shows those
-    whose name, or two words, have it.
+    If there are more than 200 agents, the list has the agents that were used last, and the number of the others. With
+    WORD it has the agents whose name, or two words, contain WORD.
 
     * marks the current one. Each line has the name, or two words for an agent without one, the state, and two counts of
     messages of any kind: those before the fork, and its own since then. Messages that a /clear or /rewind hides count
@@ -52,8 +52,8 @@ def agents(shell: "ShellPlace", word: str | None, dead_too: bool, limit: int | N
 def switch(shell: "ShellPlace", agent: str) -> None:
     """Go to an agent.
 
-    ID is its name, its two words, or 4 or more characters of its uuid. The agent that you leave goes on with what it
-    does.
+    ID is the agent's name, its two words, or 4 or more characters of its uuid. The agent that you leave goes on with
+    its work.
     """
     shell.go_to(shell.system.agent(agent))
 
@@ -113,7 +113,7 @@ def show_help(shell: "ShellPlace", command: str | None) -> None:
 
 @verb("exit", script="", needs=Right.LOOK, callers=Callers.PEOPLE)
 def leave(shell: "ShellPlace") -> None:
-    """Leave. So do /quit and Ctrl-D."""
+    """Leave the shell. /quit and Ctrl-D do the same."""
     shell.leave()
 
 

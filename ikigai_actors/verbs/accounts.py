@@ -45,7 +45,10 @@ def list_accounts(place: "Place") -> object:
 @click.option("--url", required=True, metavar="URL", type=TEXT, help="The address of ikigai api, as people reach it.")
 @_keyed
 def link_account(place: "Place", question: str, url: str, keys: tuple[str, ...]) -> object:
-    """Print the link by which a person connects the account that a question asks for. It holds for seven days."""
+    """Print the link by which a person connects the account that a question asks for.
+
+    The link is valid for seven days.
+    """
     from ikigai_actors.records.questions.links import LINK_MS, signed_link
     from ikigai_actors.system.secrets import key_references, referred_key
 
@@ -80,9 +83,9 @@ def remove_account(place: "Place", server: str, subject: str, keys: tuple[str, .
 @verb("rekey", script="")
 @_keyed
 def rekey_accounts(place: "Place", keys: tuple[str, ...]) -> object:
-    """Seal all that is sealed by the first key. Give the new key first, and the former one after it.
+    """Seal all secrets again, by the first of the keys. Give the new key first, and the former key after it.
 
-    That is accounts, and the secrets of endpoints and subscriptions.
+    The secrets are the accounts, and the secrets of endpoints and subscriptions.
     """
     from ikigai_actors.system.kept_secrets import KeptSecrets, seal_secrets_again
     from ikigai_actors.system.secrets import key_references

@@ -70,11 +70,11 @@ def fork(
 ) -> object:
     """Fork an agent: make a child that remembers all that was said before.
 
-    With a PROMPT the child answers at once. With --at it remembers what was said up to that message. Its settings are
-    those of now all the same. A shell goes to the child.
+    With a PROMPT the child answers at once. With --at it remembers the history up to that message; it has the present
+    settings of the agent all the same. A shell goes to the child.
 
-    The process that runs the agent does it. A busy agent forks at its next step boundary: when its model has replied,
-    and the tools of that reply are done. Without such a process nothing happens, now or later.
+    The process that runs the agent makes the child. A busy agent forks at its next step boundary: when its model has
+    replied, and the tools of that reply are done. Without such a process nothing happens, now or later.
     """
     from ikigai_actors.records.budgets.budget import parse_budget
 
@@ -142,7 +142,7 @@ def prompt(
 def resume(place: "Place", agent: "AgentRef") -> object:
     """Go on with the latest turn: one that a crash cut off, or that ended with an error.
 
-    The history is sent to the model again, with all that the turn had come to.
+    The history is sent to the model again, with all that the turn had done.
     """
     return words.agent_row(agent) | {"resumed": place.resume_turn(agent)}
 
@@ -150,7 +150,7 @@ def resume(place: "Place", agent: "AgentRef") -> object:
 @verb("diff", needs=Right.LOOK)
 @click.argument("other", metavar="ID", type=AGENT)
 def diff(place: "Place", agent: "AgentRef", other: str) -> object:
-    """Show where an agent's history and another's part, and what each has said since.
+    """Show where the histories of two agents part, and the later messages of each.
 
     ID is a name, two words, or 4 or more characters of a uuid; of the dead, too. The histories are side by side, step
     by step, this agent on the left; in a narrow terminal, and in line mode at a terminal, one below the other.

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 def budget(place: "Place", owner: str | None, more: str | None) -> object:
     """Show the nearest budget of an agent, or grant more of it.
 
-    +5usd, +100ktokens, +2agents, +1h: those who wait for it go on. It may be an ancestor's: the answer says whose.
-    usd=5 sets how much its own budget grants in all, at least what is spent and held, and makes it where there is none.
-    Without ID it is the budget of the current agent, or for a script that of agent 0, for all together.
+    +5usd, +100ktokens, +2agents, +1h: agents that wait for the budget go on. The nearest budget may be an ancestor's;
+    the answer names its owner. usd=5 sets the whole grant of the agent's own budget, at least the spent and held
+    amounts, and makes a missing budget. Without ID the command is about the current agent, or in a script about agent
+    0, whose budget is for all agents together.
     """
     from ikigai_actors.errors import NotAllowed
     from ikigai_actors.records.budgets.budget import parse_budget, parse_grant

@@ -24,8 +24,8 @@ _CODE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)^\1`*~*[ \t]*$", re.MULTILINE | 
 def copy(shell: "ShellPlace", agent: "AgentRef", number: int, code: bool) -> object:
     """Copy the latest answer to the clipboard of the terminal, or the Nth latest.
 
-    It goes through the terminal (OSC 52), so it works over ssh. In tmux: set -g set-clipboard on. A text that is too
-    long for terminals goes to a file.
+    The copy goes through the terminal (OSC 52), so it works over ssh. In tmux: set -g set-clipboard on. A text that is
+    too long for terminals goes to a file.
     """
     from ikigai_actors.errors import BadInput
 

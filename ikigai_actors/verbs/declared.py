@@ -132,7 +132,7 @@ DECLARED = {
     "diff": (
         "verbs.branches",
         "AGENT ID",
-        "Show where an agent's history and another's part, and what each has said since.",
+        "Show where the histories of two agents part, and the later messages of each.",
         7,
         0,
         False,
@@ -164,7 +164,7 @@ DECLARED = {
     "exit": (
         "shell.walking",
         "",
-        "Leave.",
+        "Leave the shell.",
         1,
         0,
         False,
@@ -172,7 +172,7 @@ DECLARED = {
     "experiments": (
         "behaviour.verbs",
         "",
-        "Show the experiments that live: what each looks at, and how far it is.",
+        "Show the living experiments, each with the agent that it examines and its progress.",
         7,
         0,
         False,
@@ -260,7 +260,7 @@ DECLARED = {
     "hosts": (
         "verbs.hosts",
         "",
-        "Show which processes run the agents, or did within the last hour.",
+        "Show the processes that run the agents, or did so within the last hour.",
         7,
         0,
         False,
@@ -324,7 +324,7 @@ DECLARED = {
     "move": (
         "verbs.hosts",
         "AGENT HOST",
-        "Move an agent to another host, with those below it that live on the same host.",
+        "Move an agent to another host, with the agents below it that live on the same host.",
         7,
         3,
         False,
@@ -404,7 +404,7 @@ DECLARED = {
     "read-mail": (
         "verbs.mail",
         "AGENT [MAIL-ID]",
-        "Read the oldest unread mail, all of it, or one.",
+        "Read the oldest unread mail, all unread mail, or one mail.",
         7,
         1,
         False,
@@ -484,7 +484,7 @@ DECLARED = {
     "skill": (
         "verbs.skills",
         "",
-        "Prompt an agent with the text of one of its skills, also of one that its model may not load by itself.",
+        "Prompt an agent with the text of one of its skills, even if its model may not load the skill by itself.",
         1,
         3,
         False,

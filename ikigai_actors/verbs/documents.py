@@ -64,9 +64,9 @@ def write_document(
     file: BinaryIO | None = None,
     key: str | None = None,
 ) -> object:
-    """Write a document: TEXT, or a file. At a terminal of a shell, without either, what you make of it in $EDITOR.
+    """Write a document: TEXT, or a file. At a terminal of a shell, without either, you edit the document in $EDITOR.
 
-    A script's TEXT of - is its standard input. What the editor leaves is not written over what somebody wrote
+    A script's TEXT of - is its standard input. The edited text is not written if somebody else has written the document
     meanwhile.
     """
     if text and file is not None:

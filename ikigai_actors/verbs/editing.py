@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def write_prompt(shell: "ShellPlace", agent: "AgentRef") -> object:
     """Write a prompt in your editor.
 
-    It is the one that VISUAL or EDITOR names. On the whole screen the text comes into the prompt, and F9 edits what is
-    there. In lines it is sent.
+    VISUAL or EDITOR names the editor. On the whole screen the text comes into the prompt, and F9 edits the text of the
+    prompt. In lines the text is sent.
     """
     from ikigai_actors.errors import BadInput
 

@@ -23,7 +23,7 @@ WAY_CHOICE = click.Choice(["prompt", "mail", "fork"])
 
 @verb("list", script="", everywhere=True)
 def list_endpoints(place: "Place") -> object:
-    """List the endpoints, and how many deliveries each has taken, filtered and held, and how many are dead."""
+    """List the endpoints, each with the numbers of its taken, filtered, held and dead deliveries."""
     rows = []
     for endpoint in place.system.endpoints.list():
         counts = place.system.endpoints.counts(endpoint.name)
@@ -105,7 +105,7 @@ def add_endpoint(
 @click.argument("name", type=TEXT)
 @click.option("--most", metavar="N", type=click.IntRange(min=1, max=200), default=20, help="How many arrivals: 20.")
 def show_endpoint(place: "Place", name: str, most: int) -> object:
-    """Show an endpoint, and its latest arrivals: what became of each."""
+    """Show an endpoint, and the state of each of its latest arrivals."""
     from ikigai_actors.text import utc_time
 
     endpoint, arrivals = place.system.endpoints.get(name), place.system.endpoints.arrivals(name, most)
@@ -119,7 +119,7 @@ def show_endpoint(place: "Place", name: str, most: int) -> object:
 @verb("pause", script="", everywhere=True)
 @click.argument("name", type=TEXT)
 def pause_endpoint(place: "Place", name: str) -> object:
-    """Hold what comes from now on. The senders hear that it has arrived."""
+    """Hold the deliveries that come from now on. Senders get the answer that a delivery has arrived."""
     place.wait_for(lambda: place.system.endpoints.pause(name))
     place.screen.line(f"{name} holds what comes")
     return {"name": name, "paused": True}
@@ -128,7 +128,7 @@ def pause_endpoint(place: "Place", name: str) -> object:
 @verb("resume", script="", everywhere=True)
 @click.argument("name", type=TEXT)
 def resume_endpoint(place: "Place", name: str) -> object:
-    """Let a paused endpoint go on, and take what it holds, in the order in which it came."""
+    """Let a paused endpoint go on, and take the held deliveries, in the order in which they came."""
     taken = place.wait_for(lambda: place.system.endpoints.resume(name))
     place.screen.line(f"{name} goes on: {words.counted(len(taken), 'arrival')} taken")
     return {"name": name, "paused": False, "taken": [_row(arrival) for arrival in taken]}
@@ -139,7 +139,7 @@ def resume_endpoint(place: "Place", name: str) -> object:
 @click.argument("delivery", metavar="[DELIVERY]", type=TEXT, required=False)
 @click.option("--dead", is_flag=True, help="All that are dead and were not repeated.")
 def replay_arrival(place: "Place", name: str, delivery: str | None, dead: bool) -> object:
-    """Take an arrival once more, as one of its own: ID~2. With --dead each that is dead."""
+    """Take an arrival once more, as a new arrival: ID~2. With --dead, take each dead arrival once more."""
     if dead == (delivery is not None):
         raise click.UsageError("Give the id of a delivery, or --dead.")
     endpoints = place.system.endpoints
@@ -157,7 +157,7 @@ def replay_arrival(place: "Place", name: str, delivery: str | None, dead: bool) 
 @click.argument("name", type=TEXT)
 @click.argument("file", type=click.File("rb"))
 def test_endpoint(place: "Place", name: str, file: BinaryIO) -> object:
-    """Show what an endpoint would make of the body in a FILE, without a signature; nothing is done."""
+    """Show the text that an endpoint would make of the body in a FILE, without a signature; nothing is done."""
     wanted, text = place.system.endpoints.preview(name, file.read())
     place.screen.line(text if wanted else "filtered, or dead: it has not the fields that are wanted")
     return {"taken": wanted, "text": text}
@@ -166,7 +166,7 @@ def test_endpoint(place: "Place", name: str, file: BinaryIO) -> object:
 @verb("remove", script="", everywhere=True)
 @click.argument("name", type=TEXT)
 def remove_endpoint(place: "Place", name: str) -> object:
-    """Remove an endpoint. Deliveries to it are refused; its arrivals stay for 30 days."""
+    """Remove an endpoint. Deliveries to it are refused; the records of its arrivals stay for 30 days."""
     place.wait_for(lambda: place.system.endpoints.remove(name))
     place.screen.line(f"{name} is removed")
     return {"name": name, "removed": True}

@@ -51,8 +51,8 @@ class FoundText(TypedDict):
 def find_text(place: "Place", agent: "AgentRef", text: tuple[str, ...], number: int, below: bool) -> FoundText | None:
     """Find a TEXT in what was said, in capitals or not.
 
-    On the whole screen it marks the hits, as Ctrl+F does. In lines it lists the latest messages that have the TEXT.
-    With --below it lists the messages that say most of the words in it, of all agents below this one, too.
+    On the whole screen the hits are marked, as by Ctrl+F. In lines the latest messages with the TEXT are listed. With
+    --below the list has the messages with most words of the TEXT, of this agent and of all agents below it.
     """
     wanted = " ".join(text)
     if below:

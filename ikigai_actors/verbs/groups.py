@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def group(place: "Place", agent: "AgentRef | None", what: str | None, name: str | None) -> object:
     """Show all groups, or let an agent join or leave one.
 
-    A mail to group:reviewers goes to all who are members then.
+    A mail to group:reviewers goes to all members at that moment.
     """
     if what is None:
         groups = sorted(place.system.groups().items())
@@ -47,7 +47,7 @@ def group(place: "Place", agent: "AgentRef | None", what: str | None, name: str 
 def monitor(place: "Place", agent: "AgentRef", watched: str, off: bool) -> object:
     """Send an agent a mail when another one dies.
 
-    A supervisor gets one for those that it supervises anyway.
+    A supervisor gets such a mail for its own children anyway.
     """
     other, name = place.system.agent(watched), agent.record.short
     if off:

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 def hooks(place: "Place", agent: "AgentRef", what: str | None, names: tuple[str, ...]) -> object:
     """List the hooks of an agent in their order, and the commands of its workspace that could be hooks, or decide.
 
-    use NAME has a command of .claude/settings.json asked, in the fence of the workspace. off NAME refuses it: nobody is
-    asked again until it changes. Children that are forked later have the same. A hook that the setting hooks names and
-    that is missing here denies what it decides on.
+    use NAME turns on a command of .claude/settings.json, which runs in the fence of the workspace. off NAME refuses the
+    command; the question about it comes again only after the command changes. Children that are forked later inherit
+    the decisions. If the setting hooks names a hook that is missing here, all that this hook would decide on is denied.
     """
     if what is None:
         return _list_hooks(place, agent)

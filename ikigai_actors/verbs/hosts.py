@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @verb("hosts", script="", everywhere=True, needs=Right.LOOK)
 def hosts(place: "Place") -> object:
-    """Show which processes run the agents, or did within the last hour.
+    """Show the processes that run the agents, or did so within the last hour.
 
-    Each has its share of the agents, and runs a build of the app's code. See also: move, and ikigai host.
+    Each process has a share of the agents, and runs a build of the app's code. See also: move, and ikigai host.
     """
     from ikigai_actors.records.hosts.builds import host_differences
     from ikigai_actors.store.hosts.rows import recent_hosts, vacant
@@ -32,9 +32,9 @@ def hosts(place: "Place") -> object:
 @verb("move", slash="ID", waits=True, timeout=60.0)
 @click.argument("host", metavar="HOST", type=HOST)
 def move(place: "Place", agent: "AgentRef", host: str) -> object:
-    """Move an agent to another host, with those below it that live on the same host.
+    """Move an agent to another host, with the agents below it that live on the same host.
 
-    HOST is its name; hosts lists them. What the agents are doing is cut off, and goes on there.
+    HOST is a name; the command hosts lists the hosts. Turns in progress are cut off, and go on at the new host.
     """
     place.outcome(lambda: agent.aio.move(host))
     place.screen.line(f"{words.named(agent)} is run by {host} from now on")

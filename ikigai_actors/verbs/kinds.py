@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 def kinds(place: "Place", agent: "AgentRef", what: str | None, names: tuple[str, ...]) -> object:
     """List the kinds of agents that an agent can fork and those on this disk, or decide which of them it may.
 
-    use NAME pins a kind as its file says now, also one that has changed. off NAME refuses it: nobody is asked again
-    until its file changes. look NAME shows the file. Children that are forked later have the same.
+    use NAME pins a kind by its present file, also a kind that has changed. off NAME refuses a kind; the question about
+    it comes again only after its file changes. look NAME shows the file. Children that are forked later inherit the
+    decisions.
     """
     if what is None:
         return _list_kinds(place, agent)

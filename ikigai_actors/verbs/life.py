@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def kill(place: "Place", agent: "AgentRef", cascade: bool, reason: str) -> object:
     """End an agent at once.
 
-    Its orphan policy says what becomes of its children: see orphans.
+    The orphan policy of the agent decides about its children: see orphans.
     """
     return _killed(place, agent, cascade, reason)
 
@@ -114,8 +114,8 @@ def adopt(place: "Place", agent: "AgentRef", child: str) -> object:
 def orphans(place: "Place", agent: "AgentRef", policy: str | None) -> object:
     """Show or set what becomes of an agent's children when it dies.
 
-    reparent: its nearest living ancestor looks after them. cascade: they die too. stop: as reparent, and they pause.
-    continue: they go on without a supervisor.
+    reparent: the nearest living ancestor supervises the children. cascade: the children die, too. stop: as reparent,
+    and the children pause. continue: the children go on without a supervisor.
     """
     if policy is not None:
         place.wait_for(lambda: agent.supervise(on_orphan=policy))

@@ -92,9 +92,9 @@ def check_mail(place: "Place", agent: "AgentRef") -> object:
 @click.argument("number", metavar="[MAIL-ID]", type=_Number, required=False)
 @click.option("--all", "everything", is_flag=True, help="Read all that is unread.")
 def read_mail(place: "Place", agent: "AgentRef", number: int | None, everything: bool) -> object:
-    """Read the oldest unread mail, all of it, or one.
+    """Read the oldest unread mail, all unread mail, or one mail.
 
-    With a MAIL-ID that mail, read before or not. What is shown counts as read.
+    With a MAIL-ID, read the mail with this number, whether it was read before or not. Shown mail counts as read.
     """
     if everything and number is not None:
         raise click.UsageError("Give a MAIL-ID or --all, not both.")
@@ -122,7 +122,7 @@ def read_mail(place: "Place", agent: "AgentRef", number: int | None, everything:
 def filter_mail(place: "Place", agent: "AgentRef", sender: str | None, last: int) -> object:
     """List the agent's latest mail, read or not.
 
-    A * marks what is unread. read-mail with a MAIL-ID shows a whole one.
+    A * marks unread mail. read-mail with a MAIL-ID shows a whole mail.
     """
     mails = agent.mails(_sender(place, sender), last)
     names = _names(place, {mail.sender for mail in mails})
@@ -138,7 +138,7 @@ def filter_mail(place: "Place", agent: "AgentRef", sender: str | None, last: int
 def delete_mail(place: "Place", agent: "AgentRef", number: int) -> object:
     """Delete a mail for good.
 
-    Its number is not given again.
+    The number of the mail is not used again.
     """
     place.wait_for(lambda: agent.delete_mail(number))
     place.screen.line(f"mail {number} deleted")
@@ -151,7 +151,8 @@ def delete_mail(place: "Place", agent: "AgentRef", number: int) -> object:
 def wait(place: "Place", agent: "AgentRef", seconds: float, agents: tuple[str, ...]) -> object:
     """Wait until each of these agents has sent mail, has nothing to do, or has ended.
 
-    Without ID: until the agent itself has unread mail. SECONDS is how long at most; 0 looks once. Ctrl-C ends it.
+    Without ID: until the agent itself has unread mail. SECONDS is the longest time; 0 checks once. Ctrl-C ends the
+    wait.
     """
     answers = place.wait_for(lambda: agent.wait(agents or None, seconds))
     results = {

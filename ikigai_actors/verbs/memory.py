@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def clear(place: "Place", agent: "AgentRef") -> object:
     """Start over: the agent forgets the conversation.
 
-    Its marks go too; its settings stay. Its children are not affected, and nothing is deleted from the database.
+    The marks of the agent go, too; the settings stay. Children are not affected, and nothing is deleted from the
+    database.
     """
     done = "cleared: the history starts over, the settings stay"
     return _changed(agent, place.change(agent, "the clear", agent.aio.clear, done))
@@ -64,8 +65,8 @@ def undo(place: "Place", agent: "AgentRef") -> object:
 def compact(place: "Place", agent: "AgentRef", focus: tuple[str, ...], text: str | None) -> object:
     """Let the model summarise the history, so that the next request is smaller.
 
-    The latest messages stay as they are, and nothing is deleted: uncompact brings everything back. With --text the
-    summary is yours. Right after a summary, it replaces that one.
+    The latest messages stay as they are, and nothing is deleted: uncompact brings everything back. With --text, your
+    text is the summary. A summary right after another summary replaces it.
     """
     history, back = place.spelled("history", agent), place.spelled("uncompact", agent)
     news = f"summarised: {history} shows it, and {back} brings the messages back"

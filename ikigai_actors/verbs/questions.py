@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @verb("list", script="")
 def list_questions(place: "Place") -> object:
-    """List what waits for a person: calls that wait for approval, and what models ask."""
+    """List the questions that wait for a person: calls that wait for approval, and questions of models."""
     label = words.shown_name_in(place.system)
     questions = [question for question in place.system.questions.pending() if place.reaches(question.agent)]
     for question in questions:
@@ -35,7 +35,7 @@ def list_questions(place: "Place") -> object:
 @verb("show", script="")
 @click.argument("question", metavar="QUESTION", type=TEXT)
 def show_question(place: "Place", question: str) -> object:
-    """Show a question with its form and the digest of what is shown, or who has answered it."""
+    """Show a question with its form and the digest of the shown text, or the person who has answered it."""
     label = words.shown_name_in(place.system)
     row = _reached(place, question)
     for pending in place.system.questions.pending():
@@ -57,7 +57,7 @@ def show_question(place: "Place", question: str) -> object:
 def answer_question(
     place: "Place", question: str, answer: tuple[str, ...], deny: bool, digest: str | None, always: str | None
 ) -> object:
-    """Answer a question, by its id or the beginning of that.
+    """Answer a question, by its id or the beginning of its id.
 
     A call that waits for approval runs without an ANSWER, or with allow. What a model asks takes the ANSWER, as its
     form says: a text, a number, yes or no, or an object as JSON.

@@ -30,7 +30,8 @@ def rules(
 ) -> object:
     """List the rules in force for an agent, add one, or remove one by its number.
 
-    add deny bash "git push *" denies these commands to it and to all below it. add allow edit "src/**" allows paths.
+    add deny bash "git push *" denies these commands to the agent and to all agents below it. add allow edit "src/**"
+    allows paths.
     """
     if what is None:
         return _list_rules(place, agent)

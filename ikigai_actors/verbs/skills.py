@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 def skills(place: "Place", agent: "AgentRef", what: str | None, names: tuple[str, ...]) -> object:
     """List the skills of an agent, those on this disk and in documents, or decide which its model may load.
 
-    use NAME pins its files as they are now, also those of one that has changed. off NAME refuses it: nobody is asked
-    again until its files change. look NAME shows its text. The NAME instructions means the AGENTS.md or CLAUDE.md
-    of the directory and of the user, which the model reads after its system prompt. Children that are forked later have
-    the same.
+    use NAME pins the present files of a skill, also of a skill that has changed. off NAME refuses a skill; the question
+    about it comes again only after its files change. look NAME shows the text of a skill. The NAME instructions means
+    the AGENTS.md or CLAUDE.md of the directory and of the user, which the model reads after its system prompt. Children
+    that are forked later inherit the decisions.
     """
     if what is None:
         return _list_skills(place, agent)
@@ -57,9 +57,10 @@ def skills(place: "Place", agent: "AgentRef", what: str | None, names: tuple[str
 @click.argument("name", metavar="NAME", type=TEXT)
 @click.argument("text", metavar="[TEXT]...", type=TEXT, nargs=-1)
 def skill(shell: "ShellPlace", agent: "AgentRef", name: str, text: tuple[str, ...]) -> None:
-    """Prompt an agent with the text of one of its skills, also of one that its model may not load by itself.
+    """Prompt an agent with the text of one of its skills, even if its model may not load the skill by itself.
 
-    Without a TEXT the agent does what the skill says. /skills lists them, and /skills use NAME gives it one.
+    Without a TEXT the agent does what the skill says. /skills lists the skills, and /skills use NAME gives the agent a
+    skill.
     """
     said = " ".join(text) or f"Do what the skill {name} says."
     shell.wait_for(lambda: agent.prompt(said, skills=[name]))

@@ -18,7 +18,7 @@ _HOUR = 3600 * 1000
 
 @verb("list", script="", everywhere=True)
 def list_subscriptions(place: "Place") -> object:
-    """List the subscriptions, and how many deliveries of each wait, were received, and are dead."""
+    """List the subscriptions, each with the numbers of its waiting, received and dead deliveries."""
     rows = []
     for subscription in place.system.subscriptions.list():
         counts = place.system.subscriptions.counts(subscription.id)
@@ -109,7 +109,7 @@ def add_subscription(
 @click.argument("subscription", metavar="SUBSCRIPTION", type=TEXT)
 @click.option("--most", metavar="N", type=click.IntRange(min=1, max=200), default=20, help="How many deliveries: 20.")
 def show_subscription(place: "Place", subscription: str, most: int) -> object:
-    """Show a subscription, and its latest deliveries: what became of each."""
+    """Show a subscription, and the state of each of its latest deliveries."""
     shown = place.system.subscriptions.get(subscription)
     deliveries = place.system.subscriptions.deliveries(subscription, most)
     place.screen.line(f"{_described(place, shown)}, gets {', '.join(shown.kinds)}")
@@ -133,7 +133,7 @@ def _shown_time(at: int) -> str:
 @verb("pause", script="", everywhere=True)
 @click.argument("subscription", metavar="SUBSCRIPTION", type=TEXT)
 def pause_subscription(place: "Place", subscription: str) -> object:
-    """Send nothing from now on. What comes waits."""
+    """Pause a subscription: new deliveries wait."""
     place.wait_for(lambda: place.system.subscriptions.pause(subscription))
     place.screen.line(f"{subscription} waits")
     return {"id": subscription, "paused": True}
@@ -142,7 +142,7 @@ def pause_subscription(place: "Place", subscription: str) -> object:
 @verb("resume", script="", everywhere=True)
 @click.argument("subscription", metavar="SUBSCRIPTION", type=TEXT)
 def resume_subscription(place: "Place", subscription: str) -> object:
-    """Let a paused subscription go on with what waits for it."""
+    """Let a paused subscription go on with its waiting deliveries."""
     place.wait_for(lambda: place.system.subscriptions.resume(subscription))
     place.screen.line(f"{subscription} goes on")
     return {"id": subscription, "paused": False}
@@ -168,7 +168,7 @@ def rotate_secret(
     secret: str | None = None,
     make: bool = False,
 ) -> object:
-    """Sign with a new secret beside those that sign already; with --finish, with the latest alone.
+    """Sign with a new secret in addition to the present secrets; with --finish, sign with the latest secret alone.
 
     An example: subscription rotate sub_abc --secret env:NEW_SECRET
     """
@@ -197,7 +197,7 @@ def rotate_secret(
 def repeat_deliveries(
     place: "Place", subscription: str, delivery: str | None, hours: int | None, received: bool
 ) -> object:
-    """Send deliveries once more under their ids: one, or all that are dead or late."""
+    """Send deliveries once more under their ids: one delivery, or all dead and late deliveries."""
     since = 0 if hours is None else place.system._clock.now_ms() - hours * _HOUR
     again = place.system.subscriptions.redeliver
     count = place.wait_for(lambda: again(subscription, delivery, since=since, received=received))
@@ -208,7 +208,7 @@ def repeat_deliveries(
 @verb("remove", script="", everywhere=True)
 @click.argument("subscription", metavar="SUBSCRIPTION", type=TEXT)
 def remove_subscription(place: "Place", subscription: str) -> object:
-    """End a subscription. What waits for it is dead; its deliveries stay for 30 days."""
+    """End a subscription. Waiting deliveries count as dead; the records of its deliveries stay for 30 days."""
     place.wait_for(lambda: place.system.subscriptions.remove(subscription))
     place.screen.line(f"{subscription} is removed")
     return {"id": subscription, "removed": True}

@@ -37,7 +37,7 @@ def create_token(
 ) -> object:
     """Issue a token to a principal, and print it once.
 
-    ID is written beside all that the principal does. The database keeps only a hash of the token.
+    The log has the ID beside everything that the principal does. The database keeps only a hash of the token.
     """
     import secrets
 

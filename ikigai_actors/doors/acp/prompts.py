@@ -155,7 +155,7 @@ class Prompts:
     async def cancel(self, session: str) -> None:
         """End the turn of a session's agent, and withdraw its earlier prompts that still wait.
 
-        The tasks of one client begin in the order of its lines, so earlier prompts are registered by now.
+        The tasks of one client begin in the order of its lines, so earlier prompts are registered already.
         """
         before = [(number, kept) for number, (of, kept) in self._kept.items() if of == session]
         for number, kept in before:

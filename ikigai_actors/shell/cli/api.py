@@ -44,9 +44,9 @@ def network_api(
 ) -> None:
     """Serve the agents to programs elsewhere, by HTTP with tokens.
 
-    Prints where it listens. ikigai token create gives a program its token; /openapi.json lists what can be asked. It
-    runs no agents: a host does, before or after. Another machine comes by a proxy with TLS, which --trust-proxy names.
-    Ends by SIGTERM or Ctrl-C, when the requests under way are done.
+    Prints the address. ikigai token create gives a program its token; /openapi.json lists the requests. The API runs no
+    agents: start a host before or after it. Other machines connect by a proxy with TLS, which --trust-proxy names. Ends
+    by SIGTERM or Ctrl-C, when the requests under way are done.
     """
     from ikigai_actors.doors.api.serving import ApiOptions, serve_api
 

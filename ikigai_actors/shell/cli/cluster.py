@@ -55,7 +55,7 @@ def up(options: Options, hosts: int, app: str, cpus: float | None, timeout: floa
 @_on_ray
 @click.pass_obj
 def status(options: Options, json: bool, address: str | None) -> None:
-    """Show the hosts: what they run, where, and what they have said last."""
+    """Show the hosts, with the build, the machine and the latest log line of each."""
     from ikigai_actors.cluster import find_fleet
 
     hosts = find_fleet(options.database, address).hosts()
@@ -73,7 +73,7 @@ def status(options: Options, json: bool, address: str | None) -> None:
 @_on_ray
 @click.pass_obj
 def scale(options: Options, hosts: int, timeout: float, address: str | None) -> None:
-    """Start hosts, or have some give their agents away and end, until there are N."""
+    """Start or end hosts until there are N. A host that ends gives its agents to the others first."""
     from ikigai_actors.cluster import find_fleet
 
     fleet = find_fleet(options.database, address)

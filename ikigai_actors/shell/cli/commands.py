@@ -1,8 +1,8 @@
 """The commands that work beside a running shell, and without one: they read and write the database, and run no agents.
 
-Exit status: 0 when it was done, 1 when it could not be (one line on standard error says why), 2 for wrong usage, 3 when
-a wait was over before what was waited for came, 130 after Ctrl-C. Standard output has the answer alone; notices go to
-standard error. With ``--json`` the answer is JSON: one value, or one object a line where it goes on.
+Exit status: 0 when it was done, 1 when it could not be (one line on standard error says why), 2 for wrong usage, 3
+after a timeout, 130 after Ctrl-C. Standard output has the answer alone; notices go to standard error. With ``--json``
+the answer is JSON: one value, or one object on each line for an endless answer.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 def agents(options: Options, word: str | None, dead_too: bool, limit: int | None, tree: bool, json: bool) -> None:
     """Show the tree of agents. Reads the database, beside a running shell or without one.
 
-    Of more than 200 it shows those that were used last, and says how many more there are. With WORD it shows those
-    whose name, or two words, have it.
+    If there are more than 200 agents, the list has the agents that were used last, and the number of the others. With
+    WORD it has the agents whose name, or two words, contain WORD.
     """
     from ikigai_actors.shell.cli import registry as reader
     from ikigai_actors.shell.cli.paint import show
@@ -121,9 +121,9 @@ def stats(options: Options, tokens: bool, by: str | None, since: str | None, jso
 @click.option("--timeout", type=click.FloatRange(0), default=60.0, show_default=True, help="Seconds to wait.")
 @click.pass_context
 def drain(context: click.Context, host: str, timeout: float) -> None:
-    """Make a HOST, by its name, give all its agents to the other hosts. It gets no new ones.
+    """Make a HOST, by its name, give all its agents to the other hosts. The HOST gets no new agents.
 
-    Waits until none is left; the exit status is 1 if some are.
+    Waits until the HOST has no agents left; the exit status is 1 if some are left.
     """
     from ikigai_actors.shell.cli.hosts import drain
 
@@ -154,8 +154,8 @@ def fsck(context: click.Context, json: bool) -> None:
 def doctor(context: click.Context, json: bool) -> None:
     """Show which fence for agents' programs holds on this machine, and what it leaves open.
 
-    Exit status: 0 for namespaces, 1 for Landlock alone, 2 for none. With --workspace and the options beside it before
-    the command, for these.
+    Exit status: 0 for namespaces, 1 for Landlock alone, 2 for none. Examines the fence for --workspace and its options,
+    if they come before the command.
     """
     from ikigai_actors.verbs.upkeep import doctor
 
@@ -170,9 +170,9 @@ def doctor(context: click.Context, json: bool) -> None:
 @click.option("--to", metavar="FILE", help="With --update: write them to this file, which nothing reads by itself.")
 @click.pass_context
 def prices(context: click.Context, model: str | None, update: bool, to: str | None) -> None:
-    """Show what a MODEL costs, or without one where prices come from.
+    """Show the price of a MODEL, or without a MODEL the sources of prices.
 
-    Budgets and figures in dollars go by them. What you write into prices.toml or ikigai.toml counts first.
+    Budgets and figures in dollars use these prices. Prices that you write into prices.toml or ikigai.toml count first.
     """
     from ikigai_actors.verbs.upkeep import prices
 
@@ -190,8 +190,8 @@ def prices(context: click.Context, model: str | None, update: bool, to: str | No
 def copy(context: click.Context, source: str, target: str) -> None:
     """Copy the database FROM to the empty database TO, from SQLite to PostgreSQL or any other way.
 
-    FROM and TO are files or URLs. All that is committed is copied, in one transaction, compared, and checked as by
-    fsck; the exit status is 1 if that finds a violation. FROM is left as it is.
+    FROM and TO are files or URLs. All committed data is copied in one transaction, compared, and checked as by fsck;
+    the exit status is 1 if the check finds a violation. FROM is not changed.
     """
     from ikigai_actors.verbs.upkeep import copy
 
@@ -206,8 +206,9 @@ def copy(context: click.Context, source: str, target: str) -> None:
 def backup(context: click.Context, file: str) -> None:
     """Back the database up to the new file FILE. Works beside a running shell or without one.
 
-    For SQLite. The backup is one file, a database in itself, with all that is committed at this moment. It is checked
-    as by fsck; the exit status is 1 if that finds a violation, and if no backup could be made. Nothing is overwritten.
+    For SQLite. The backup is one file, a database in itself, with all that is committed at this moment. The backup is
+    checked as by fsck; the exit status is 1 if the check finds a violation, and if no backup could be made. Nothing is
+    overwritten.
     """
     from ikigai_actors.verbs.upkeep import backup as backups
 
@@ -228,7 +229,8 @@ def prune(context: click.Context, dead_before: str, dry_run: bool, vacuum: bool)
     Nothing is deleted of an agent from which a living one descends, or one that died later. Agents stay in the
     registry, and documents stay. There is no way back: export the agents first, or back the database up.
 
-    Their layers of files go too, on this machine. A worktree of git goes after what was not committed is on a branch.
+    Layers of files of these agents on this machine are deleted, too. Before a worktree of git is deleted, its
+    uncommitted changes are committed to a branch.
     """
     from ikigai_actors.verbs.upkeep import prune
 
@@ -247,7 +249,7 @@ def prune(context: click.Context, dead_before: str, dry_run: bool, vacuum: bool)
 def export(context: click.Context, agent: str, file: str, from_clear: bool, markdown: bool, to: str | None) -> None:
     """Write an AGENT and all below it to the new FILE. Works beside a running shell or without one.
 
-    With --to an agent that was imported gives the lines of its session, and then what it has said since.
+    With --to, an imported agent is written as the lines of its session, followed by its later messages.
 
     The file has JSON lines: agents, messages with what is inherited, mail, documents, pictures. Budgets, signals,
     restarts and files of workspaces are not in it.
@@ -331,10 +333,11 @@ def import_agents(
 @click.option("--json", "json", is_flag=True, help="What was compared and found, as a JSON object.")
 @click.pass_context
 def verify(context: click.Context, what: str | None, since: str | None, json: bool) -> None:
-    """Verify that histories are as they were written: of all agents, of an AGENT, or in a FILE of ikigai export.
+    """Verify that histories are unchanged: of all agents, of an AGENT, or in a FILE of ikigai export.
 
     Each message has a hash of itself and of all before it. Exit status: 0 if every hash fits, 1 with a line for each
-    place where one does not, 2 if it could not be looked at. Changes nothing, beside a running shell or without one.
+    hash that does not fit, 2 if the histories could not be read. Changes nothing, beside a running shell or without
+    one.
     """
     from ikigai_actors.errors import IkigaiError
     from ikigai_actors.verbs.upkeep import proof
@@ -374,10 +377,11 @@ def programs() -> None:
 @click.option("--json", "json", is_flag=True, help="Each turn as an object, with why it does not fit.")
 @click.pass_context
 def open_turns_checked(context: click.Context, json: bool) -> None:
-    """Replay the open turns of the programs of --app, and list those that no longer fit. Does nothing else.
+    """Replay the open turns of the programs of --app, and list those that no longer fit. Changes nothing.
 
-    Each function is called up to where it waits, with what the log of its turn holds. Run it before you deploy changed
-    programs; the exit status is 1 if a turn does not fit. Works beside a running host or without one.
+    Each function is called with the recorded results of its turn, up to the point where it waits. Run the command
+    before you deploy changed programs; the exit status is 1 if a turn does not fit. Works beside a running host or
+    without one.
     """
     from ikigai_actors.verbs.upkeep import programs as checked
 

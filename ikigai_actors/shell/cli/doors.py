@@ -58,8 +58,8 @@ def mcp(context: click.Context, port: int | None, under: str | None, read_only: 
 def acp(context: click.Context, under: str | None) -> None:
     """Let an editor such as Zed drive agents by ACP.
 
-    Each of its sessions is an agent. Speaks by standard input and output until the input ends. A host that runs the
-    agents is started when none does, with the options before the command, and ends when nobody needs it. Needs: pip
+    Each session of the editor is an agent. Speaks by standard input and output until the input ends. A host that runs
+    the agents is started when none does, with the options before the command, and ends when nobody needs it. Needs: pip
     install 'ikigai-actors[acp]'.
     """
     from ikigai_actors.doors import program

@@ -127,7 +127,7 @@ def search_command(context: click.Context, /, **how: Any) -> None:
 def bisect_command(context: click.Context, /, **how: Any) -> None:
     """Find the first bad turn of an AGENT's history.
 
-    The PROGRAM may err: how often is found out on the way. Killed in the middle, the same command goes on.
+    The PROGRAM may err: its error rates are estimated. Killed in the middle, the same command goes on.
     """
     _run(context, lambda trials: trials.bisect_history, how, 1)
 
@@ -187,8 +187,8 @@ def regress_command(context: click.Context, /, **how: Any) -> None:
 def evaluate_command(context: click.Context, /, **how: Any) -> None:
     """Say how often an AGENT answers prompts rightly, by a PROGRAM that reads an answer.
 
-    The prompts are asked of forks; the AGENT itself gets no message. Exit status as of regress: 0 pass, 1 fail, 2 it
-    could not be tried, 3 unsure, also where neither --at-least nor --baseline says what is enough.
+    The prompts are asked of forks; the AGENT itself gets no message. Exit status as of regress: 0 pass, 1 fail, 2 the
+    evaluation could not be made, 3 unsure, also without --at-least and --baseline.
     """
     _run(context, lambda trials: trials.evaluate_agent, how, WRONG)
 

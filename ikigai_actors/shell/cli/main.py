@@ -260,8 +260,8 @@ def observe_page(context: click.Context, /, port: int, address: str, **how: Any)
 
     The tree beside a timeline, transcripts as they are written, and a slider over time; fork, prompt and decide there.
 
-    Prints the link to open; /metrics there is for Prometheus. It runs no agents: they are another process's, or
-    nobody's. Ends by Ctrl-C.
+    Prints the link to open; /metrics there is for Prometheus. The observer runs no agents: another process runs them,
+    or none does. Ends by Ctrl-C.
     """
     from ikigai_actors.shell.cli.observe import run_observer
 
@@ -298,12 +298,14 @@ def observe_page(context: click.Context, /, port: int, address: str, **how: Any)
 def host(context: click.Context, /, **how: Any) -> None:
     """Run the agents without a shell, for shells and commands elsewhere, until SIGTERM or Ctrl-C.
 
-    On PostgreSQL several hosts share the agents. When one ends, is killed or hangs, the others go on with its agents.
-    SIGTERM gives them away first. Exit status 75: it lost the database, or did not get it; start it again.
+    On PostgreSQL several hosts share the agents. When a host ends, is killed or hangs, the others go on with its
+    agents. After SIGTERM a host gives its agents away, and then ends. Exit status 75: the host lost the database, or
+    did not get it; start the host again.
 
-    With --until-idle it ends by itself; what waits for a person's decision or a grant waits in the database.
+    With --until-idle the host ends by itself; questions to persons and agents that wait for a budget wait in the
+    database.
 
-    Under systemd (Type=notify) it reports when it runs the agents, and that it lives (WatchdogSec).
+    Under systemd (Type=notify) the host reports when it runs the agents, and sends heartbeats (WatchdogSec).
     """
     from ikigai_actors.shell.cli.host import run_host
 
@@ -313,7 +315,7 @@ def host(context: click.Context, /, **how: Any) -> None:
 @cli.command(hidden=True)
 @click.pass_context
 def page(context: click.Context) -> None:
-    """One page of ikigai serve: the whole screen, attached, driven by a browser."""
+    """Run one page of ikigai serve: the application on a whole screen, attached, for a browser."""
     from ikigai_actors.shell.cli.parent_watchdog import end_with_parent
     from ikigai_actors.system.attached import AttachedSystem
 
