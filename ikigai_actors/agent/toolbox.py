@@ -13,7 +13,7 @@ from ikigai_actors.agent.turn.ahead import Ahead
 from ikigai_actors.agent.turn.builtin import BuiltinTraits
 from ikigai_actors.agent.turn.calls import GIVE_RESULT, Call
 from ikigai_actors.agent.turn.found_tools import ALWAYS_THERE, FoundTools, words_about
-from ikigai_actors.agent.turn.skills import LOAD_SKILL, loadable
+from ikigai_actors.agent.turn.skills import LOAD_SKILL, loadable, unlisted_in
 from ikigai_actors.agent.turn.typed import EXIT, begin_result, described_exit, form_of
 from ikigai_actors.errors import BadInput, ProviderError
 from ikigai_actors.frozen import NO_DATA, replace
@@ -189,12 +189,14 @@ class Toolbox:
     def names(self, settings: Mapping[str, Any]) -> list[str]:
         """Return the names of an agent's tools, sorted: all tools, or those that its setting ``tools`` names.
 
-        ``find_tools`` is not among them: it is offered only if there are tools to be found. ``load_skill`` is among
-        them if the agent has skills.
+        ``load_skill`` is among them if the agent has skills, and ``find_tools`` if some of these are unlisted. Without
+        them it is offered only if there are tools to be found.
 
         Raises `ProviderError` when the setting names a tool that is not registered.
         """
-        without = {FIND_TOOLS} if settings.get("skills") and loadable(settings) else {FIND_TOOLS, LOAD_SKILL}
+        has_skills = bool(settings.get("skills") and loadable(settings))
+        without = set() if has_skills else {LOAD_SKILL}
+        without |= set() if has_skills and unlisted_in(settings) else {FIND_TOOLS}
         without |= set() if self._ask is Policy.ASK else {ASK_PERSON}
         known = sorted({*self._tools, *BUILTIN_CALLS} - without)
         allowed = settings.get("tools")
@@ -275,7 +277,7 @@ class Toolbox:
             return Offer(every, every)
         there = [name for name in names if not self._traits[name].deferred]
         here = [
-            *sorted([*there, FIND_TOOLS]),
+            *sorted({*there, FIND_TOOLS}),
             *(name for name in found_tools.kept if name in names and name not in there),
         ]
         shown = [name for name in found_tools.shown if name in names and name not in here]

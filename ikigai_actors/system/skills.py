@@ -80,7 +80,9 @@ class ListedSkill(NamedTuple):
 
     name: str
     state: str
-    """``in use``, ``refused``, ``changed``, or ``new``: for the last two somebody has to say whether it is used."""
+    """``in use``, ``unlisted`` (in use, but not listed for the model), ``refused``, ``changed``, or ``new``: for the
+    last two somebody has to say whether it is used.
+    """
     description: str
     sha256: str
     source: str
@@ -101,7 +103,7 @@ def skills_listed(settings: Mapping[str, Any], listing: FoundSkills) -> list[Lis
 
 def _listed(skill: Mapping[str, Any], entry: Mapping[str, Any] | None) -> ListedSkill:
     if entry is not None and entry["sha256"] == skill["sha256"]:
-        state = "refused" if entry.get("off") else "in use"
+        state = "refused" if entry.get("off") else "unlisted" if entry.get("unlisted") else "in use"
     else:
         state = "new" if entry is None or entry.get("off") else "changed"
     sizes = [file["size"] for file in skill["attached"]]
@@ -136,11 +138,12 @@ def chosen(listing: FoundSkills, only: Sequence[str] | None, place: object) -> l
 
 
 def pin(
-    settings: Mapping[str, Any], skills: Iterable[FoundSkill], off: bool = False
+    settings: Mapping[str, Any], skills: Iterable[FoundSkill], off: bool = False, unlisted: bool = False
 ) -> tuple[dict[str, Any], tuple[Attachment, ...]]:
     """Return the settings that pin skills, or that refuse them if ``off``, and the files of the skills."""
     picked = list(skills)
-    entries = [pinned(skill.manifest, skill.source) | ({"off": True} if off else {}) for skill in picked]
+    marks = {"off": True} if off else {"unlisted": True} if unlisted else {}
+    entries = [pinned(skill.manifest, skill.source) | marks for skill in picked]
     files = tuple({file.sha256: file for each in picked for file in each.files}.values())
     return {"skills": with_skills(settings, entries)}, files
 

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 )
 @click.argument("what", metavar="[use|off|look]", type=click.Choice(["use", "off", "look"]), required=False)
 @click.argument("names", metavar="[NAME]...", type=TEXT, nargs=-1)
-def skills(place: "Place", agent: "AgentRef", what: str | None, names: tuple[str, ...]) -> object:
+@click.option("--unlisted", is_flag=True, help="With use: the model has to find it, or to know its name.")
+def skills(
+    place: "Place", agent: "AgentRef", what: str | None, names: tuple[str, ...], unlisted: bool = False
+) -> object:
     """List the skills of an agent, those on this disk and in documents, or decide which its model may load.
 
     use NAME pins the present files of a skill, also of a skill that has changed. off NAME refuses a skill; the question
@@ -45,7 +48,7 @@ def skills(place: "Place", agent: "AgentRef", what: str | None, names: tuple[str
     off = what == "off"
     if chosen := [name for name in names if name != INSTRUCTIONS_NAME]:
         news = f"{', '.join(chosen)}: {'refused' if off else 'in use'}"
-        place.change(agent, "the skills", lambda: agent.aio.use_skills(only=chosen, off=off), news)
+        place.change(agent, "the skills", lambda: agent.aio.use_skills(only=chosen, off=off, unlisted=unlisted), news)
     if INSTRUCTIONS_NAME in names:
         there, user = _instructions(place)
         news = f"instructions: {'refused' if off else 'in use'}"

@@ -272,9 +272,23 @@ MEMORY_MUTANTS = (
     Mutant(
         "a skill that was refused is before the model",
         "system/skills.py",
-        'pinned(skill.manifest, skill.source) | ({"off": True} if off else {}) for skill in picked]',
-        "pinned(skill.manifest, skill.source) for skill in picked]",
+        'marks = {"off": True} if off else',
+        "marks = {} if off else",
         test="tests/verbs/test_skills_verb.py",
+    ),
+    Mutant(
+        "an unlisted skill is in the catalogue",
+        "agent/turn/skills.py",
+        'for skill in loadable(settings) if not skill.get("unlisted")]',
+        "for skill in loadable(settings)]",
+        test="tests/system/test_skills.py",
+    ),
+    Mutant(
+        "a service that takes only names as the result of a find never gets those of skills",
+        "agent/turn/request.py",
+        "return [(message, ResultBlock(call_id, name, tools, found_tools=names)), (message, TextBlock(skills))]",
+        "return [(message, ResultBlock(call_id, name, tools, found_tools=names))]",
+        test="tests/providers/test_found_tools.py",
     ),
     Mutant(
         "nobody hears of a skill that has changed",

@@ -28,6 +28,7 @@ from tests.kit.openai_server.server import OpenAIServer, Streams, message_item, 
 from tests.kit.openai_server.strict import chat_violations, responses_violations
 
 DOCUMENTS = tuple(TOOL_GROUPS["documents"])
+SKILLS = "- pdf: Fills forms."
 SEARCH = {
     "type": "tool_search_call", "id": "ts_1", "call_id": "call_s", "execution": "client", "status": "completed",
     "arguments": {"query": "share a document"},
@@ -92,7 +93,7 @@ def made(model: str, finds: bool, *further: Any) -> Request:
     """A request after a find in another service's reply, and one in which a tool is gone."""
     own = {"type": "tool_use", "id": "call_s", "name": FIND_TOOLS, "input": {"query": "x"}, "item": SEARCH}
     reply = ("assistant", "", {"model": FOREIGN, "blocks": [own], "stop_reason": "tool_use"})
-    finding = result("call_s", "From your next step on …", found=["gone", *DOCUMENTS])
+    finding = result("call_s", f"From your next step on …\n{SKILLS}", found=["gone", *DOCUMENTS], found_skills=SKILLS)
     log = Log("agent", 0, None, history(user("hi"), reply, finding, *further))
     toolbox, known = Toolbox([]), found_in(log, log.head)
     offer = toolbox.offer({}, known if finds else None, finds)
@@ -110,8 +111,11 @@ def test_a_history_with_a_find_is_taken_by_each_protocol_whoever_made_it(model: 
     arguments = responses_arguments(request, "m", 9)
     assert responses_violations(arguments) == []
     assert ("tool_search_output" in json.dumps(arguments)) is finds
+    assert json.dumps(body["messages"]).count(SKILLS) == json.dumps(arguments).count(SKILLS) == 1
     if not finds:
-        assert chat_violations(chat_arguments(request, "m", 9, official=False)) == []
+        chat = chat_arguments(request, "m", 9, official=False)
+        assert chat_violations(chat) == []
+        assert json.dumps(chat).count(SKILLS) == 1
     block = request.messages[-1]["content"][0]
     assert isinstance(block["content"], list) is finds
     if finds:

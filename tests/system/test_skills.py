@@ -44,6 +44,8 @@ class Reader:
         if text.startswith(SUMMARISE):
             return Reply("notes")
         word, _, rest = text.partition(" ")
+        if word == "find":
+            return Reply(tool_calls=(ToolCall("find_tools", {"query": rest}, f"call{len(self.requests)}"),))
         if word == "load":
             name, _, file = rest.partition(" ")
             arguments = {"name": name, **({"file": file} if file else {})}
@@ -292,3 +294,43 @@ def test_a_prompt_that_repeats_one_without_an_answer_brings_its_skill_again(tmp_
             system.root.prompt("Fill it in.", skills=["pdf"]).get(timeout=DEADLINE)
         system.root.prompt("Fill it in.", skills=["pdf"]).get(timeout=DEADLINE)
         assert model.sees() == 1
+
+
+@pytest.mark.parametrize("by_reference", [False, True])
+def test_an_unlisted_skill_is_found_or_loaded_by_its_name_and_is_in_no_system_prompt(
+    by_reference: bool, tmp_path: Path
+) -> None:
+    for name in ("pdf", "csv"):
+        write_skill(tmp_path, name)
+    model = Reader()
+    if by_reference:
+        model.provider.refers_to_tools = lambda model: True  # type: ignore[attr-defined]
+    with ActorSystem.open(":memory:", model.provider) as system:
+        agent = system.root.fork(name="clerk")
+        agent.use_skills(tmp_path, only=["pdf"], unlisted=True)
+        say(agent, "find a document or a form to be filled")
+        assert "pdf" not in model.requests[-1].system
+        assert "find_tools" in [tool["name"] for tool in model.requests[-1].tools]
+        line = "- pdf: Fills forms: use it when a form is to be filled."
+        assert model.sees(json.dumps(line)[1:-1]) == 1
+        assert results(agent)[-1].endswith(f"\nThese skills fit, which load_skill loads:\n{line}")
+        say(agent, "load pdf")
+        assert model.sees() == 1
+        agent.use_skills(tmp_path, only=["csv"])
+        child = agent.fork("hi")
+        child.reply(timeout=DEADLINE)
+        catalogue = model.requests[-1].system.splitlines()
+        assert catalogue[2:] == ["There are further ones, which find_tools finds.", f"- csv{line[5:]}", "</skills>"]
+        child.configure(tools=["load_skill"])
+        say(child, "hi")
+        assert "find_tools" not in model.requests[-1].system
+        child.use_skills(tmp_path, only=["csv"], off=True)
+        child.configure(tools=["load_skill", "find_tools"])
+        say(child, "find zebra crossings")
+        assert model.requests[-1].system.startswith("<skills>\nThere are instructions for particular tasks. find_tools")
+        assert [tool["name"] for tool in child.tools()] == ["find_tools", "load_skill"]
+        child.use_skills(tmp_path, only=["pdf"])
+        say(child, "hi")
+        assert [tool["name"] for tool in child.tools()] == ["load_skill"]
+        assert model.requests[-1].system.endswith(f"\n{line}\n</skills>")
+        assert check(system._store) == []

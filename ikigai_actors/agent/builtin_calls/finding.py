@@ -1,4 +1,4 @@
-"""The built-in call by which a model finds further tools: find_tools.
+"""The built-in call by which a model finds further tools, and skills that are not listed: find_tools.
 
 `ikigai_actors.agent.turn.found_tools` has its rules.
 """
@@ -11,7 +11,8 @@ from typing import ClassVar
 from ikigai_actors.agent.builtin_calls.base import Argument, BuiltinCall, text
 from ikigai_actors.agent.turn.calls import Call, Progress, progress
 from ikigai_actors.agent.turn.events import Continue
-from ikigai_actors.agent.turn.found_tools import FOUND_NAMES, mates_of
+from ikigai_actors.agent.turn.found_tools import FOUND_NAMES, FOUND_SKILLS, mates_of, words_about
+from ikigai_actors.agent.turn.skills import LOAD_SKILL, described_skill, unlisted_in
 from ikigai_actors.agent.turn.state import State, Step
 from ikigai_actors.agent.turn.steps import advance, messages_of
 from ikigai_actors.providers.base import FIND_TOOLS
@@ -46,13 +47,20 @@ class FindToolsCall(BuiltinCall):
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
         """Return the step that writes the result. The names of the found tools are recorded in its data only."""
         self.check(call.input)
-        hits = ranked(text(call.input, "query"), {name: traits.about for name, traits in tools.items() if traits.about})
-        fitting = dict.fromkeys(name for hit in hits[:MOST_HITS] for name in mates_of(hit) if name in tools)
+        about = {name: traits.about for name, traits in tools.items() if traits.about}
+        unlisted = unlisted_in(state.view.settings) if LOAD_SKILL in tools else {}
+        skills = {f"skill {name}": skill for name, skill in unlisted.items()}  # no tool has such a name
+        about |= {key: words_about({**skill, "name": key}) for key, skill in skills.items()}
+        hits = ranked(text(call.input, "query"), about)[:MOST_HITS]
+        fitting = dict.fromkeys(name for hit in hits for name in mates_of(hit) if name in tools)
         names = [name for name in fitting if name not in event.found_tools]
         answer = _NOTHING if not fitting else f"You have these already: {', '.join(fitting)}."
         data = call.data
         if names:
             answer, data = f"From your next step on you have {', '.join(names)}.", {**data, FOUND_NAMES: names}
+        if lines := [f"- {described_skill(skills[hit])}" for hit in hits if hit in skills]:
+            further = "\n".join([_SKILLS_FIT, *lines])
+            answer, data = f"{answer}\n{further}" if fitting else further, {**data, FOUND_SKILLS: further}
         messages = messages_of(state.uuid, state.head, now, ((Kind.TOOL_RESULT, answer, data),))
         done = progress(state.calls, (call.id,), Progress.DONE)
         return Step(advance(state, messages, calls=done), LogUnit(state.uuid, messages))
@@ -61,6 +69,7 @@ class FindToolsCall(BuiltinCall):
 CALLS = (FindToolsCall(),)
 
 _NOTHING = "No further tool fits that. Ask with other words, or do without."
+_SKILLS_FIT = "These skills fit, which load_skill loads:"
 
 
 def ranked(query: str, about: Mapping[str, str]) -> list[str]:

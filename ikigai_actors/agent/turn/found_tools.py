@@ -28,6 +28,12 @@ ALWAYS_THERE = frozenset({"fork", "wait", "send", "read_mail", FIND_TOOLS})
 FOUND_NAMES = "found"
 """The key, in the data of a result or a summary, of the names of the tools that were found."""
 
+FOUND_SKILLS = "found_skills"
+"""The key, in the data of a result, of the end of its text, which names skills.
+
+Services that take only the names of tools as the result get it as a text after the results.
+"""
+
 
 TOOL_GROUPS: Mapping[str, Mapping[str, str]] = {
     "documents": {

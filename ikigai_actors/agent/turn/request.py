@@ -31,7 +31,7 @@ from typing import Any
 
 from ikigai_actors.agent.turn.calls import FORK
 from ikigai_actors.agent.turn.elision import text_to_model
-from ikigai_actors.agent.turn.found_tools import named_in
+from ikigai_actors.agent.turn.found_tools import FOUND_SKILLS, named_in
 from ikigai_actors.agent.turn.shown_attachments import Said, ShownAttachments, attachments_of
 from ikigai_actors.agent.turn.skills import SKILL, system_of
 from ikigai_actors.providers.attachment_limits import AttachmentLimits
@@ -298,7 +298,11 @@ class Turns:
         if not message.data.get("is_error"):
             beside, gone = tuple(map(attached, blobs_of(message))), self._gone
             names = () if gone is None else tuple(missing for missing in named_in(message.data) if missing not in gone)
-            return [(message, ResultBlock(call_id, name, text, attached=beside, found_tools=names))]
+            skills = "" if gone is None else str(message.data.get(FOUND_SKILLS) or "")
+            if not skills or not text.endswith(skills):
+                return [(message, ResultBlock(call_id, name, text, attached=beside, found_tools=names))]
+            tools = text.removesuffix(skills).strip() or NO_OUTPUT
+            return [(message, ResultBlock(call_id, name, tools, found_tools=names)), (message, TextBlock(skills))]
         answer: list[Said] = [(message, ResultBlock(call_id, name, text, is_error=True))]
         if further := attachments_of(message):
             answer += [(message, TextBlock(f"What {name} gave beside its text:")), *further]

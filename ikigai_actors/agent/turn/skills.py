@@ -1,6 +1,7 @@
 """Skills in a conversation: the catalogue in the system prompt, loaded texts, and the texts that a summary keeps. Pure.
 
-The catalogue is a pure text of the settings. A text that was loaded is a result of ``load_skill``, with ``data.skill``,
+The catalogue is a pure text of the settings. A skill that is ``unlisted`` is not in it: the model finds it by
+``find_tools``, or knows its name. A text that was loaded is a result of ``load_skill``, with ``data.skill``,
 or came with a prompt, in its ``data.skills``: a fork has it, an undo takes it away, and it can be loaded again then. It
 is never shown by reference. A summary keeps the texts that were loaded before its cut, and they are shown after it,
 each once. So a prompt adds no text that the model sees already. The machine decides that when the turn opens.
@@ -13,6 +14,7 @@ from typing import Any
 from ikigai_actors.agent.turn.found_tools import Findings
 from ikigai_actors.agent.turn.kinds import has_tool, kinds_catalogue
 from ikigai_actors.errors import BadInput
+from ikigai_actors.providers.base import FIND_TOOLS
 from ikigai_actors.records.messages.messages import Message
 from ikigai_actors.records.messages.skills_beside import SKILLS, skills_beside
 from ikigai_actors.text import in_catalogue
@@ -30,6 +32,8 @@ LONGEST_KEPT, MOST_KEPT = 20_000, 100_000
 _MOST_NAMED = 50
 """The most files of a skill that its text names."""
 _TOLD = "These are instructions for particular tasks. When a task fits one of them, load it first with load_skill."
+_UNLISTED = "There are further ones, which find_tools finds."
+_NONE_LISTED = "There are instructions for particular tasks. find_tools finds them, and load_skill loads them."
 
 
 def system_of(settings: Mapping[str, Any]) -> str:
@@ -45,11 +49,21 @@ def system_of(settings: Mapping[str, Any]) -> str:
 def _catalogue(settings: Mapping[str, Any]) -> str:
     if not settings.get("skills") or not has_tool(settings, LOAD_SKILL):
         return ""
-    lines = [
-        f"- {in_catalogue(skill['name'], SKILLS)}: {in_catalogue(skill['description'], SKILLS)}"
-        for skill in loadable(settings)
-    ]
-    return "\n".join(["<skills>", _TOLD, *lines, "</skills>"]) if lines else ""
+    lines = [f"- {described_skill(skill)}" for skill in loadable(settings) if not skill.get("unlisted")]
+    further = has_tool(settings, FIND_TOOLS) and bool(unlisted_in(settings))
+    if not lines:
+        return f"<skills>\n{_NONE_LISTED}\n</skills>" if further else ""
+    return "\n".join(["<skills>", _TOLD, *([_UNLISTED] if further else []), *lines, "</skills>"])
+
+
+def described_skill(skill: Mapping[str, Any]) -> str:
+    """Return the name and the description of a skill, as one line for a model."""
+    return f"{in_catalogue(skill['name'], SKILLS)}: {in_catalogue(skill['description'], SKILLS)}"
+
+
+def unlisted_in(settings: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the skills that the model may load, and that its system prompt does not list, by name."""
+    return {skill["name"]: skill for skill in loadable(settings) if skill.get("unlisted")}
 
 
 def loadable(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -4,7 +4,7 @@
       "from": "/home/ann/.claude/skills/pdf"}]
 
 The bytes of the files are blobs, so they are where the log is: a changed file on a disk changes no agent. The digest is
-that of the entry without ``from`` and ``off``, so an entry that was changed by hand is refused.
+that of the entry without ``from``, ``off`` and ``unlisted``, so an entry that was changed by hand is refused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ def with_skills(settings: Mapping[str, Any], new: Sequence[Pinned]) -> list[Pinn
 
 def catalogue_length(entries: Sequence[Pinned]) -> int:
     """Return the number of characters of these entries in a catalogue."""
-    return sum(len(entry["name"]) + len(entry["description"]) for entry in entries)
+    return sum(len(entry["name"]) + len(entry["description"]) for entry in entries if not entry.get("unlisted"))
 
 
 def are_skills(value: Any) -> bool:

@@ -10,7 +10,7 @@ LONGEST_INSTRUCTIONS = 32_768
 """The most characters of an agent's instructions."""
 SKILLS_VARIABLE = "IKIGAI_SKILLS"
 """The environment variable with the directory in which commands find the files of skills."""
-BESIDE_MANIFESTS = ("sha256", "from", "off")
+BESIDE_MANIFESTS = ("sha256", "from", "off", "unlisted")
 """The keys of an entry that are not part of the skill's content."""
 
 

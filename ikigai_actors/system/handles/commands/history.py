@@ -387,6 +387,7 @@ class HistoryCommands(CommandBase[H]):
         *,
         only: Sequence[str] | None = None,
         off: bool = False,
+        unlisted: bool = False,
         timeout: float | None = None,
     ) -> Future[int]:
         """Pin skills. The agent's model may load them, and so may the models of children that are forked later.
@@ -400,6 +401,8 @@ class HistoryCommands(CommandBase[H]):
             only: the names of the skills to pin; None pins all.
             off: whether to refuse the skills instead: no model loads them, and no shell proposes them again until their
                 files change.
+            unlisted: whether the system prompt leaves out the skills. The model loads one whose name it knows, or that
+                it finds with ``find_tools``.
             timeout: seconds to wait; None waits forever.
 
         Returns:
@@ -409,7 +412,7 @@ class HistoryCommands(CommandBase[H]):
             BadInput: there is no such directory or skill, or the agent would have too many skills.
         """
         where, names = None if place is None else check_place(place), check_only(only)
-        refused = check_flag(off, "off")
+        refused, hidden = check_flag(off, "off"), check_flag(unlisted, "unlisted")
         check_timeout(timeout)
         self.system._check_open()
         if where is None and names is None:
@@ -419,7 +422,7 @@ class HistoryCommands(CommandBase[H]):
             skills = self.system.skills.find(*([] if where is None else [where]))
             picked = chosen(skills, names, "the usual places" if where is None else where)
             settings = self.system._log_cache.load(self.uuid)
-            checked, blobs = pin(settings.view(settings.head).settings, picked, refused)
+            checked, blobs = pin(settings.view(settings.head).settings, picked, refused, hidden)
             return self._tell(lambda caller: on.Configure(checked, caller, blobs), self._future(timeout))
 
         return self._beside(change, timeout)
