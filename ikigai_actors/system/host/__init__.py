@@ -9,6 +9,7 @@ Its modules:
     rebalancer          takes and gives shares, moves agents
     due_timers          mail that comes later
     deliveries, delivery_bodies, task_bodies, http_link   events of agents here, sent to receivers outside
+    calendar_alarm      a time of the calendar for which a loop waits
     batches             requests of agents here that wait for a batch, and the batches of services whose seats are here
     reply_streams       replies on their way, written while other processes listen
     stuck_watch         agents in a turn that send no heartbeat

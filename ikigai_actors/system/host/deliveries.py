@@ -28,6 +28,7 @@ from ikigai_actors.records.outbox.subscriptions import (
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.journal import CommitResult, Committed, Journal
 from ikigai_actors.store.retrying_reader import RetryingReader
+from ikigai_actors.system.host.calendar_alarm import CalendarAlarm
 from ikigai_actors.system.host.delivery_bodies import delivery_body
 from ikigai_actors.system.host.task_bodies import task_body
 from ikigai_actors.system.kept_secrets import KeptSecrets
@@ -40,9 +41,6 @@ SENT_AT_ONCE = 20
 
 SENT_TO_ONE = 4
 """The most deliveries of one subscription that are sent at once."""
-
-DELIVERY_NAP = 10.0
-"""Seconds after which the clock is looked at while a try is awaited: the calendar may be set."""
 
 RECORD_RETRY = 5.0
 """Seconds after which deliveries are checked again when a result could not be written."""
@@ -106,8 +104,7 @@ class Deliveries:
         self._is_asked = False  # whether a look is posted already
         self._sent: set[tuple[str, str]] = set()  # subscription and agent of each that is on its way
         self._to: Counter[str] = Counter()
-        self._due: int | None = None
-        self._alarm: float | None = None
+        self._alarm = CalendarAlarm(clock, after, self.look_soon)
 
     def note_event(self) -> None:
         """Note that an event was committed, which may have to be delivered. From any thread; never waits."""
@@ -125,16 +122,16 @@ class Deliveries:
         self._is_asked = False
         waiting = self._reader.read(self._waiting)
         self._is_wanted = waiting is not None
-        now, self._due = self._clock.now_ms(), None
+        now, next_due = self._clock.now_ms(), None
         for subscription, heads in waiting or ():
             for due in heads:
                 if due.key[:2] in self._sent:
                     continue
                 if due.due_at > now:
-                    self._due = due.due_at if self._due is None else min(self._due, due.due_at)
+                    next_due = due.due_at if next_due is None else min(next_due, due.due_at)
                 elif self._to[subscription.id] < SENT_TO_ONE and len(self._sent) < SENT_AT_ONCE:
                     self._send(subscription, due)
-        self._sleep()
+        self._alarm.set(next_due)
 
     def _waiting(self, tx: Transaction) -> list[tuple[EventSubscription, list[DueDelivery]]] | None:
         """Return the waiting deliveries of each subscription, those that are due first; None without subscriptions."""
@@ -194,21 +191,3 @@ class Deliveries:
             self.look_soon()
         else:
             self._after(RECORD_RETRY, self.look_soon)
-
-    def _sleep(self) -> None:
-        if self._due is None:
-            return
-        wait = min(max(0, self._due - self._clock.now_ms()) / 1000, DELIVERY_NAP)
-        at = self._clock.monotonic() + wait
-        if self._alarm is None or at < self._alarm:
-            self._alarm = at
-            self._after(wait, partial(self._wake, at))
-
-    def _wake(self, alarm: float) -> None:
-        if alarm != self._alarm:  # there was an earlier one
-            return
-        self._alarm = None
-        if self._due is not None and self._due <= self._clock.now_ms():
-            self.look_soon()
-        else:
-            self._sleep()

@@ -23,14 +23,12 @@ from ikigai_actors.store.base import Transaction
 from ikigai_actors.store.journal import CommitResult, Committed, Journal
 from ikigai_actors.store.retrying_reader import RetryingReader
 from ikigai_actors.store.unit import Unit
+from ikigai_actors.system.host.calendar_alarm import CalendarAlarm
 
 logger = logging.getLogger(__name__)
 
 FIRED_AT_ONCE = 100
 """The most timers that are fired before the rows are read again."""
-
-LONGEST_NAP = 10.0
-"""Seconds after which the clock is looked at while a timer is awaited."""
 
 RETRY = 5.0
 """Seconds after which a firing is tried again that was not committed."""
@@ -94,8 +92,7 @@ class DueTimers:
         self._post, self._after = post, after
         self._firing = 0  # how many firings are on their way to the database
         self._failed = False
-        self._due: int | None = None  # when the next timer is due
-        self._alarm: float | None = None  # when the clock is looked at, by the monotonic clock
+        self._alarm = CalendarAlarm(clock, after, self.fire_due)
 
     def fire_due(self) -> None:
         """Carry out all due things, and schedule the next look."""
@@ -107,8 +104,7 @@ class DueTimers:
         if due:
             self._fire(due, now)
         else:
-            self._due = upcoming[0].due_at if upcoming else None
-            self._sleep()
+            self._alarm.set(upcoming[0].due_at if upcoming else None)
 
     def _fire(self, due: Sequence[Due], now: int) -> None:
         self._firing = len(due)
@@ -130,21 +126,3 @@ class DueTimers:
             self._after(RETRY, self.fire_due)
         else:
             self.fire_due()
-
-    def _sleep(self) -> None:
-        if self._due is None:
-            return
-        wait = min(max(0, self._due - self._clock.now_ms()) / 1000, LONGEST_NAP)
-        at = self._clock.monotonic() + wait
-        if self._alarm is None or at < self._alarm:
-            self._alarm = at
-            self._after(wait, partial(self._wake, at))
-
-    def _wake(self, alarm: float) -> None:
-        if alarm != self._alarm:  # there was an earlier one
-            return
-        self._alarm = None
-        if self._due is not None and self._due <= self._clock.now_ms():
-            self.fire_due()
-        else:
-            self._sleep()
