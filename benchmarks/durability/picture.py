@@ -1,7 +1,7 @@
 """The picture of the plays: runtimes by moments, a dot for each play.
 
 A dot is filled where all was right, half filled where something was paid again or is unclear, and empty where something
-happened twice or never, or the run did not end. A grey ring is a play whose fault did not land.
+happened twice or never, the run did not end, or the dead acted. A grey ring is a play whose fault did not land.
 """
 
 from collections.abc import Sequence
@@ -9,9 +9,10 @@ from html import escape
 
 from benchmarks.durability.faults import MOMENTS
 from benchmarks.durability.history import Play
+from benchmarks.durability.runtimes import RUNTIMES
 from benchmarks.durability.verdict import Verdict
 
-_ROW, _COLUMN, _LEFT, _TOP, _DOT = 22, 34, 190, 200, 4.5
+_ROW, _COLUMN, _LEFT, _TOP, _DOT = 22, 34, 190, 260, 4.5
 
 
 def mark(verdict: Verdict) -> str:
@@ -25,7 +26,7 @@ def mark(verdict: Verdict) -> str:
 
 def drawing(plays: Sequence[tuple[Play, Verdict]]) -> str:
     """The picture as SVG."""
-    rows = list(dict.fromkeys(play.runtime for play, _ in plays))
+    rows = [name for name in RUNTIMES if any(play.runtime == name for play, _ in plays)]
     moments = [name for name in ("undisturbed", *MOMENTS) if any(play.moment == name for play, _ in plays)]
     width, height = max(_LEFT + _COLUMN * len(moments) + 90, 640), _TOP + _ROW * len(rows) + 46
     parts = [
@@ -53,7 +54,7 @@ def drawing(plays: Sequence[tuple[Play, Verdict]]) -> str:
 _LEGEND = {
     "right": "right",
     "half": "paid again, or unclear",
-    "wrong": "twice, missing or stuck",
+    "wrong": "twice, missing, stuck",
     "void": "the fault did not land",
 }
 
