@@ -37,11 +37,11 @@ nothing may block; or None."""
 
 
 class ActorGone(AgentDead, pykka.ActorDeadError):
-    """The agent died, or left this host, before it had done what was asked."""
+    """The error when an agent has died, or has left this host, before it had handled a message."""
 
 
 class Dispatcher(Protocol):
-    """Decides which actor runs when."""
+    """Decides which actor runs when, and on which thread."""
 
     def schedule(self, actor: "PooledActor") -> None:
         """Put the actor into the list of actors that have something to do. The actor must not be in that list yet."""
@@ -66,19 +66,22 @@ class Dispatcher(Protocol):
         return False
 
     def lends(self, actor: "PooledActor") -> bool:
-        """Claim an idle actor for the calling thread, which must then call `run_here`; return whether that was done."""
+        """Claim an idle actor for the calling thread; return whether it was idle.
+
+        The thread must then call `run_here`.
+        """
         return False
 
     def run_here(self, actor: "PooledActor", message: object) -> object:
-        """Let a claimed actor handle a message on the calling thread; return its answer, or raise what it raised.
+        """Let a claimed actor handle a message on the calling thread; return its answer, or raise the handler's error.
 
         Raises:
-            ActorGone: the handler raised what is no `Exception`, which ended the actor.
+            ActorGone: the handler raised an exception that is no `Exception`, which ended the actor.
         """
         return actor.on_receive(message)
 
     def close(self) -> None:
-        """Give the ready actors one more turn each, then run none any more."""
+        """Let each actor that has something to do run once more; then run no actor any more."""
 
 
 class PooledActor(pykka.Actor):
@@ -110,10 +113,10 @@ class PooledActor(pykka.Actor):
     def on_crash(self, reason: BaseException) -> None:
         """Handle a failure of a message handler, once, while the actor still takes messages.
 
-        An actor that is to take its place can be made here, before anybody finds this one dead.
+        The handler can make an actor that replaces this one, before anybody finds this one dead.
 
         Args:
-            reason: what the handler or ``on_start`` raised.
+            reason: the exception of the handler or of ``on_start``.
         """
 
     def on_death(self, reason: BaseException | None) -> None:
@@ -151,10 +154,10 @@ class PooledActor(pykka.Actor):
         return True
 
     def run_slice(self, quantum: int = QUANTUM) -> bool:
-        """Handle up to a quantum of messages; return whether the dispatcher must run the actor again.
+        """Handle up to ``quantum`` messages; return whether the dispatcher must run the actor again.
 
-        The dispatcher calls this on one thread at a time. Raises only what is no `Exception`, when that ended the
-        actor.
+        The dispatcher calls this on one thread at a time. Raises only an exception that is no `Exception`, which has
+        ended the actor.
         """
         inbox = self.actor_inbox
         for _ in range(quantum):
@@ -165,7 +168,7 @@ class PooledActor(pykka.Actor):
         return inbox.rest()
 
     def _handle(self, envelope: Envelope) -> None:
-        """Handle one message. Pykka's rules decide who gets an exception."""
+        """Handle one message. As in Pykka, an exception goes to the caller of ``ask``, and otherwise ends the actor."""
         message, reply_to = envelope.message, envelope.reply_to
         try:
             answer = self.on_receive(message) if type(message) not in _NOT_OURS else self._handle_receive(message)
@@ -189,7 +192,10 @@ class PooledActor(pykka.Actor):
         self._die(None)
 
     def _die(self, reason: BaseException | None) -> None:
-        """Run the hooks, close the inbox, answer the messages in it. If the actor is dead already, only log."""
+        """Run the hooks, close the inbox, and refuse the messages in it.
+
+        If the actor is dead already, only log the reason.
+        """
         if reason is not None:
             self.report(reason)
         if self.actor_inbox.closed:
@@ -232,7 +238,7 @@ class PooledActor(pykka.Actor):
 
 
 class _Ref(pykka.ActorRef[Any]):
-    """A reference whose caller may run an idle actor itself."""
+    """A reference to an actor. Its caller may run the actor on its own thread while the actor is idle."""
 
     def ask(self, message: Any, *, block: bool = True, timeout: float | None = None) -> Any:
         if block and timeout is None and type(message) not in _NOT_OURS:

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Beside:
-    """Threads for callers who must not block. Thread-safe."""
+    """Runs calls on other threads, for callers who must not block. Thread-safe."""
 
     def __init__(self, threads: Threads) -> None:
         self._spare, self._lock = SpareThreads(threads), Lock()
@@ -50,11 +50,11 @@ class Beside:
             self._spare.run(self._work, "ikigai-asking")
 
     def forward(self, ask: Callable[[], "Future[T]"], *, cancels: bool = False) -> "Future[T]":
-        """Post an act that returns a future; return another future, which gets the same outcome.
+        """Post an act that returns a future; return a new future, which gets the outcome of that future.
 
         Args:
-            ask: gives the future.
-            cancels: whether cancelling an ``await`` cancels that one too.
+            ask: the act.
+            cancels: whether cancelling an ``await`` of the new future also cancels the act's future.
         """
         asked: list[Future[T]] = []
         outer = Future[T](cancel=(lambda: [inner.cancel() for inner in asked]) if cancels else None)
@@ -75,7 +75,7 @@ class Beside:
         return not self._posting
 
     def close(self) -> None:
-        """End the idle threads, and each busy one when its call is done."""
+        """Let idle threads end now, and busy threads after their calls."""
         self._spare.close()
 
     def _work(self) -> None:

@@ -14,7 +14,7 @@ class Clock(Protocol):
     def monotonic(self) -> float:
         """Return seconds that never run backwards, counted from an arbitrary start.
 
-        They pass while the machine is suspended, too, where the machine can measure that.
+        Where the machine can measure it, the time of a suspend counts, too.
         """
 
 
@@ -26,7 +26,6 @@ class SystemClock(Clock):
     """The machine's own clocks."""
 
     def __init__(self) -> None:
-        """Choose the machine's clock that goes on during a suspend, if there is one."""
         if _CLOCK is not None:
             vars(self)["monotonic"] = partial(time.clock_gettime, _CLOCK)  # a turn asks a dozen times
 

@@ -36,12 +36,12 @@ def declare_waited_for() -> None:
 
 
 def is_waited_for() -> bool:
-    """Whether the calling thread has called `declare_waited_for`."""
+    """Return whether closing a system waits for the calling thread (`declare_waited_for`)."""
     return getattr(_thread, "waited_for", False)
 
 
 class ClosedByBlock:
-    """Something that may be closed, and is closed at the end of a ``with`` block."""
+    """A base class whose objects are closed at the end of a ``with`` block."""
 
     @abstractmethod
     def close(self) -> None:
@@ -57,19 +57,18 @@ class ClosedByBlock:
 
 
 class Closing:
-    """The steps that close one thing, in order. Any thread may run them; one at a time does."""
+    """The steps that close one object, in order. Any thread may call `run`; one at a time carries out the steps."""
 
     def __init__(self, threads: "Threads", steps: Callable[[], Iterable[ClosingStep]]) -> None:
-        """Prepare the closing; ``steps`` is called at the first `run` and returns the steps."""
         self._steps = steps
         self._left: list[ClosingStep] | None = None
         self._changed = threads.condition()
         self._runs: int | None = None  # the thread that does
 
     def run(self) -> None:
-        """Carry out the steps that are left.
+        """Carry out the remaining steps.
 
-        If another thread runs them, waits for it, unless that thread waits for this one.
+        If another thread is carrying them out, this waits for it, unless that thread waits for this one.
 
         Raises:
             BaseException: the first error of a step; one that is no `Exception` (Ctrl-C) before others. The rest are in
@@ -86,7 +85,7 @@ class Closing:
         raise_first(errors)
 
     def _begin(self) -> bool:
-        """Claim the steps; return whether the calling thread is the one that runs them."""
+        """Claim the steps for the calling thread; return whether it must carry them out."""
         me = threading.get_ident()
         with self._changed:
             if self._runs == me or (self._runs is not None and is_waited_for()):  # a signal's handler; a subscriber
@@ -129,7 +128,7 @@ def raise_first(errors: Sequence[BaseException]) -> None:
 
 
 def note_failure(close: Callable[[], object], error: BaseException | None) -> None:
-    """Close something after an error. If closing fails too, log that failure and add it to the error as a note."""
+    """Call ``close`` after an error. If it fails too, log that failure and add it to the error as a note."""
     try:
         close()
     except Exception as failure:

@@ -43,7 +43,7 @@ _MAIN = threading.main_thread().ident
 
 
 class _Aside(NamedTuple):
-    """A call that a worker is to run aside."""
+    """A call that may block, which a worker is to run without its place."""
 
     call: AsideCall
     name: str
@@ -65,14 +65,14 @@ class _Own(threading.local):
 
 
 class ThreadDispatcher(Dispatcher):
-    """A dispatcher with threads: workers take actors from one ready list."""
+    """A dispatcher whose worker threads take actors from one list of ready actors."""
 
     def __init__(self, count: int = 2, threads: Threads = SYSTEM_THREADS) -> None:
         """Make the dispatcher without workers. A worker starts when an actor needs one.
 
         Args:
-            count: how many workers may run actors at once. More than two gain nothing while one lock guards the
-                interpreter.
+            count: the number of workers that may run actors at once. More than two gain nothing while one lock guards
+                the interpreter.
             threads: makes the threads of the workers, and their queues.
         """
         self._threads = threads
@@ -128,7 +128,7 @@ class ThreadDispatcher(Dispatcher):
                 self._add(actor)
 
     def close(self) -> None:
-        """Give the ready actors one more turn each, then run none any more. What is run aside is not waited for."""
+        """Let each ready actor run once more; then run no actor any more. Calls that run aside are not waited for."""
         with self._lock:
             self._closed = True
             at_work = self._places - self._free
@@ -141,7 +141,7 @@ class ThreadDispatcher(Dispatcher):
         self._spare.close()
 
     def _add(self, actor: PooledActor) -> None:
-        """Let an actor wait, and wake a worker for it, or begin one if a place is free."""
+        """Put an actor into the list of ready actors, and wake a worker for it, or start one if a place is free."""
         with self._lock:
             self._ready.append(actor)
             wake = self._waiting.pop() if self._waiting else None
@@ -151,7 +151,6 @@ class ThreadDispatcher(Dispatcher):
             self._begin_worker()
 
     def _begin_worker(self) -> None:
-        """Let a spare thread become a worker, if a place is free."""
         if self._take_place():
             self._spare.run(self._work, _NAME)
 
@@ -202,7 +201,7 @@ class ThreadDispatcher(Dispatcher):
             self._add(actor)
 
     def _run_aside(self) -> bool:
-        """Run the blocking call that the slice has left, without a place.
+        """Run the blocking call that the last slice has left to this worker, without a place.
 
         Return whether this thread has a place afterwards.
         """

@@ -21,7 +21,7 @@ class EndlessLoop(asyncio.BaseEventLoop):
     _runs_on = False
 
     def run_to_end(self) -> None:
-        """Run until `finish` was called, whatever the callbacks raise."""
+        """Run the loop until `finish` is called, even if callbacks raise."""
         self._runs_on = True
         while self._runs_on:
             try:
@@ -30,12 +30,15 @@ class EndlessLoop(asyncio.BaseEventLoop):
                 logger.exception("A task on the event loop tried to end the process")
 
     def finish(self) -> None:
-        """Stop after this round of callbacks. From now on the loop can be closed. Called on the loop."""
+        """End the loop after this round of callbacks, so that it can be closed. Call this on the loop's thread."""
         self._runs_on = False
         self.stop()
 
     def stop(self) -> None:
-        """Stop a loop that has ended. Raises `RuntimeError` before that, as the next three methods do."""
+        """Stop the loop, which only `finish` may end.
+
+        Before `finish`, this and the next three methods raise `RuntimeError`.
+        """
         self._check_ended("stop")
         super().stop()
 
@@ -60,4 +63,4 @@ class EndlessLoop(asyncio.BaseEventLoop):
 
 
 class SystemLoop(EndlessLoop, asyncio.SelectorEventLoop):
-    """The event loop of a system, with the machine's sockets and processes."""
+    """The event loop of a system, on the machine's sockets and processes."""

@@ -17,12 +17,14 @@ _kept: list[dict[str, Any]] = []  # what the parent's objects held: to let go of
 
 
 class OfOneProcess:
-    """An object that only the process may use in which it was made."""
+    """The base of objects that only the process that made them may use.
+
+    In a forked child their use raises `SystemClosed`.
+    """
 
     _parent: int | None = None
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
-        """Make an object, and remember which process made it."""
         made = super().__new__(cls)
         _opened.add(made)
         return made
@@ -43,7 +45,7 @@ class OfOneProcess:
     if not TYPE_CHECKING:  # a type checker would take it for every attribute there could be
 
         def __getattr__(self, name: str) -> Any:
-            """Raise `AttributeError`; in a forked child, where no attribute is left, `SystemClosed`."""
+            """Raise `AttributeError`; in a forked child, where the object has no attributes left, `SystemClosed`."""
             if self._parent is None or name.startswith("__"):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             raise SystemClosed(
@@ -54,7 +56,7 @@ class OfOneProcess:
 
 
 def _lose_all() -> None:
-    """Empty all objects of `OfOneProcess`. Runs right after a fork, in the child."""
+    """Remove the attributes of all `OfOneProcess` objects. Runs in a child process right after a fork."""
     for each in list(_opened):
         if not each._forked:
             _kept.append(each.__dict__)

@@ -34,7 +34,7 @@ MAY_HAPPEN = "the request may still be carried out."
 
 
 class ThisThread(threading.local):
-    """A value that each thread has for itself."""
+    """The state that each thread has for itself."""
 
     forbidden: str | None = None
     """The name of this thread, if it must never wait for a future; None if it may wait."""
@@ -47,7 +47,7 @@ acting_agent: contextvars.ContextVar[Any] = contextvars.ContextVar("acting_agent
 
 
 def current_acting_agent() -> Any:
-    """The handle in `acting_agent`. Raises `NoCurrentAgent` in code that no agent runs."""
+    """Return the handle of the agent in whose provider or tool the caller runs. Raises `NoCurrentAgent` elsewhere."""
     agent = acting_agent.get(None)
     if agent is None:
         raise NoCurrentAgent(
@@ -74,12 +74,12 @@ def forbid_blocking(what: str | None) -> str | None:
 
 
 def blocking_is_allowed() -> bool:
-    """Return whether the calling thread may wait for futures, as far as `forbid_blocking` was used."""
+    """Return whether the calling thread may wait for futures, according to `forbid_blocking` alone."""
     return this_thread.forbidden is None
 
 
 def refuse_to_block() -> None:
-    """Raise `WouldDeadlock` on a thread that was declared by `forbid_blocking`."""
+    """Raise `WouldDeadlock` if the calling thread must not block, as `forbid_blocking` has declared."""
     what = this_thread.forbidden
     if what is not None:
         raise WouldDeadlock(
@@ -100,7 +100,7 @@ def may_block() -> bool:
 
 
 class Future(pykka.Future[T]):
-    """A value that is available now or later. See `pykka.Future` for ``map``, ``filter``, ``join`` and ``reduce``."""
+    """A value that comes now or later. See `pykka.Future` for ``map``, ``filter``, ``join`` and ``reduce``."""
 
     keyed: tuple[Any, Callable[[dict[str, Any]], Any]] | None = None
     """For a command that is done only once under a key (`ikigai_actors.records.once`): the call, and a function that
@@ -130,15 +130,15 @@ class Future(pykka.Future[T]):
         """Make an open future.
 
         Args:
-            waits_for: uuid of an agent whose turn must end before the value can come; that agent's own provider may not
-                wait.
+            waits_for: uuid of an agent whose turn must end before the value can come; the provider of that agent may
+                not wait for it.
             make: converts the argument of `settle` to the value.
             cancel: called when an `await` of the future is cancelled, to end the work for it; None for a command, which
                 cannot be cancelled.
             late: the end of the message of `TimedOut`, about the fate of the request.
-            why: gives a sentence about what is waited for, which `TimedOut` adds; empty when that is not known.
-            until: the point to which that agent must come.
-            awaits: the agents that are waited for, instead of ``waits_for``.
+            why: returns a sentence about the awaited event, which `TimedOut` adds; empty when it is not known.
+            until: the point that the agent must reach.
+            awaits: the agents that the future waits for, in place of ``waits_for``.
             timeout: seconds that `get` and ``await`` wait when they are given none; None waits forever.
             rescue: takes an exception, and returns the argument for `settle` in its place: a value, or the exception
                 itself.
@@ -202,11 +202,11 @@ class Future(pykka.Future[T]):
         return TimedOut(f"No answer within {timeout} s; {self._late} {self._why()}".rstrip())
 
     def result(self, timeout: float | None = None) -> T:
-        """Wait for the value and return it, as `get` does: the name that ``concurrent.futures`` gives it."""
+        """Wait for the value and return it, as `get` does. ``concurrent.futures`` has the method under this name."""
         return self.get(timeout=timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """Wait for the outcome; return the exception that came, or None for a value. Raises what `get` does."""
+        """Wait for the outcome; return the exception, or None for a value. Raises the errors of `get` about waiting."""
         try:
             self.get(timeout=timeout)
         except Exception as error:
@@ -216,16 +216,16 @@ class Future(pykka.Future[T]):
         return None
 
     def add_done_callback(self, callback: "Callable[[Future[T]], object]") -> None:
-        """Call back with this future when it is done, at once if it is.
+        """Call ``callback`` with this future once it is done; at once if it is done already.
 
-        The call comes on whichever thread settles the future, mostly one of the runtime: it must not wait for anything.
-        An exception that it raises is logged.
+        The callback runs on the thread that settles the future, usually one of the runtime, and must not wait for
+        anything. An exception that it raises is logged.
         """
         check_callable(callback, "callback", "a function of a future")
         self._value.add_done_callback(lambda _: callback(self))
 
     def check_wait(self) -> None:
-        """Raise `WouldDeadlock` or `WouldWaitForItself` if the caller must not wait for the value."""
+        """Raise `WouldDeadlock` or `WouldWaitForItself` if a wait of the caller for the value would never end."""
         refuse_to_block()
         self._check_itself()
         if acting_code.get(None) is not None:
@@ -253,11 +253,14 @@ class Future(pykka.Future[T]):
             raise queue.Full from invalid
 
     def done(self) -> bool:
-        """Whether there is a value, or an exception."""
+        """Return whether the future has a value or an exception."""
         return self._value.done()
 
     def cancel(self) -> bool:
-        """End a wait or a read; return whether that was possible. A command cannot be cancelled: returns False."""
+        """Cancel the future of a wait or a read; return whether it was cancelled.
+
+        The future of a command cannot be cancelled.
+        """
         return self._value.cancel()
 
     def cancelled(self) -> bool:
@@ -265,7 +268,7 @@ class Future(pykka.Future[T]):
         return self._value.cancelled()
 
     def become(self, other: "Future[T]") -> None:
-        """Settle this future with the outcome of another future, which is done."""
+        """Settle this future with the outcome of another future that is done."""
         if other.cancelled():
             self.cancel()
         else:
@@ -324,7 +327,8 @@ class Future(pykka.Future[T]):
     def _noted(self, waits: bool = True) -> Iterator[Promise[T]]:
         """Register a wait of the calling agent for the length of the block; yield the promise to wait for.
 
-        Raises `WouldDeadlock` if the wait closes a circle. If a circle is found later, the promise gets that error.
+        Raises `WouldDeadlock` if the wait closes a circle of waits. If such a circle is found later, the promise gets
+        that error.
         """
         code = acting_code.get(None)
         if code is None or self._awaits is None or not waits or self._value.done() or code.is_over():
@@ -384,7 +388,7 @@ def _pass_on(value: Promise[T], to: Promise[T]) -> None:
 
 
 def _on_loop(value: Promise[T]) -> asyncio.Future[T]:
-    """A future of the running event loop that ends as a promise does; cancelling it cancels the promise."""
+    """Return a future of the running event loop with the outcome of a promise. Cancelling it cancels the promise."""
     loop = asyncio.get_running_loop()
     here: asyncio.Future[T] = loop.create_future()
 

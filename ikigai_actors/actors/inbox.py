@@ -26,7 +26,7 @@ INBOX_CAPACITY = 10_000
 
 
 class Envelope(Protocol):
-    """A message that Pykka puts into an inbox."""
+    """A message as Pykka puts it into an inbox, with the future for its answer."""
 
     message: Any
     reply_to: Any
@@ -74,7 +74,7 @@ class Inbox:
             self.drain()
 
     def put_urgent(self, message: Any, *, first: bool = False) -> None:
-        """Add a message before all ordinary ones, and with ``first`` before urgent ones too; never refused."""
+        """Add a message before all ordinary ones; with ``first``, also before the urgent ones. Never refused."""
         self._add_urgent(message, first=first)
         if not self.scheduled:
             self._wake()
@@ -82,7 +82,7 @@ class Inbox:
             self.drain()
 
     def release(self, message: Any) -> None:
-        """End the hold of the inbox; this message is handled next."""
+        """End the hold of the inbox. The actor handles this message next."""
         # The message first: an actor that is released must find it before any other.
         self.urgent.insert(0, OneWay(message))
         self.held = False
@@ -100,7 +100,7 @@ class Inbox:
             self.drain()
 
     def get(self) -> Any:
-        """Take and return the next envelope; None if no message is to be handled now."""
+        """Remove and return the next envelope; None if no message is to be handled now."""
         if self.held:
             return None
         if self.urgent:
@@ -140,7 +140,7 @@ class Inbox:
         return bool(self.urgent or self.ordinary) and self._can_go_on() and self._schedule()
 
     def drain(self) -> None:
-        """Refuse every message that is left in a closed inbox."""
+        """Refuse every message that is still in a closed inbox."""
         while not self.empty():
             try:
                 envelope = self.urgent.pop(0) if self.urgent else self.ordinary.popleft()  # type: ignore[union-attr]
@@ -149,7 +149,7 @@ class Inbox:
             self._owner.refuse(envelope)
 
     def claim(self) -> bool:
-        """Schedule an idle actor for the calling thread, without a message; return whether that was done.
+        """Mark an idle actor as scheduled, for the calling thread; return whether the actor was idle.
 
         The thread must call `rest` after it has run the actor.
         """
@@ -160,11 +160,11 @@ class Inbox:
         return True
 
     def is_set(self) -> bool:
-        """Whether the actor has stopped: the flag that Pykka reads."""
+        """Return whether the actor has stopped. Pykka reads this as its stopped flag."""
         return self.closed
 
     def set(self) -> None:
-        """Close the inbox: no waiting message and no later one is handled."""
+        """Close the inbox. Waiting and later messages are refused."""
         self.closed = True
         self.drain()
 
@@ -195,7 +195,7 @@ class Inbox:
 
 
 class OneWay:
-    """An envelope without a reply."""
+    """An envelope whose sender gets no answer."""
 
     __slots__ = ("message",)
     reply_to = None

@@ -40,7 +40,7 @@ _STANDARD = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
 
 
 class CodeLine(NamedTuple):
-    """A line of code that runs."""
+    """A line of code that is running on the loop's thread."""
 
     file: str
     number: int
@@ -52,10 +52,9 @@ class CodeLine(NamedTuple):
 
 
 class LoopWatchdog:
-    """Looks after one event loop. One thread at a time calls `sample`."""
+    """Finds the code that blocks one event loop. One thread at a time calls `sample`."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, thread: threading.Thread, clock: Clock) -> None:
-        """Look after a loop that runs on this thread."""
         self._loop, self._thread, self._clock = loop, thread, clock
         self._callback: FrameType | None = None
         self._since = 0.0
@@ -102,7 +101,7 @@ class LoopWatchdog:
 
 
 def culprit(lines: Sequence[CodeLine]) -> CodeLine:
-    """Return the line to blame among the running lines, which are given innermost first.
+    """Return the running line to blame for a blocked loop. The lines are given innermost first.
 
     That is the innermost line of the user's own code; else of an installed library; else of all.
     """

@@ -20,18 +20,13 @@ _OPEN, _SET, _CANCELLED = range(3)
 
 
 class Promise(Generic[T]):
-    """A value that is set later; `Threads.result` waits for it."""
+    """A value that is set later, once. `Threads.result` waits for it."""
 
     __slots__ = ("_callbacks", "_error", "_lock", "_may_cancel", "_state", "_value")
 
     _value: T
 
     def __init__(self, may_cancel: bool = False) -> None:
-        """Make an open promise.
-
-        Args:
-            may_cancel: whether `cancel` ends it.
-        """
         self._lock = Lock()
         self._state = _OPEN
         self._error: BaseException | None = None
@@ -97,7 +92,10 @@ class Promise(Generic[T]):
             self = None  # type: ignore[assignment]  # else the traceback keeps the promise, which keeps the traceback
 
     def add_done_callback(self, callback: "Callable[[Promise[T]], object]") -> None:
-        """Call back with this promise when it is done, at once if it is. An exception of the callback is logged."""
+        """Call ``callback`` with this promise once it is done; at once if it is done already.
+
+        Exceptions of it are logged.
+        """
         with self._lock:
             if self._state == _OPEN:
                 if self._callbacks is None:

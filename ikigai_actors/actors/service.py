@@ -33,7 +33,7 @@ Task = Callable[[], object]
 
 
 class Service(ABC):
-    """A part that owns a thread."""
+    """A part of a system that owns a thread."""
 
     def __init__(self, name: str, threads: Threads = SYSTEM_THREADS, lock: "threading.Lock | None" = None) -> None:
         """Prepare a service; `start` begins a thread of this name. ``lock`` guards data shared with other threads."""
@@ -44,11 +44,11 @@ class Service(ABC):
 
     @abstractmethod
     def run(self) -> None:
-        """Do the work, on the thread of the service, until it is stopped."""
+        """Do the work of the service on its thread, until the service is stopped."""
 
     @property
     def started(self) -> bool:
-        """Whether the thread has begun."""
+        """Return whether the thread was started."""
         return self._thread.ident is not None
 
     def start(self) -> None:
@@ -58,15 +58,15 @@ class Service(ABC):
                 self._thread.start()
 
     def stop(self) -> None:
-        """Ask the thread to end soon; never waits."""
+        """Make the thread end soon. Never waits."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
 
     def close(self, timeout: float | None = None) -> None:
-        """Stop, and wait for the end of the thread for ``timeout`` seconds, None forever.
+        """Stop the service, and wait until its thread has ended, at most ``timeout`` seconds (None: forever).
 
-        Does not wait when it is called on that thread.
+        A call on that thread does not wait.
         """
         self.stop()
         if self.started and self._thread is not threading.current_thread():
@@ -86,7 +86,7 @@ class Service(ABC):
         return self.awaits(lambda: False, seconds)
 
     def attempt(self, task: Task) -> bool:
-        """Run a task that may fail; report the failure; return whether the task succeeded."""
+        """Run a task that may fail; return whether it succeeded. A failure is reported to `on_failure`."""
         try:
             task()
         except IkigaiError as error:
@@ -104,7 +104,7 @@ class Service(ABC):
 
 @dataclass(frozen=True, slots=True)
 class RefusableTask:
-    """A task that is either done or refused, once."""
+    """A task that is run once or, if the worker closes first, refused."""
 
     do: Callable[[], None]
     refuse: Callable[[SystemClosed], object] = lambda error: None
@@ -148,11 +148,11 @@ class Worker(Service):
                     task.refuse(SystemClosed("The system was closed before this was done."))
 
     def after(self, seconds: float, task: Task) -> None:
-        """Do this in this many seconds. For the thread of the service alone."""
+        """Run the task after this many seconds. Call this on the thread of the service only."""
         self._timers.add(self._clock.monotonic() + seconds, task)
 
     def stop(self) -> None:
-        """Let the thread end after the task in progress; never waits."""
+        """Make the thread end after the task in progress. Never waits."""
         super().stop()
         self._tasks.put(None)
 

@@ -21,21 +21,20 @@ _Call = tuple[Callable[[], object], str]
 
 
 class SpareThreads:
-    """Runs calls, each on a thread that runs nothing else meanwhile. Thread-safe."""
+    """Runs each call on a thread that runs no other call meanwhile, and reuses idle threads. Thread-safe."""
 
     def __init__(self, threads: Threads, spare_for: float = SPARE_FOR) -> None:
-        """Start none yet. A thread waits this many seconds for another call."""
         self._threads, self._spare_for = threads, spare_for
         self._spare: deque[Queue[_Call | None]] = deque()
         self._closed = False
 
     @property
     def count(self) -> int:
-        """The number of threads that wait for a call."""
+        """Return the number of idle threads."""
         return len(self._spare)
 
     def run(self, call: Callable[[], Any], name: str) -> None:
-        """Run a call on a thread that has this name for that time. The call must not raise."""
+        """Run a call on a thread, which has this name during the call. The call must not raise."""
         try:
             waiting = self._spare.pop()  # the last one: the others may end
         except IndexError:
@@ -44,7 +43,7 @@ class SpareThreads:
         waiting.put((call, name))  # by the queue, the first one too: what starts a thread is held as long as it lives
 
     def close(self) -> None:
-        """Let every idle thread end, and each busy one when its call is done."""
+        """Let idle threads end now, and busy threads after their calls."""
         self._closed = True
         while self._spare:
             with contextlib.suppress(IndexError):  # another thread takes it

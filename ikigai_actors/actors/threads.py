@@ -85,10 +85,10 @@ class Waitable(Protocol[T_co]):
 
 
 class Threads(Protocol):
-    """Makes threads, and what they wait with."""
+    """Makes the threads of a system, and the locks, queues and event loops on which they wait."""
 
     def thread(self, run: Callable[[], object], name: str) -> threading.Thread:
-        """A daemon thread, not started yet."""
+        """Return a new daemon thread that is not started yet."""
 
     def condition(self, lock: "threading.Lock | None" = None) -> Condition:
         """Return a new condition with this lock, or with a new lock for None."""
@@ -103,10 +103,10 @@ class Threads(Protocol):
         """Return a new event loop for one of the threads."""
 
     def repeat(self, seconds: float, call: Callable[[], object], name: str) -> Callable[[], None]:
-        """Repeat a call on a thread of its own, with pauses of this many seconds; return a function that ends this.
+        """Repeat a call on a thread of its own, with pauses of this many seconds; return a function that stops that.
 
-        Use it only for checks whether something takes too long. A simulation never makes them, because code takes no
-        time there.
+        Use it only for checks whether something takes too long. A simulation never makes such calls, because code takes
+        no time there.
         """
 
     def result(self, future: "Waitable[T]", timeout: float | None) -> T:
@@ -173,7 +173,7 @@ _thread = threading.local()
 
 
 def current_threads() -> Threads:
-    """The `Threads` that made the calling thread; `SYSTEM_THREADS` when none of ours did."""
+    """Return the `Threads` that made the calling thread; `SYSTEM_THREADS` for any other thread."""
     threads: Threads = getattr(_thread, "threads", SYSTEM_THREADS)
     return threads
 
@@ -190,9 +190,9 @@ def one_of(threads: Threads) -> Iterator[None]:
 
 
 class _Outcome(NamedTuple):
-    """The outcome of a call.
+    """The value or the exception of a call.
 
-    Never set as a future's exception: a future refuses `StopIteration`, and the turn would hang.
+    A future never gets the exception itself: a future refuses `StopIteration`, and the turn would hang.
     """
 
     value: Any = None
@@ -202,7 +202,7 @@ class _Outcome(NamedTuple):
 async def in_thread(call: Callable[[], Any], thread_name: str) -> Any:
     """Run a call on a new thread, in a copy of the current context; return its value.
 
-    A cancelled call runs on there, and its result is lost.
+    If the caller is cancelled, the call runs on, and its result is lost.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[_Outcome] = loop.create_future()
@@ -221,7 +221,7 @@ async def in_thread(call: Callable[[], Any], thread_name: str) -> Any:
 
 
 def _attempt(call: Callable[[], Any]) -> _Outcome:
-    """Return the outcome of a call, even if it raised a `BaseException`, which would be lost with the thread."""
+    """Run a call, and return its value or its exception. A `BaseException` would otherwise be lost with the thread."""
     try:
         return _Outcome(call())
     except Exception as error:
@@ -236,11 +236,11 @@ def _settle(future: "asyncio.Future[_Outcome]", outcome: _Outcome) -> None:
 
 
 class TriedToEnd(RuntimeError):
-    """Other people's code has raised `SystemExit` or the like, which is to end no thread and no process of ours."""
+    """The error when other people's code has raised `SystemExit` or the like, which may not end a thread of ours."""
 
 
 def tried_to_end(error: BaseException) -> TriedToEnd:
-    """Return the error to raise in place of `SystemExit` and the like, when other people's code raised that."""
+    """Return the error that replaces a `SystemExit` or the like of other people's code."""
     failure = TriedToEnd(f"The function raised {described(error)}; raise an Exception to fail, return to answer.")
     failure.__cause__ = error
     return failure

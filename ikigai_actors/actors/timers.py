@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Timers(Generic[T]):
-    """Values, each with the time at which it is due, in seconds of the caller's clock. For one thread at a time."""
+    """Values with times at which they are due, in seconds of the caller's clock. For one thread at a time."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, T]] = []
@@ -21,7 +21,7 @@ class Timers(Generic[T]):
         heapq.heappush(self._heap, (due, self._count, value))
 
     def take_due(self, now: float) -> T | None:
-        """Take out the value that has been due longest; None when none is due."""
+        """Remove and return the value that has been due longest; None when none is due."""
         return heapq.heappop(self._heap)[2] if self._heap and self._heap[0][0] <= now else None
 
     def sleep(self, now: float) -> float | None:

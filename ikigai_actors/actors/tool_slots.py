@@ -26,7 +26,7 @@ _thread = threading.local()
 
 
 class Slot:
-    """The slot of one call. Its methods run on the loop, except `run` and `lend`."""
+    """The slot of one tool's call. All methods except `run` and `lend` must be called on the loop."""
 
     __slots__ = ("_slots", "abandoned", "lent", "name", "taken")
 
@@ -40,7 +40,7 @@ class Slot:
         return self.abandoned if self.taken and not self.lent else None
 
     def run(self, call: Callable[[], T]) -> T:
-        """Run the call, on its thread."""
+        """Run the call on the thread of the slot, and return its value."""
         _thread.slot = self
         try:
             return call()
@@ -49,7 +49,7 @@ class Slot:
 
     @contextlib.contextmanager
     def lend(self) -> Iterator[None]:
-        """Let another tool have the slot of this thread for the block."""
+        """Give this thread's slot to another tool for the length of a block in which the thread waits."""
         self._tell(True)
         try:
             yield
@@ -57,11 +57,11 @@ class Slot:
             self._tell(False)
 
     def abandon(self) -> None:
-        """Note that the call is over, while its thread still runs."""
+        """Mark the slot's thread as abandoned: its call is over for the caller, but the thread still runs."""
         self._slots.change(self, abandoned=True)
 
     def give_back(self) -> None:
-        """Give the slot back: its thread has ended, or will not begin."""
+        """Release the slot, because its thread has ended or will not begin."""
         self._slots.change(self, taken=False)
 
     def _tell(self, lent: bool) -> None:
@@ -70,10 +70,9 @@ class Slot:
 
 
 class Slots:
-    """The slots of one event loop. They are given out in the order of the requests."""
+    """The slots for the tools of one event loop, given out in the order of the requests."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, number: int, most_abandoned: int = MOST_ABANDONED) -> None:
-        """Make ``number`` slots; at most ``most_abandoned`` abandoned threads go on without a slot."""
         self.loop = loop
         self._number, self._most_abandoned = number, most_abandoned
         self._taken: dict[Slot, None] = {}
@@ -106,7 +105,7 @@ class Slots:
         return slot
 
     def change(self, slot: Slot, **now: bool) -> None:
-        """Change the state of a slot, and give a slot that became free to the next waiting tool."""
+        """Change fields of a slot, and give a slot that became free to the next waiting tool."""
         self._busy[slot.counts_as] -= 1
         for field, value in now.items():
             setattr(slot, field, value)
@@ -118,7 +117,7 @@ class Slots:
         self._hand_out()
 
     def holders(self) -> str:
-        """Return the names of the tools that have slots, each with the number of its threads."""
+        """Return the names of the tools that have slots, each with the number of its threads, as text for people."""
         held = Counter(slot.name for slot in self._taken if slot.counts_as is not None)
         return ", ".join(f"{count} × {name}" for name, count in held.most_common(5))
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 
 class Until(StrEnum):
-    """The point that an awaited agent must reach before the wait ends."""
+    """The point that an awaited agent must reach before a wait for it ends."""
 
     STEP = "step"
     """The awaited agent must come to its next step boundary."""
@@ -28,7 +28,7 @@ class Until(StrEnum):
 
 
 class WaitedBy(StrEnum):
-    """The waiter within an agent: its running code, or a call of its model."""
+    """The part of an agent that waits: its running code, or a call of its model."""
 
     CODE = "code"
     """The code of the agent's provider, or of a tool that it runs."""
@@ -47,7 +47,7 @@ class WaitKey(NamedTuple):
 
 
 class WaitEdge(NamedTuple):
-    """One agent waits for another one."""
+    """The fact that one agent waits for another."""
 
     waiter: str
     """The uuid of the agent that waits."""
@@ -66,7 +66,7 @@ Circle = tuple[WaitEdge, ...]
 
 
 class Deadlock(NamedTuple):
-    """A circle of waits that never end."""
+    """A circle of waits, none of which can end."""
 
     circle: Circle
     edges: frozenset[WaitEdge]
@@ -78,7 +78,7 @@ def closed_by(edges: Iterable[WaitEdge], out: Callable[[str], Iterable[WaitEdge]
 
     Args:
         edges: edges of one agent.
-        out: gives all edges of an agent, by its uuid, in a fixed order.
+        out: returns all edges of an agent, by its uuid, in a fixed order.
     """
     paths = deque[Circle]((edge,) for edge in edges)
     seen = set[tuple[str, Until]]()
@@ -96,9 +96,9 @@ def closed_by(edges: Iterable[WaitEdge], out: Callable[[str], Iterable[WaitEdge]
 
 
 def never_ending(edges: Iterable[WaitEdge]) -> frozenset[WaitEdge]:
-    """Return the edges of which neither the wait ends nor the awaited agent ever comes to the awaited point.
+    """Return those of these edges that can never end: the awaited agent never reaches the point, and the wait needs it.
 
-    An agent of which no wait is among these edges goes on.
+    An agent of which no wait is among the result goes on.
     """
     of_wait: dict[WaitKey, set[WaitEdge]] = {}
     of_waiter, to_agent = dict[str, set[WaitEdge]](), dict[str, set[WaitKey]]()
@@ -121,7 +121,7 @@ def never_ending(edges: Iterable[WaitEdge]) -> frozenset[WaitEdge]:
 
 
 def reached(edges: Iterable[WaitEdge], out: Callable[[str], Iterable[WaitEdge]]) -> list[WaitEdge]:
-    """Return these edges, and all to which they lead; ``out`` is as for `closed_by`."""
+    """Return these edges and all edges that can be reached from them; ``out`` is as for `closed_by`."""
     every, left, seen = [*edges], [edge.awaited for edge in edges], set[str]()
     while left:
         uuid = left.pop()
@@ -134,7 +134,7 @@ def reached(edges: Iterable[WaitEdge], out: Callable[[str], Iterable[WaitEdge]])
 
 
 def deadlock_of(edges: Collection[WaitEdge], out: Callable[[str], Iterable[WaitEdge]]) -> Deadlock | None:
-    """Return the deadlock that the wait with these edges closes; None if there is none. ``out``: see `closed_by`."""
+    """Return the deadlock that a wait with these edges causes; None if there is none. ``out`` is as for `closed_by`."""
     if closed_by(edges, out) is None:  # nearly always
         return None
     dead: dict[str, list[WaitEdge]] = {}
@@ -146,7 +146,7 @@ def deadlock_of(edges: Collection[WaitEdge], out: Callable[[str], Iterable[WaitE
 
 
 def still_agents(edges: Iterable[WaitEdge], out: Callable[[str], Iterable[WaitEdge]]) -> set[str]:
-    """Return the agents to which these edges lead and that wait for nobody. ``out`` is as for `closed_by`."""
+    """Return the agents that can be reached from these edges and wait for no other. ``out`` is as for `closed_by`."""
     left, seen, still = [edge.awaited for edge in edges], set[str](), set[str]()
     while left:
         uuid = left.pop()
@@ -159,7 +159,7 @@ def still_agents(edges: Iterable[WaitEdge], out: Callable[[str], Iterable[WaitEd
 
 
 def holds(edge: WaitEdge, before: WaitEdge) -> bool:
-    """Return whether the wait of this edge keeps its agent from the point that the previous edge waits for."""
+    """Return whether an agent's own wait (``edge``) keeps it from the point that the wait ``before`` needs."""
     return before.until is Until.TURN or edge.by is WaitedBy.CODE
 
 

@@ -39,13 +39,13 @@ _PARKED = "parked"
 
 
 class WaitTarget(Protocol):
-    """The agents for which an open wait still waits. Any thread may ask."""
+    """The agents that an open wait still waits for. Any thread may call the methods."""
 
     def awaited(self) -> Collection[str]:
-        """Return the uuids of the agents still waited for, in a fixed order. Does not read the store."""
+        """Return the uuids of the awaited agents, in a fixed order. Does not read the store."""
 
     def confirm(self, uuid: str) -> bool:
-        """Return whether this agent is still waited for, according to the rows.
+        """Return whether the wait still waits for this agent, according to the rows.
 
         May read the store, and raise its errors.
         """
@@ -53,7 +53,7 @@ class WaitTarget(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ActingCode:
-    """Running code of an agent: the function of its provider, or a tool."""
+    """The code of an agent that is running: the function of its provider, or a tool."""
 
     agent: str
     """The uuid of the agent."""
@@ -69,7 +69,7 @@ acting_code: contextvars.ContextVar[ActingCode] = contextvars.ContextVar("acting
 
 @dataclass(eq=False, slots=True)
 class OpenWait:
-    """A wait of one agent for others."""
+    """An open wait of one agent for others."""
 
     waiter: str
     """The uuid of the agent that waits."""
@@ -88,7 +88,7 @@ class OpenWait:
     """Whether the waits of parked agents to which it leads were looked at."""
 
     def edges(self) -> Iterator[WaitEdge]:
-        """Return the present edges of the wait, one for each agent."""
+        """Iterate over the present edges of the wait, one for each awaited agent."""
         if not self.is_over():
             for uuid in self.awaits.awaited():
                 yield WaitEdge(self.waiter, uuid, self.by, self.until, self.key, self.spare)
@@ -98,12 +98,12 @@ class WaitRegistry:
     """The open waits of one system. Any thread may call any method."""
 
     def __init__(self, name: Callable[[str], str] = str, host: str = "", now_ms: Callable[[], int] = lambda: 0) -> None:
-        """Begin without waits.
+        """Make a registry without waits.
 
         Args:
-            name: gives what people call an agent, by its uuid.
+            name: returns the name of an agent for people, by its uuid.
             host: the id of the host.
-            now_ms: gives the time when a wait begins, in milliseconds since 1970.
+            now_ms: returns the time when a wait begins, in milliseconds since 1970.
         """
         self._name, self._host, self._now_ms = name, host, now_ms
         self.on_change: Callable[[], object] = lambda: None
@@ -118,7 +118,7 @@ class WaitRegistry:
         self._of: dict[str, dict[OpenWait, None]] = {}
 
     def add(self, wait: OpenWait) -> None:
-        """Note a wait."""
+        """Register a wait, and give it a key."""
         with self._lock:
             wait.key = WaitKey(self._now_ms(), next(self._numbers), self._host)
             self._waits[wait.key] = wait
@@ -126,14 +126,17 @@ class WaitRegistry:
         self.on_change()
 
     def remove(self, wait: OpenWait) -> None:
-        """Forget a wait; nothing happens if it is not noted."""
+        """Remove a wait. Nothing happens if it is not registered."""
         with self._lock:
             self._remove(wait)
         self.on_change()
 
     @contextmanager
     def noted(self, wait: OpenWait) -> Iterator[None]:
-        """Note a wait for the length of a block. Raises `WouldDeadlock` in its place when it closes a circle."""
+        """Register a wait for the length of a block.
+
+        Raises `WouldDeadlock`, in place of the block, if it closes a circle.
+        """
         self.add(wait)
         try:
             self.check(wait)
@@ -142,10 +145,10 @@ class WaitRegistry:
             self.remove(wait)
 
     def check(self, wait: OpenWait, among: Collection[str] | None = None) -> None:
-        """Raise `WouldDeadlock`, and forget the wait, if the wait closes a circle.
+        """Raise `WouldDeadlock`, and remove the wait, if it closes a circle of waits.
 
         Args:
-            wait: one that is noted.
+            wait: a registered wait.
             among: uuids of awaited agents: look only for circles through these; None for all.
         """
         of_parked, ended = self._waits_of_parked(wait), set[WaitEdge]()
@@ -178,7 +181,7 @@ class WaitRegistry:
     def _graph(
         self, wait: OpenWait, of_parked: Mapping[str, Sequence[WaitEdge]], ended: Collection[WaitEdge]
     ) -> tuple[list[WaitEdge], Callable[[str], Iterable[WaitEdge]]]:
-        """The edges of a wait, and those of each agent, without those that have ended."""
+        """Return the edges of a wait, and a function that returns the edges of each agent; ended edges are left out."""
 
         def out(uuid: str) -> Iterable[WaitEdge]:
             edges = itertools.chain(self._out(uuid), of_parked.get(uuid, ()))
@@ -187,9 +190,9 @@ class WaitRegistry:
         return [edge for edge in wait.edges() if edge not in ended], out
 
     def _waits_of_parked(self, wait: OpenWait) -> Mapping[str, Sequence[WaitEdge]]:
-        """The edges of parked agents to which a wait leads.
+        """Return the edges of parked agents that can be reached from a wait, by agent.
 
-        They have no wait here. Their rows are read when the wait is checked first: theirs are earlier.
+        The registry does not have the waits of parked agents. Their rows are read when the wait is checked first.
         """
         of_parked: dict[str, list[WaitEdge]] = {}
         while not wait.has_read_parked:
@@ -204,7 +207,10 @@ class WaitRegistry:
         return of_parked
 
     def refuse(self, circle: Circle) -> None:
-        """End the wait of the first edge of a circle over several hosts, unless it is over. May raise `StoreError`."""
+        """End the wait of the first edge of a circle over several hosts with an error, if it is still open.
+
+        May raise `StoreError`.
+        """
         with self._lock:
             wait = self._waits.get(circle[0].wait)
         if wait is not None and circle[0] in wait.edges() and wait.awaits.confirm(circle[0].awaited):
@@ -212,12 +218,12 @@ class WaitRegistry:
             wait.refuse(self.deadlock(circle))
 
     def waits(self) -> list[OpenWait]:
-        """All open waits, in the order in which they began."""
+        """Return all open waits, in the order in which they began."""
         with self._lock:
             return list(self._waits.values())
 
     def deadlock(self, circle: Circle) -> WouldDeadlock:
-        """The error for the actor that closes this circle."""
+        """Return the error for the actor whose wait closes this circle."""
         return WouldDeadlock(
             f"{in_words(circle, self._name)}: each would wait forever. Let one of them end its turn first, or send "
             "mail in place of a prompt.",
@@ -225,7 +231,7 @@ class WaitRegistry:
         )
 
     def awaited_by(self, uuid: str) -> tuple[str, ...]:
-        """The agents for which this one waits, by uuid, in the order of its waits."""
+        """Return the uuids of the agents that an agent waits for, in the order of its waits."""
         if uuid not in self._of:  # nearly always
             return ()
         with self._lock:
@@ -245,7 +251,7 @@ class WaitRegistry:
 
 @dataclass(frozen=True, slots=True)
 class AwaitedAgent(WaitTarget):
-    """A wait for one agent of this process. Memory alone shows whether it goes on, so no row is read."""
+    """The target of a wait for one agent of this process. Memory alone shows whether it goes on, so no row is read."""
 
     uuid: str
     is_there: Callable[[], bool]

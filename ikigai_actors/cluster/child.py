@@ -25,7 +25,7 @@ _KEPT = 4_000  # characters of what it has printed
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """The arguments with which the hosts of a fleet are started."""
+    """The arguments with which each host of a fleet is started."""
 
     url: str = field(repr=False)
     """The database, with its password."""
@@ -44,10 +44,10 @@ class Launch:
 
 
 class HostProcess:
-    """A running host."""
+    """A host that runs as a child process."""
 
     def __init__(self, name: str, launch: Launch, on_end: Callable[[int], object]) -> None:
-        """Start a host; ``on_end`` gets its exit status, on another thread, if it ends without a call of `stop`."""
+        """Start a host. If it ends without a call of `stop`, ``on_end`` gets its exit status on another thread."""
         self.status: int | None = None
         """The exit status, less than 0 for a signal; None while it runs."""
         self._name, self._launch, self._on_end = name, launch, on_end
@@ -142,7 +142,7 @@ class HostProcess:
 
 
 def _dying_with(parent: int) -> Callable[[], None]:
-    """Return a function for a child to call first: on Linux, the kernel then kills the child when its parent ends.
+    """Return a function that a child calls first. On Linux the kernel then kills the child when its parent ends.
 
     On other systems the child goes on until the next host of its name takes its place.
     """

@@ -30,12 +30,13 @@ def connected(address: str | None, begin: bool = False) -> Iterator[RayConnectio
     """Connect to Ray for the length of a block.
 
     Args:
-        address: as `ray.init` takes it; None for ``$RAY_ADDRESS``, else for the one of ours on this machine.
-        begin: whether to start that one if it is not there.
+        address: as `ray.init` takes it; None for ``$RAY_ADDRESS``, else for the Ray that this package runs on this
+            machine.
+        begin: whether to start the Ray of this machine if it is not running.
 
     Raises:
         BadInput: Ray is not installed.
-        ClusterError: it cannot be reached.
+        ClusterError: Ray cannot be reached.
     """
     imported = "ray" in sys.modules
     if not imported and not _is_installed():
@@ -75,7 +76,7 @@ def _connected_already() -> bool:
 
 
 def _own(begin: bool, imported: bool) -> str:
-    """Return the address of this package's Ray on this machine, and set its token for the import of Ray."""
+    """Return the address of the Ray that this package runs on this machine, and set its token in the environment."""
     known = local.environment()
     if imported and not known.items() <= os.environ.items():
         raise ClusterError(

@@ -57,7 +57,7 @@ _KILLED = 40.0
 
 @dataclass(frozen=True, slots=True)
 class FleetHost:
-    """A host of a fleet."""
+    """A host of a fleet, as Ray and the database report it."""
 
     name: str
     state: str
@@ -94,14 +94,14 @@ def start(
     Args:
         url: the PostgreSQL database; None for ``$IKIGAI_DATABASE_URL``.
         hosts: the number of hosts to have.
-        app: ``MODULE:FUNCTION``, which gives arguments of `ActorSystem.open`; it is imported on the nodes, from the
-            working directory of this process or, as a job of Ray, from that of the job.
-        address: of the cluster, as `ray.init` takes it. None for ``$RAY_ADDRESS``, and else for a Ray of ours on this
+        app: ``MODULE:FUNCTION``, which returns the arguments of `ActorSystem.open`; it is imported on the nodes, from
+            the working directory of this process or, as a job of Ray, from that of the job.
+        address: the address of the cluster, as `ray.init` takes it. None for ``$RAY_ADDRESS``, else for a Ray on this
             machine, which is started if there is none, and lives until `Fleet.stop`.
         cpus: CPUs that Ray reserves for each host. None means 1, or 0 on a Ray of this machine.
         resources: other Ray resources to reserve for each host, by name.
         timeout: seconds to wait for the hosts.
-        on_wait: called with a line that says what is waited for, whenever that changes.
+        on_wait: called with a line that explains why the call still waits, whenever the reason changes.
 
     Raises:
         BadInput: an argument cannot be used, or Ray is not installed.
@@ -135,11 +135,11 @@ def find_fleet(url: str | None = None, address: str | None = None) -> "Fleet":
     """Return the fleet of a database, which another process has started.
 
     Args:
-        url: as of `start`.
-        address: as of `start`; no Ray is started.
+        url: as for `start`.
+        address: as for `start`; no Ray is started.
 
     Raises:
-        BadInput: the database is none that hosts share, or Ray is not installed.
+        BadInput: hosts cannot share the database, or Ray is not installed.
         ClusterError: Ray cannot be reached.
         NoHost: there is no such fleet.
     """
@@ -153,9 +153,10 @@ def find_fleet(url: str | None = None, address: str | None = None) -> "Fleet":
 
 
 class Fleet:
-    """The hosts of one database on Ray. Made by `start` and `find_fleet`.
+    """The hosts of one database on Ray, as `start` and `find_fleet` return them.
 
-    It is connected to Ray only while one of its methods runs. Each raises `ClusterError` when Ray cannot be reached.
+    A fleet is connected to Ray only while one of its methods runs. Each method raises `ClusterError` when Ray cannot be
+    reached.
     """
 
     def __init__(self, place: DatabasePlace, address: str | None) -> None:
@@ -165,7 +166,7 @@ class Fleet:
         self._namespace = ""
 
     def hosts(self) -> list[FleetHost]:
-        """The hosts, by their numbers. Raises `StoreError`."""
+        """Return the hosts, by their numbers. Raises `StoreError`."""
         with self._connected() as to:
             reports = self._reports(to.ray)
         return _fleet_hosts(reports, self._records())
@@ -173,15 +174,15 @@ class Fleet:
     def scale(self, hosts: int, timeout: float = 120.0, on_wait: Callable[[str], object] | None = None) -> None:
         """Start hosts, or end those with the highest numbers, until there are ``hosts``; wait until they run agents.
 
-        Those that were drained are ended first, and count as missing.
+        Drained hosts are ended first, and count as missing.
 
         Args:
             hosts: the number of hosts to have, 1 or more.
-            timeout: seconds to wait for those that are started.
-            on_wait: as of `start`.
+            timeout: seconds to wait for the new hosts.
+            on_wait: as for `start`.
 
         Raises:
-            NoHost: there is none, so that nobody knows the app: start the fleet again.
+            NoHost: there is no host that knows the app: start the fleet again.
             ClusterError: a host could not be started.
         """
         check_count(hosts, "hosts", least=1, most=MOST_HOSTS)
@@ -195,7 +196,10 @@ class Fleet:
             self._grow(to, launch, hosts, timeout, tell)
 
     def drain(self, name: str, on_wait: Callable[[str], object] | None = None) -> None:
-        """Let a host give its agents to the others, and end it. Raises `NoHost` when there is none of that name."""
+        """Let a host give its agents to the others, and end it.
+
+        Raises `NoHost` when the fleet has no host of that name.
+        """
         check_type(name, str, "name", "the name of a host")
         tell = _teller(on_wait)
         with self._connected() as to:
@@ -205,10 +209,12 @@ class Fleet:
             self._end(to.ray, [name], tell)
 
     def stop(self, on_wait: Callable[[str], object] | None = None) -> None:
-        """End all hosts; their agents rest in the database. A Ray of ours on this machine ends with its last fleet.
+        """End all hosts. Their agents stay in the database.
+
+        A Ray of this package on this machine ends with its last fleet.
 
         Args:
-            on_wait: as of `start`; it also hears where the logs of a Ray of ours are kept.
+            on_wait: as for `start`; it also gets the directory of the logs of that Ray.
         """
         tell = _teller(on_wait)
         with _with_own_ray(self._address, tell=tell) as to:
@@ -239,7 +245,7 @@ class Fleet:
             raise
 
     def _names(self, ray: Any) -> list[str]:
-        """The names of the hosts, by their numbers."""
+        """Return the names of the hosts, in the order of their numbers."""
         return sorted((actor["name"] for actor in _actors(ray) if actor["namespace"] == self._namespace), key=_number)
 
     def _reports(self, ray: Any) -> dict[str, ShimReport | None]:
@@ -254,7 +260,7 @@ class Fleet:
         return {name: _answer(ray, call) if call in waited else None for name, call in asked.items()}
 
     def _records(self) -> dict[str | None, HostRecord]:
-        """The rows of the living hosts in the database, by their names."""
+        """Return the rows of the living hosts in the database, by their names."""
         return {host.name: host for host in living_hosts(self._place)}
 
     def _launch(self, reports: Collection[ShimReport | None]) -> Launch:
@@ -273,7 +279,10 @@ class Fleet:
     def _grow(
         self, to: RayConnection, launch: Launch, hosts: int, timeout: float, tell: Callable[[str], object]
     ) -> None:
-        """Start missing hosts, and wait until all run agents. Drained and replaced hosts are ended, and are missing."""
+        """Start missing hosts, and wait until all run agents.
+
+        Drained and replaced hosts count as missing, and are ended first.
+        """
         reports = self._reports(to.ray)
         idle = self._idle(reports)
         there = [name for name in reports if name not in idle]
@@ -292,7 +301,7 @@ class Fleet:
             raise
 
     def _idle(self, reports: Mapping[str, ShimReport | None]) -> dict[str, str]:
-        """The states of the hosts that were drained or replaced, by their names."""
+        """Return the states of the hosts that were drained or replaced, by their names."""
         hosts = _fleet_hosts(reports, self._records_if_any())
         return {host.name: host.state for host in hosts if host.state in _IDLE}
 
@@ -306,7 +315,7 @@ class Fleet:
             )
 
     def _records_if_any(self) -> dict[str | None, HostRecord]:
-        """Like `_records`, but none while the database has no tables, which the first host makes."""
+        """Return the same as `_records`; empty while the database has no tables, which the first host makes."""
         try:
             return self._records()
         except StoreError:
@@ -345,7 +354,7 @@ class Fleet:
             time.sleep(0.2)  # the hosts report as rows, and Ray reports on an actor only when it is asked
 
     def _end(self, ray: Any, names: Sequence[str], tell: Callable[[str], object]) -> None:
-        """Let hosts give their agents away and end, all at once; and see that Ray does not start them again."""
+        """Let hosts give their agents away and end, all at once; and keep Ray from starting them again."""
         shims = []
         for name in names:
             try:
@@ -365,7 +374,7 @@ class Fleet:
 def _with_own_ray(
     address: str | None, begin: bool = False, tell: Callable[[str], object] = lambda line: None
 ) -> Iterator[RayConnection]:
-    """Connect as `connected` does. A Ray of ours on this machine that has no fleet afterwards is ended."""
+    """Connect as `connected` does, and afterwards stop the Ray of this package on this machine if it has no fleet."""
     is_left = True
     try:
         with connected(address, begin) as to:
@@ -393,7 +402,7 @@ def _directory(ray: Any) -> str | None:
 
 
 def _actors(ray: Any) -> list[dict[str, str]]:
-    """The names and namespaces of all named actors of the cluster."""
+    """Return the names and namespaces of all named actors of the cluster."""
     listed: list[dict[str, str]] = ray.util.list_named_actors(all_namespaces=True)
     return listed
 
@@ -407,7 +416,7 @@ def _has_fleets(ray: Any) -> bool:
 
 
 def _teller(on_wait: Callable[[str], object] | None) -> Callable[[str], object]:
-    """Return a function that passes a line to ``on_wait`` if it differs from the previous line."""
+    """Return a function that passes each line to ``on_wait`` unless it equals the line before."""
     if on_wait is None:
         return lambda line: None
     tell, last_line = check_plain_function(on_wait, "on_wait", "a function that takes a line"), [""]
@@ -425,7 +434,7 @@ def _number(name: str) -> tuple[int, str]:
 
 
 def _answer(ray: Any, call: Any, timeout: float = 0) -> ShimReport | None:
-    """The answer of a shim; None when it has ended, or does not answer in time."""
+    """Return the report of a shim; None when the shim has ended, or does not answer in time."""
     try:
         report: ShimReport = ray.get(call, timeout=timeout)
     except ray.exceptions.RayError:
@@ -460,7 +469,7 @@ def _host(name: str, report: ShimReport | None, record: HostRecord | None) -> Fl
 
 
 def _works(host: FleetHost | None, hosts: int) -> bool:
-    """Whether a host runs agents, or is ready to; with very many hosts, some have no agents."""
+    """Return whether a host runs agents, or is ready to. Among very many hosts, some have no agents."""
     return host is not None and host.state == "runs" and (host.shards > 0 or hosts > 32)
 
 

@@ -34,7 +34,7 @@ _PATIENCE = 3.0
 
 
 class LocalRay(NamedTuple):
-    """The running Ray that this package has started on this machine."""
+    """The Ray on this machine that this package has started."""
 
     group: int
     """The process group of its processes."""
@@ -42,12 +42,12 @@ class LocalRay(NamedTuple):
 
 
 def environment() -> dict[str, str]:
-    """Return the environment variables with which a process reaches the Ray of this machine."""
+    """Return the environment variables with which a process connects to the Ray of this machine."""
     return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(_home() / "token")}
 
 
 def local_ray() -> LocalRay | None:
-    """Return the running Ray of this machine; None if there is none."""
+    """Return the Ray that this package runs on this machine; None if it is not running."""
     try:
         head = LocalRay(**json.loads((_home() / "head.json").read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -56,7 +56,7 @@ def local_ray() -> LocalRay | None:
 
 
 def ensure_local_ray() -> LocalRay:
-    """Return the Ray of this machine, started if there is none. Raises `ClusterError`."""
+    """Return the Ray of this machine, and start it if it is not running. Raises `ClusterError`."""
     home = _home()
     try:
         home.mkdir(mode=0o700, exist_ok=True)
@@ -135,7 +135,7 @@ def _free_port() -> int:
 
 
 def _lives(group: int) -> bool:
-    """Whether a process group has processes of Ray, and is not another group that has got its number."""
+    """Return whether a process group has processes of Ray. Another group may have got its number since."""
     return any(str(_home()) in words for words in _commands(group))
 
 
@@ -149,7 +149,7 @@ def _commands(group: int) -> Iterator[str]:
 
 
 def _ended(group: int) -> bool:
-    """Wait a while for the end of a process group; return whether it has ended."""
+    """Wait a while for the end of a process group; return whether all its processes have ended."""
     until = time.monotonic() + _PATIENCE
     while time.monotonic() < until:
         if not _lives(group):

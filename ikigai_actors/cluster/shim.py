@@ -46,19 +46,22 @@ class ShimReport(NamedTuple):
 
 
 class Shim:
-    """Runs one host. Ray calls the methods on threads of their own."""
+    """The actor of Ray that runs one host as a child process. Ray calls the methods on its own threads."""
 
     def __init__(self, name: str, launch: Launch) -> None:
         self._launch, self._began = launch, time.monotonic()
         self._child = HostProcess(name, launch, self._end_with_it)
 
     def report(self) -> ShimReport:
-        """The state of the host."""
+        """Return the state of the host."""
         child = self._child
         return ShimReport(self._launch, socket.gethostname(), child.pid, child.status, child.said)
 
     def stop(self, timeout: float) -> int | None:
-        """End the host, and return its exit status. The shim stays: the program that asked ends it too."""
+        """End the host, and return its exit status.
+
+        The shim itself stays: the program that called this ends it, too.
+        """
         return self._child.stop(timeout)
 
     def _end_with_it(self, status: int) -> None:

@@ -23,7 +23,7 @@ from ikigai_actors.verbs.upkeep.draft import Draft, picture
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """A message of a conversation."""
+    """A message of a recorded conversation."""
 
     line: RecordedLine
     role: str
@@ -48,7 +48,7 @@ class ChatMessage:
 
 @dataclass(slots=True)
 class RecordedChat:
-    """The requests of one conversation."""
+    """The recorded requests of one conversation."""
 
     name: str
     paths: list[list[ChatMessage]] = field(default_factory=list)
@@ -74,7 +74,7 @@ class RecordedChat:
 
 
 def chained(messages: Iterable[ChatMessage]) -> list[str]:
-    """Return for each message, except instructions, the hash of the messages up to it."""
+    """Return for each message, except instructions, the hash of the conversation up to this message."""
     keys, above = list[str](), ""
     for message in messages:
         if message.role != "system":
@@ -86,11 +86,11 @@ def chained(messages: Iterable[ChatMessage]) -> list[str]:
 def chat_drafts(
     chats: Iterable[RecordedChat], format_name: str, settings: Mapping[str, Any], models: bool
 ) -> list[Draft]:
-    """Return the agents of conversations, each with its forks.
+    """Return an agent for each conversation, and further agents for its forks.
 
     Args:
         chats: the conversations.
-        format_name: what has recorded them.
+        format_name: the name of the program that has recorded them.
         settings: the settings of agents that inherit nothing.
         models: whether to set ``model`` to the model that answered last.
     """
@@ -184,8 +184,8 @@ def _write_path(draft: Draft, tree: LineTree, spoken: Mapping[str, ChatMessage],
 def messages_in(line: RecordedLine, value: object, role: str = "user") -> list[ChatMessage]:
     """Return the messages in a value, in any form that services and recorders use.
 
-    A text, a message, or a list of these; the messages of OpenAI, of Anthropic, of OpenTelemetry's conventions, and
-    choices. What is none of these is left out.
+    The value may be a text, a message, or a list of these; it may have messages of OpenAI, of Anthropic, of
+    OpenTelemetry's conventions, and choices. Any other part is left out.
 
     Args:
         line: the line of the value, for errors.
@@ -287,7 +287,7 @@ def _picture_in(part: Mapping[str, Any]) -> list[Attachment]:
 
 
 def usage_in(value: object) -> Usage | None:
-    """Return the tokens, by any of the names that services and recorders use; None if there are none."""
+    """Return the tokens in a recorded value, under any name that services and recorders use; None if there are none."""
     counts = object_of(value)
 
     def first(*names: str) -> int:

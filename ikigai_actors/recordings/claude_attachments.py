@@ -15,7 +15,7 @@ _QUEUED = (
 
 
 def attached_blocks(attachment: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
-    """Return the blocks of an attachment for the model; None if its type is unknown."""
+    """Return the content blocks that an attachment adds for the model; None if its type is unknown."""
     content = attachment.get("content")
     match attachment.get("type"):
         case "file" | "already_read_file":

@@ -43,12 +43,12 @@ def is_claude_code(line: Mapping[str, Any]) -> bool:
 
 
 def claude_code_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
-    """Return the agents of some files: of each session, of its other paths, and of its subagents.
+    """Return an agent for each session in some files, for each of its other paths, and for each of its subagents.
 
     Args:
-        recordings: the files; that of a subagent belongs to the session that its lines name, if this is there.
+        recordings: the files; the file of a subagent belongs to the session that its lines name, if it is among them.
         settings: the settings of agents that inherit nothing.
-        models: whether an agent has the setting ``model``: the one that has answered last.
+        models: whether to set ``model`` to the model that answered last.
     """
     sessions = [ClaudeCodeSession(recording) for recording in recordings]
     mains = {name: session for session in sessions if not session.agent for name in (session.of.stem, session.id)}
@@ -59,7 +59,7 @@ def claude_code_drafts(recordings: Sequence[Recording], settings: Mapping[str, A
 
 
 class Role(Enum):
-    """The role of a line in the conversation."""
+    """The role of a line in the recorded conversation."""
 
     REPLY = auto()
     """A piece of a reply."""
@@ -75,7 +75,7 @@ class Role(Enum):
 
 @dataclass(slots=True)
 class SessionLine:
-    """A line that continues another line."""
+    """A line of a session that names the line before it."""
 
     line: RecordedLine
     role: Role
@@ -87,7 +87,7 @@ class SessionLine:
 
     @property
     def message(self) -> Mapping[str, Any]:
-        """Return the message in the form of the API."""
+        """Return the message of the line, in the form of Anthropic's API."""
         return self.line.part("message")
 
     @property
@@ -98,14 +98,14 @@ class SessionLine:
 
     @property
     def blocks(self) -> list[Mapping[str, Any]]:
-        """Return the content blocks."""
+        """Return the content blocks of the message."""
         if self.line.value["type"] == "attachment":
             return attached_blocks(self.line.part("attachment")) or []
         return blocks_in(self.message.get("content"))
 
     @property
     def results(self) -> list[Mapping[str, Any]]:
-        """Return the blocks of the line that are results of calls."""
+        """Return the content blocks that are results of calls."""
         return [block for block in self.blocks if block.get("type") == "tool_result"]
 
     @property
@@ -116,10 +116,9 @@ class SessionLine:
 
 
 class ClaudeCodeSession:
-    """A session file, and the agents made of it."""
+    """The lines of a session file, and the agents made from them. Raises `ImportRefused` for a wrong line."""
 
     def __init__(self, of: Recording) -> None:
-        """Read the lines. Raises `ImportRefused`."""
         self.of = of
         self.id = self.agent = self.version = self.folder = ""
         self.top: Draft | None = None
@@ -197,18 +196,18 @@ class ClaudeCodeSession:
         return at if at is not None and self._nodes[at].role is Role.REPLY else None
 
     def _leaves(self) -> list[str]:
-        """Return the uuids of the last lines of the paths, in the order of the file."""
+        """Return the uuids of the lines with which the paths end, in the order of the file."""
         apart = self._beside | self._aside
         shown = {uuid for uuid, node in self._nodes.items() if node.role is not Role.HIDDEN and uuid not in apart}
         return self._tree.leaves(shown)
 
     def _opens(self, keys: Iterable[str]) -> bool:
-        """Return whether lines begin with a turn."""
+        """Return whether a turn begins with these lines."""
         roles = (self._nodes[uuid].role for uuid in keys)
         return next((role for role in roles if role is not Role.HIDDEN), None) is Role.PROMPT
 
     def write(self, settings: Mapping[str, Any], models: bool, main: "ClaudeCodeSession | None") -> list[Draft]:
-        """Return the agents: of the session itself, of its other paths, and of the sidechains in its file.
+        """Return the agents of the file: for the session itself, for its other paths, and for its sidechains.
 
         Args:
             settings: the settings of agents that inherit nothing.
@@ -236,14 +235,14 @@ class ClaudeCodeSession:
         return drafts
 
     def _branch(self, top: Draft, base: int, path: list[str]) -> Draft:
-        """Return another path as an agent forked at the end of the last shared turn."""
+        """Return an agent for another path of the session, forked at the end of the last turn that both share."""
         above, at, new = self._tree.forked(path, top, base, self._opens)
         branch = Draft(f"{top.uuid} {path[-1]}", f"{top.name}-branch", parent=above, fork=at)
         self._write_path(branch, new)
         return branch
 
     def _sidechain(self, top: Draft, root: str, settings: Mapping[str, Any]) -> Draft:
-        """Return a sidechain in the file as an agent below the one whose call had the sidechain's prompt."""
+        """Return an agent for a sidechain of the file, below the agent whose call had the sidechain's prompt."""
         chain = [root]
         while inside := [uuid for uuid in self._tree.children.get(chain[-1], ()) if uuid in self._aside]:
             chain.append(next((uuid for uuid in reversed(inside) if uuid not in self._beside), inside[-1]))
@@ -291,11 +290,15 @@ class ClaudeCodeSession:
         self._settle(draft)
 
     def _kept(self, draft: Draft, boundary: RecordedLine | None) -> tuple[int, int]:
-        """Return the messages that a summary keeps: the step from which on, and the prompt before which; 0 for neither.
+        """Return the bounds of the messages that a summary keeps.
 
         Args:
-            draft: has what was summarised.
+            draft: has the summarised messages.
             boundary: the line before the summary.
+
+        Returns:
+            The position of the first kept step, and 0; or 0, and the prompt up to which the first messages are kept.
+                Both are 0 if the summary keeps no message.
         """
         facts = object_of(boundary.value.get("compactMetadata")) if boundary is not None else {}
         messages, segment = object_of(facts.get("preservedMessages")), object_of(facts.get("preservedSegment"))
@@ -338,7 +341,7 @@ class ClaudeCodeSession:
             draft.word(line, text, at)
 
     def _settle(self, draft: Draft) -> None:
-        """Write the results that lie beside the path, for calls that still have no result."""
+        """Write the results of calls that have none yet, and whose result lines lie beside the path."""
         for call in draft.waiting:
             if (node := self._results.get(call)) is not None and call in draft.waiting:
                 self._write_said(draft, node)

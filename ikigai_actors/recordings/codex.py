@@ -54,12 +54,12 @@ def is_codex(line: Mapping[str, Any]) -> bool:
 
 
 def codex_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
-    """Return the agents of some files, one for each: a fork of another file's agent, a child of it, or neither.
+    """Return an agent for each file: a fork or a child of another file's agent, or neither.
 
     Args:
         recordings: the files.
         settings: the settings of agents that inherit nothing.
-        models: whether an agent has the setting ``model``: the one that has answered last.
+        models: whether to set ``model`` to the model that answered last.
     """
     rollouts = [Rollout(recording) for recording in recordings]
     by_id = {rollout.id: rollout for rollout in reversed(rollouts) if rollout.id}
@@ -84,10 +84,9 @@ def codex_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], m
 
 
 class Rollout:
-    """A session file, and the agent made of it."""
+    """The lines of a session file of Codex, and the agent made from them. Raises `ImportRefused` for a wrong line."""
 
     def __init__(self, of: Recording) -> None:
-        """Read the lines. Raises `ImportRefused`."""
         self.of = of
         self.meta: Mapping[str, Any] = {}
         self.path: list[str] = []
@@ -115,7 +114,7 @@ class Rollout:
 
     @property
     def id(self) -> str:
-        """The id of the session."""
+        """Return the id of the session."""
         return _text(self.meta, "id")
 
     @property
@@ -142,9 +141,9 @@ class Rollout:
         """Return the agent of the session.
 
         Args:
-            settings: those that it begins with if it inherits nothing.
+            settings: the first settings of an agent that inherits nothing.
             models: whether to set ``model`` to the model that answered last.
-            parent: the session whose lines it repeats.
+            parent: the session whose lines this one repeats.
         """
         key, common = f"codex {self.of.name} {self.id}", self._common(parent)
         own = [f"{self.of.name} {number}" for number in range(len(self._lines))]
@@ -172,14 +171,14 @@ class Rollout:
         return draft
 
     def _common(self, parent: "Rollout | None") -> int:
-        """Return the number of lines at the beginning that repeat those of ``parent``."""
+        """Return the number of first lines that repeat the lines of ``parent``."""
         if parent is None:
             return 0
         both = zip(parent._lines, self._lines, strict=False)
         return sum(1 for _ in takewhile(lambda two: _said(two[0]) == _said(two[1]), both))
 
     def _opens(self, keys: Iterable[str]) -> bool:
-        """Return whether lines begin with a turn."""
+        """Return whether a turn begins with these lines."""
         place = len(self.path) - len(list(keys))
         said = (
             object_of(line.value["payload"]) for line in self._lines[place:] if line.value["type"] == "response_item"
@@ -266,7 +265,7 @@ class Rollout:
                     draft.rewind(line, draft.prompts[-turns], _at(line))
 
     def _flush(self, draft: Draft, model: str, usage: Usage | None = None) -> None:
-        """Write the reply in progress."""
+        """Write the items of the reply in progress as one message."""
         if not self._items:
             return
         blocks: list[dict[str, Any]] = []
@@ -291,7 +290,7 @@ class Rollout:
 
 
 def _said(line: RecordedLine) -> object:
-    """Return the type and the payload of a line, without its time."""
+    """Return the type and the payload of a line. Repeated lines are equal in these, but not in their times."""
     return line.value["type"], line.value["payload"]
 
 
@@ -321,7 +320,7 @@ def _pictures_in(content: object) -> list[Attachment]:
 
 
 def _call_in(line: RecordedLine, item: Mapping[str, Any]) -> ToolCall:
-    """Return the call in an item, which may be of any of the three kinds."""
+    """Return the tool call in an item, which may be of any of Codex's three kinds."""
     call = item.get("call_id") or item.get("id")
     name = "local_shell" if item["type"] == "local_shell_call" else item.get("name")
     if not isinstance(call, str) or not isinstance(name, str):

@@ -26,14 +26,14 @@ _LOOKED_AT = 50
 
 
 class _Reader(Protocol):
-    """Makes the agents of some files."""
+    """Makes agents from the files of one format."""
 
     def __call__(self, recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
         """Return the agents of some files, parents first."""
 
 
 class Format(NamedTuple):
-    """A format of files."""
+    """A format of another program's files."""
 
     is_line: Callable[[Mapping[str, Any]], bool]
     """Returns whether a line is in this format."""
@@ -69,20 +69,19 @@ def read_sessions(
     keep_model: bool = False,
     notice: Callable[[str], object] = lambda text: None,
 ) -> RecordFile:
-    """Read what another program has recorded, for `System.import_`: each session becomes an agent.
+    """Read the recordings of another program, for `System.import_`: each session becomes an agent.
 
     Args:
         file: a file, or a folder whose sessions come below one agent.
         recorder: the program that wrote the file, one of `FORMATS`; ``auto`` detects it.
         keep_workspace: whether calls of the agents run, in the workspaces of the host; else none does until their
             setting ``effects`` is removed.
-        keep_model: whether the agents are asked with the model that they were recorded with; else with that of the
-            host.
+        keep_model: whether to ask the model with which an agent was recorded; else the host's model is asked.
         notice: takes a text about left-out files and last lines, and about other contents that a model may have read.
 
     Raises:
-        ImportRefused: what is wrong with a file, and in which line.
-        BadInput: it cannot be read, or has no format that is known.
+        ImportRefused: a file has a fault; the message names the line.
+        BadInput: the file cannot be read, or its format is unknown.
     """
     check_choice(recorder, "recorder", (AUTO, *FORMATS))
     check_flag(keep_workspace, "keep_workspace")
@@ -119,9 +118,10 @@ def read_sessions(
 
 
 def importable(file: str | os.PathLike[str], recorder: str = AUTO, **how: Unpack[SessionOptions]) -> Path | RecordFile:
-    """Return a file of `ikigai export` as its path, and any other file as the sessions in it.
+    """Return the path of a file of `ikigai export`, or the sessions in any other file.
 
-    Raises what `read_sessions` does. A file whose format is not known is left to the import, which says what is wrong.
+    Raises the errors of `read_sessions`. For a file of unknown format its path is returned, and the import raises the
+    error.
     """
     path = as_path(file)
     if recorder == AUTO and path.is_file():

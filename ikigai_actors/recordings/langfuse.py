@@ -14,13 +14,13 @@ from ikigai_actors.verbs.upkeep.draft import Draft
 
 
 def is_langfuse(line: Mapping[str, Any]) -> bool:
-    """Return whether a line is an observation, or a trace with some."""
+    """Return whether a line is an observation of Langfuse, or a trace with observations."""
     has = line.keys()
     return isinstance(line.get("observations"), list) or ("type" in has and bool(has & {"traceId", "trace_id"}))
 
 
 def langfuse_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
-    """Return the agents of some files; see `ikigai_actors.recordings.chats.chat_drafts`."""
+    """Return the agents of some files from Langfuse; see `ikigai_actors.recordings.chats.chat_drafts`."""
     groups: dict[str, list[tuple[int, RecordedLine, Mapping[str, Any]]]] = {}
     names: dict[str, str] = {}
     for recording in recordings:
@@ -68,10 +68,10 @@ def _observations_in(line: RecordedLine) -> Iterator[Mapping[str, Any]]:
 
 
 def _of(value: Mapping[str, Any], *names: str) -> Any:
-    """Return the first value that is not None among those under some names; None if all are."""
+    """Return the first value under one of these names that is not None; None if all are."""
     return next((value[name] for name in names if value.get(name) is not None), None)
 
 
 def _provider_of(model: str) -> str:
-    """Return the name of the service that offers a model, guessed from the model's name."""
+    """Return the name of the service that offers a model, guessed from the name of the model."""
     return "anthropic" if model.startswith("claude") else "google" if model.startswith("gemini") else "openai"

@@ -14,12 +14,12 @@ from ikigai_actors.verbs.upkeep.draft import Draft
 
 
 def is_chat(line: Mapping[str, Any]) -> bool:
-    """Return whether a line has messages, or is one."""
+    """Return whether a line has messages of OpenAI's Chat Completions, or is such a message."""
     return isinstance(line.get("messages"), list) or (isinstance(line.get("role"), str) and "content" in line)
 
 
 def openai_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
-    """Return the agents of some files; see `ikigai_actors.recordings.chats.chat_drafts`."""
+    """Return the agents of some files of OpenAI's messages; see `ikigai_actors.recordings.chats.chat_drafts`."""
     chats: list[RecordedChat] = []
     for recording in recordings:
         one_by_one = RecordedChat(recording.stem, [[]])

@@ -20,7 +20,7 @@ _CHATS = ("chat", "text_completion", "generate_content")
 
 
 def is_otlp(line: Mapping[str, Any]) -> bool:
-    """Return whether a line is a request with spans."""
+    """Return whether a line is an export request of OTLP that has spans."""
     return isinstance(line.get("resourceSpans"), list)
 
 
@@ -46,14 +46,14 @@ class _Span(NamedTuple):
 
     @property
     def asked(self) -> list[ChatMessage]:
-        """Return the messages of the model's input."""
+        """Return the messages of the request to the model."""
         system = messages_in(self.line, self.facts.get("gen_ai.system_instructions"), "system")
         said = self._said(_INPUT, "gen_ai.prompt", "user")
         return [replace(message, at=self.start) for message in (*system, *said)]
 
     @property
     def replied(self) -> list[ChatMessage]:
-        """Return the messages of the model's output."""
+        """Return the messages of the model's reply."""
         made_by = self.facts.get("gen_ai.response.model") or self.facts.get("gen_ai.request.model")
         model = f"{self.provider}:{made_by}" if made_by else ""
         return answered(self._said(_OUTPUT, "gen_ai.completion", "assistant"), self.end, model, self._usage)
@@ -93,7 +93,7 @@ class _Span(NamedTuple):
 
 
 def otel_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
-    """Return the agents of some files; see `ikigai_actors.recordings.chats.chat_drafts`."""
+    """Return the agents of some files with spans; see `ikigai_actors.recordings.chats.chat_drafts`."""
     groups: dict[str, list[_Span]] = {}
     for recording in recordings:
         for line in recording.rows():
@@ -137,7 +137,7 @@ def _facts_in(attributes: object) -> dict[str, Any]:
 
 
 def _value(value: object) -> Any:
-    """Return the Python value of a value in OTLP's form."""
+    """Return an OTLP value as a Python value."""
     match value:
         case {"stringValue": str(text)}:
             return text

@@ -30,12 +30,12 @@ def is_pi(line: Mapping[str, Any]) -> bool:
 
 
 def pi_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
-    """Return the agents of some files: of each session, and of its other paths.
+    """Return an agent for each session in some files, and for each of its other paths.
 
     Args:
         recordings: the files.
         settings: the settings of agents that inherit nothing.
-        models: whether the models of a session are settings.
+        models: whether to write the models of a session as settings.
     """
     sessions = [PiSession(recording) for recording in recordings]
     by_name = {session.of.stem: session for session in sessions}
@@ -47,10 +47,9 @@ def pi_drafts(recordings: Sequence[Recording], settings: Mapping[str, Any], mode
 
 
 class PiSession:
-    """A session file, and the agents made of it."""
+    """The lines of a session file of pi, and the agents made from them. Raises `ImportRefused` for a wrong line."""
 
     def __init__(self, of: Recording) -> None:
-        """Read the lines. Raises `ImportRefused`."""
         self.of = of
         self.header: Mapping[str, Any] = {}
         self.top: Draft | None = None
@@ -90,12 +89,12 @@ class PiSession:
             line.refuse(f"a message of the unknown type {kind:.60}{made_by}")
 
     def write(self, settings: Mapping[str, Any], models: bool, parent: "PiSession | None") -> list[Draft]:
-        """Return the agents: of the session itself, and of its other paths.
+        """Return the agents of the file: for the session itself, and for its other paths.
 
         Args:
-            settings: those that it begins with if it inherits nothing.
-            models: whether its models are settings.
-            parent: the session whose lines it repeats, if that is written.
+            settings: the first settings of an agent that inherits nothing.
+            models: whether to write the models of the session as settings.
+            parent: the session whose lines this one repeats, if its agents were made before.
         """
         key = f"pi {self.of.name} {self.header.get('id')}"
         facts = {
@@ -126,7 +125,7 @@ class PiSession:
         return drafts
 
     def _share(self, parent: "PiSession") -> None:
-        """Copy the places in the log of all lines that this session shares with another one."""
+        """Copy the places of shared lines in the log from the parent session, so that the agent is forked there."""
         for key, line in self._tree.lines.items():
             other = parent._tree.lines.get(key)
             if other is not None and other.value == line.value and key in parent._tree.places:
@@ -134,7 +133,7 @@ class PiSession:
                 self._positions[key] = parent._positions.get(key, 0)
 
     def _opens(self, keys: Iterable[str]) -> bool:
-        """Return whether lines begin with a turn."""
+        """Return whether a turn begins with these lines."""
         said = (self._tree.lines[key].value for key in keys)
         shown = (value for value in said if value["type"] in ("message", "custom_message", "branch_summary"))
         first = next(shown, None)
@@ -197,7 +196,7 @@ def _write_text(draft: Draft, line: RecordedLine, at: int, joins: bool) -> None:
 
 
 def _said_in(line: RecordedLine) -> tuple[str, list[Attachment]]:
-    """Return the text of a line for the model, and its pictures."""
+    """Return the text that a line adds for the model, and its pictures."""
     message = line.part("message") or line.value
     if message.get("role") == "bashExecution":
         shown = not message.get("excludeFromContext")
@@ -240,7 +239,7 @@ def _write_reply(draft: Draft, line: RecordedLine, at: int) -> None:
 
 
 def _usage_of(value: object) -> tuple[Usage | None, int]:
-    """Return the tokens, None if not recorded, and their cost in millionths of a dollar."""
+    """Return the recorded tokens, None if there are none, and their cost in millionths of a dollar."""
     if not isinstance(value, dict):
         return None, 0
     usage = Usage(*(count_of(value.get(name)) for name in ("input", "output", "cacheWrite", "cacheRead")))

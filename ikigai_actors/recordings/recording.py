@@ -23,7 +23,7 @@ _LATEST = 253_402_300_800_000  # the year 10,000
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A file of another program."""
+    """A file of another program, with its bytes."""
 
     name: str
     """The path of the file, for errors and for notes in the agents."""
@@ -94,7 +94,7 @@ class Recording:
 
 
 class RecordedLine(NamedTuple):
-    """A line of a recording."""
+    """A line of a recording, parsed as a JSON object."""
 
     of: Recording
     number: int
@@ -106,12 +106,12 @@ class RecordedLine(NamedTuple):
         self.of.refuse(self.number, problem)
 
     def text(self, name: str) -> str:
-        """Return the text in a field; empty if there is none."""
+        """Return the text in a field of the line; empty if there is none."""
         value = self.value.get(name)
         return value if isinstance(value, str) else ""
 
     def check_content(self, message: Mapping[str, Any]) -> None:
-        """Refuse a message if its content has a wrong type, which would otherwise drop it silently."""
+        """Raise `ImportRefused` if the content of a message has a wrong type. It would otherwise get lost silently."""
         content = message.get("content")
         blocks = content if isinstance(content, list) else []
         if not (content is None or isinstance(content, str | list)) or len(blocks) != len(objects_in(blocks)):
@@ -120,7 +120,7 @@ class RecordedLine(NamedTuple):
             self.refuse("expected the text of a block to be a text")
 
     def part(self, name: str) -> Mapping[str, Any]:
-        """Return the object in a field; empty if there is none."""
+        """Return the object in a field of the line; empty if there is none."""
         return object_of(self.value.get(name))
 
 
@@ -147,17 +147,17 @@ def object_of(value: object) -> Mapping[str, Any]:
 
 
 def objects_in(value: object) -> list[Mapping[str, Any]]:
-    """Return the objects in a list; empty if the value is no list."""
+    """Return those items of a list that are objects; empty if the value is no list."""
     return [element for element in value if isinstance(element, dict)] if isinstance(value, list) else []
 
 
 def count_of(value: object) -> int:
-    """Return the value if it is a number of tokens, else 0."""
+    """Return a value as a number of tokens; 0 if it is no such number."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**40 else 0
 
 
 def time_of(value: object) -> int:
-    """Return a time as milliseconds since 1970, from ISO 8601 or a number; 0 if it is none."""
+    """Return a time in ISO 8601 or as a number in milliseconds since 1970; 0 for any other value."""
     if isinstance(value, str):
         try:
             moment = datetime.fromisoformat(value)

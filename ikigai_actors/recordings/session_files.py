@@ -34,9 +34,9 @@ def export_as_session(database: str | None, agent: str, file: str, to: str) -> s
         to: the format, one of `WRITERS`.
 
     Raises:
-        BadInput: there is something at the place of the file, or it cannot be written.
+        BadInput: the file exists already, or cannot be written.
 
-    Raises what `stored_session` does.
+    Raises the errors of `stored_session`.
     """
     check_choice(to, "to", tuple(WRITERS))
     session = stored_session(database, agent, to, has_paths=WRITERS[to].has_paths)
@@ -44,7 +44,7 @@ def export_as_session(database: str | None, agent: str, file: str, to: str) -> s
 
 
 def write_session(session: SessionExport, file: str, to: str) -> int:
-    """Write a session to a new file; return the number of its lines."""
+    """Write a session to a new file in the format ``to``; return the number of its lines."""
     data = WRITERS[to](session).written()
     with writing(file, "an export") as part:
         part.write(data)

@@ -9,7 +9,7 @@ from ikigai_actors.verbs.upkeep.draft import Draft
 
 
 class LinePlace(NamedTuple):
-    """The place of a line in the log of an agent."""
+    """The place of a session's line in the log of the agent made from it."""
 
     draft: Draft
     before: int
@@ -21,7 +21,7 @@ class LinePlace(NamedTuple):
 
 
 class LineTree:
-    """Lines by their ids, each with its parent."""
+    """The lines of a session by their ids, linked to their parents."""
 
     def __init__(self) -> None:
         self.lines: dict[str, RecordedLine] = {}
@@ -46,7 +46,8 @@ class LineTree:
         """Set the children of each line.
 
         Args:
-            may_miss: lines whose parents may be in another file; without their parent they become roots.
+            may_miss: the ids of lines whose parents may be in another file; without a parent such a line becomes a
+                root.
 
         Raises `ImportRefused` for a parent that is missing, and for a circle.
         """
@@ -80,7 +81,7 @@ class LineTree:
         return order
 
     def leaves(self, shown: Container[str]) -> list[str]:
-        """Return the shown lines that no shown line follows, in the order of the file."""
+        """Return the ids of the shown lines that no shown line follows, in the order of the file."""
         going_on = set[str]()
         for key in reversed(self.parents_first()):
             parent = self.parents[key]
@@ -89,7 +90,7 @@ class LineTree:
         return [key for key in self.lines if key in shown and key not in going_on]
 
     def path(self, leaf: str) -> list[str]:
-        """Return the lines from the root to a leaf, both included."""
+        """Return the ids of the lines from the root to a leaf, both included."""
         path, above = [leaf], self.parents[leaf]
         while above is not None:
             path.append(above)
@@ -105,7 +106,7 @@ class LineTree:
 
         Args:
             path: the lines of a path; some at its end are new.
-            top: the agent of which it is forked where it shares no line.
+            top: the agent to fork if the path shares no line with any written path.
             base: the position to use in that case.
             opens: returns whether lines begin with a turn.
         """

@@ -9,7 +9,7 @@ from ikigai_actors.text import iso_time
 
 
 class ClaudeCodeWriter(SessionWriter):
-    """Writes lines as Claude Code does."""
+    """Writes the messages of an agent as a session of Claude Code."""
 
     def head_rows(self) -> Iterator[SessionRow]:
         yield from ()

@@ -14,7 +14,7 @@ _ITS_OWN = "openai"
 
 
 class CodexWriter(SessionWriter):
-    """Writes lines as Codex does."""
+    """Writes the messages of an agent as a session of Codex."""
 
     has_paths = False
 

@@ -11,7 +11,7 @@ from ikigai_actors.text import iso_time
 
 
 class PiWriter(SessionWriter):
-    """Writes lines as pi does."""
+    """Writes the messages of an agent as a session of pi."""
 
     def __init__(self, session: SessionExport) -> None:
         super().__init__(session)

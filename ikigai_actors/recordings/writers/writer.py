@@ -16,7 +16,7 @@ SessionRow = dict[str, Any]
 
 
 class SessionWriter(ABC):
-    """Writes a session in the form of a program."""
+    """Writes an agent as a session file of another program. A subclass knows the format."""
 
     has_paths: ClassVar[bool] = True
     """Whether a session file of this format may have several paths."""
@@ -33,7 +33,7 @@ class SessionWriter(ABC):
 
     @abstractmethod
     def rows_of(self, message: Message, after: str | None) -> Iterator[SessionRow]:
-        """Return the rows of a message.
+        """Return the rows that a message becomes in the file.
 
         Args:
             after: the id of the row before it, where rows have ids.
@@ -41,10 +41,10 @@ class SessionWriter(ABC):
 
     @abstractmethod
     def id_of(self, row: Mapping[str, Any]) -> str | None:
-        """Return the id of a row or of a line of the file; None if it has none."""
+        """Return the id of a new row or of an existing line; None if it has none."""
 
     def written(self) -> bytes:
-        """Return the contents of the file."""
+        """Return the contents of the file: the recorded lines unchanged, and then the rows of later messages."""
         placed: dict[tuple[str, int], str | None] = {}
         paths = [self._path_rows(log, placed) for log in self.session.logs]
         main = paths[0]
@@ -90,7 +90,7 @@ class SessionWriter(ABC):
         return rows
 
     def _id_at(self, number: int) -> str | None:
-        """Return the id of a line, counted from 1; for -1, the id of the last line that has one; None for 0."""
+        """Return the id of the line with a number, counted from 1. For -1, the last id in the file; None for 0."""
         if number > 0:
             return self.id_of(parse_json(self._lines[number - 1]))
         for text in reversed(self._lines) if number else ():
@@ -114,7 +114,7 @@ class SessionWriter(ABC):
         return data + b"\n"
 
     def row_id(self, message: Message, part: int = 0) -> str:
-        """Return an id for a row, always the same for the same message and part."""
+        """Return an id for a row, which is always the same for the same message and part."""
         return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{message.agent_uuid} {message.id} {part}"))
 
     def pictures(self, message: Message) -> list[tuple[str, str]]:
