@@ -79,7 +79,7 @@ class Recorder:
     def note(self, kind: str, **values: Any) -> Event:
         """Write an event down, then show it to the listener."""
         with self._lock:
-            event = Event(time.monotonic() - self._began, kind, **values)
+            event = Event(round(time.monotonic() - self._began, 5), kind, **values)
             self._events.append(event)
         self.listener(event)
         return event

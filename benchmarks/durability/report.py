@@ -30,17 +30,28 @@ def write(directory: Path, page: Path | None = None) -> str:
 
     Returns the tables.
     """
-    plays = [Judged(play, judge(play)) for file in sorted(directory.glob("*.jsonl.gz")) for play in read(file)]
+    plays = plays_of(directory)
     results = [_summary(judged) for judged in plays]
     (directory / "results.json").write_text(json.dumps(results, indent=1) + "\n")
     text = tables(plays)
     target = page or PAGE
     target.with_suffix(".svg").write_text(drawing([(each.play, each.verdict) for each in plays]))
-    if target.exists() and _BEGIN in target.read_text():
-        head, _, rest = target.read_text().partition(_BEGIN)
-        tail = rest.partition(_END)[2]
-        target.write_text(f"{head}{_BEGIN}\n\n{text}\n{_END}{tail}")
+    if target.exists():
+        target.write_text(with_figures(target.read_text(), text))
     return text
+
+
+def plays_of(directory: Path) -> list[Judged]:
+    """The plays of all histories of a directory."""
+    return [Judged(play, judge(play)) for file in sorted(directory.glob("*.jsonl.gz")) for play in read(file)]
+
+
+def with_figures(page: str, text: str) -> str:
+    """The page with these tables in the place of its own."""
+    if _BEGIN not in page:
+        return page
+    head, _, rest = page.partition(_BEGIN)
+    return f"{head}{_BEGIN}\n\n{text}\n{_END}{rest.partition(_END)[2]}"
 
 
 def _summary(judged: Judged) -> dict[str, object]:
