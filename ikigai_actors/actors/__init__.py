@@ -1,4 +1,4 @@
-"""Actors that need no thread of their own: inbox, dispatcher, futures, and the seam to threads and time.
+"""Actors that share a few threads: inbox, dispatcher, futures, and the interfaces to threads and time.
 
 Its modules:
 

@@ -1,9 +1,9 @@
-"""Work that may wait for the database, beside an event loop.
+"""Runs calls that may wait for the database on other threads, for callers on an event loop.
 
     system.beside.read(lambda: ...)             # any number at once
     system.beside.post(lambda: ..., future)     # one after the other, in the order in which they were posted
 
-Other threads do it, and each call gives a future.
+Each call returns a future.
 """
 
 import contextvars

@@ -1,4 +1,4 @@
-"""Closing: the steps that give something back.
+"""Closing: the steps by which a part of a system releases its resources.
 
     closing = Closing(threads, lambda: [("the journal", journal.close), ("the store", store.close)])
     closing.run()       # raises the first error, when all the others had their turn

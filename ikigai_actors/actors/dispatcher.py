@@ -16,8 +16,8 @@ to wait last is woken first: its caches are warm. What may block, a commit or ot
     back            takes a place if one is free, and goes on itself with the actor that the call has woken. If no
                     place is free, or others wait, that actor waits in the list like any other
 
-While an actor waits, a free place is taken by a spare thread at once. So a call that never returns costs a thread, and
-keeps no actor waiting. If an actor waits, no worker does that was not woken, and no place is free.
+While an actor waits, a spare thread takes a free place at once. So a call that never returns costs a thread, and keeps
+no actor waiting. An actor waits only if every place is taken and every waiting worker has been woken.
 
 A thread that asks an idle actor may run it itself (`lends`), without a place: two switches of threads are most of the
 cost of an answer. The main thread never does, for a signal would end the actor's handler instead of the wait.

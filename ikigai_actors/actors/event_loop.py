@@ -4,8 +4,8 @@
     loop.run_to_end()               # on a thread of its own
     loop.call_soon_threadsafe(loop.finish)
 
-A coroutine gets the loop by `asyncio.get_running_loop`, and many old examples stop or close theirs. On this one that is
-an error, in the code that does it; what runs beside it goes on.
+A coroutine gets the loop by `asyncio.get_running_loop`, and many old examples stop or close the loop. On this loop that
+raises an error in the code that does it, and other coroutines go on.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Futures: the answer to a command, to be waited for by a thread or awaited in an asyncio program.
+"""Futures: the answer to a command, for which a thread can wait, and which an asyncio program can await.
 
 A future is a `pykka.Future`, with two differences. Awaiting one does not block the event loop (Pykka's own does). And a
 wait that could never end is refused: with `WouldDeadlock` on a thread of the runtime, which would have to do the work,

@@ -1,7 +1,7 @@
-"""Threads for other people's code that wait for the next call when one is done: a thread costs more than a short call.
+"""Reusable threads for other people's code. A new thread costs more than a short call.
 
-A call never waits for a thread: where none is spare, one is made. So a call that never returns keeps no other call
-waiting. A spare thread ends when nothing came for a while.
+A call never waits for a thread: if no thread is idle, a new one is started. So a call that never returns keeps no other
+call waiting. An idle thread ends after a while.
 """
 
 import contextlib

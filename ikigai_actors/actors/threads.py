@@ -1,4 +1,4 @@
-"""Threads, and what they wait with: the runtime knows only `Threads`.
+"""Threads, and the locks and queues on which they wait. The runtime uses them only through `Threads`.
 
 `SystemThreads` are the machine's. A simulation has its own (`ikigai_actors.testing`): one of them runs at a time,
 chance decides the order, and waiting costs no time. The composition root gives the parts of a system their threads.

@@ -1,4 +1,4 @@
-"""`Timers`: values that become due at given times. Pure: the thread that waits for the next time has the clock."""
+"""`Timers`: values that become due at given times. Pure: the caller reads the clock and waits."""
 
 import heapq
 from typing import Generic, TypeVar

@@ -7,9 +7,9 @@ An edge says that an agent waits until another one has come to a certain point. 
 over. A wait that needs each of its agents never ends if one of them never gets there; a wait for some of them never
 ends if too few are left (`never_ending`). A circle of edges that never end is a deadlock.
 
-There are two points. A prompt is answered at the end of a turn; a fork needs a step boundary only. And there are two
-kinds of waiters. Code that waits, in a provider or a tool, keeps its agent from both. A call of ``wait`` by a model
-keeps its agent from the end of the turn, while a fork passes it.
+There are two points. A prompt is answered at the end of a turn; a fork needs only a step boundary. And there are two
+kinds of waiters. Waiting code, in a provider or a tool, keeps its agent from both points. A call of ``wait`` by a model
+keeps its agent from the end of the turn, but not from a step boundary.
 """
 
 from collections import deque

@@ -10,8 +10,8 @@ before the other is judged.
 A wait with a time-out counts like any other, since two agents that wait for each other would get nothing but time-outs.
 Only a check with a time-out of 0, which does not wait, is never refused.
 
-The awaited thing, such as mail, may have arrived without having been noticed. So a circle counts only when each of its
-waits confirms that it still waits, from the rows.
+The awaited event, such as mail, may have happened without being noticed yet. So a circle counts only if each of its
+waits confirms from the rows that it still waits.
 """
 
 import contextvars

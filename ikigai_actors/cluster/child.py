@@ -1,8 +1,9 @@
 """A host as a child of this process: it ends when this process does, and is killed when it hangs.
 
 The child sends heartbeats by a pipe (``ikigai host --alive``): a line at each renewal of its lease, which says after
-how many seconds of silence it hangs. Before its lease begins it gives none, and may take its time. What it prints goes
-to the standard error of this process, and the end of it is kept, since it says why a host could not be started.
+how many seconds of silence it hangs. Before its lease begins it sends none, and may take its time. Its output goes to
+the standard error of this process, and the last line of it is stored, since it explains why a host could not be
+started.
 """
 
 import contextlib

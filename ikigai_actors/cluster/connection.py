@@ -1,7 +1,7 @@
 """Connections to Ray: made for one operation, and closed after it.
 
-A program that stays connected ends when the head of the cluster has been gone for a minute: that is Ray's way. So a
-fleet connects only while it does something. A program that uses Ray itself keeps its own connection, which is used.
+Ray ends a connected program when the head of the cluster has been gone for a minute. So a fleet connects only while it
+does something. If the program itself is connected to Ray, its connection is used.
 """
 
 import logging

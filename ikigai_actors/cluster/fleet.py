@@ -1,11 +1,12 @@
 """A fleet: the hosts of one database on a cluster of Ray.
 
-Its hosts are called ``host-1``, ``host-2``, …; each is a named actor of Ray that nothing but `Fleet` ends. Ray knows
-how they are started, so any process may look at a fleet, scale and end it; nothing of ours runs beside the hosts.
+Its hosts are called ``host-1``, ``host-2``, …; each is a named actor of Ray that only `Fleet` ends. Ray knows how the
+hosts are started, so any process may inspect, scale and end a fleet. No further process of this package runs.
 
-A fleet is named after what its database says of itself, so a database has one fleet on a Ray, however its URL is
-spelled. While the database does not answer, a fleet is found by the URL that its hosts were started with. A host that
-is none of the fleet's, on another Ray or started by hand, may have one of these names: while it lives none is started.
+A fleet is named after an identity that its database stores, so a database has one fleet on a Ray, however its URL is
+spelled. While the database does not answer, a fleet is found by the URL with which its hosts were started. A host
+outside of the fleet, on another Ray or started by hand, may have one of these names. While it lives, the fleet starts
+no host.
 """
 
 import hashlib

@@ -1,8 +1,8 @@
-"""A Ray of our own on this machine, for those who have none: one node, which lives until it is ended.
+"""A Ray with one node on this machine, for people without a cluster. It runs until it is stopped.
 
 Ray listens on all addresses of the machine, and runs whatever it is sent: so this one asks for a token, which only the
-user can read. What belongs to it is in one directory, with the file that describes it: its process group, and where it
-listens. When it ends its logs stay there until the next one ends: they say why hosts could not be started.
+user can read. Its data are in one directory, with a file that has its process group and its address. After its end the
+logs stay there until the next Ray ends, because they explain why hosts could not be started.
 """
 
 import contextlib

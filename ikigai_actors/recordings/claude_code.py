@@ -9,8 +9,8 @@ follow different pieces, so they hang beside the path, and belong to it all the 
     P ── A ── P ── A                                    two paths: the later one is the session as it is, the other
          └─── P ── A                                    one an agent that was forked of it
 
-What an attachment said to the model is a text of Claude Code's. A summary stands for all before it, but for what
-the line before it says is kept: the latest messages, or the first ones.
+An attachment adds a text for the model that Claude Code wrote. A summary replaces all messages before it, except those
+that the line before it names: the latest messages, or the first ones.
 
 Lines of sidechains, also those of ``SESSION/subagents/agent-ID.jsonl``, are agents below the one whose call began them.
 All other lines are kept with the file, and no model sees them.

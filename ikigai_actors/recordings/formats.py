@@ -1,4 +1,4 @@
-"""The file formats of other programs, and the reading of such files."""
+"""The file formats of other programs, and functions that read such files."""
 
 import os
 import stat

@@ -1,7 +1,8 @@
 """Traces and observations that Langfuse has exported, as JSON or JSON lines. Pure.
 
-A file is a trace with its ``observations``, a list of observations, or one a line; names are as in its API or as in its
-exports to a blob storage. The generations of a session, or else of a trace, are the requests of a conversation.
+A file is a trace with its ``observations``, a list of observations, or an observation on each line. Field names are
+those of Langfuse's API or of its exports to a blob storage. The generations of a session, or else of a trace, are the
+requests of a conversation.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,8 +1,9 @@
-"""Agents as sessions of other programs: the way back.
+"""Exports agents as sessions of other programs.
 
-An agent that was made of a session gives the lines of its file unchanged, and then what it has said since, in the form
-of that program. Any other agent gives a new file with what its model sees; its forks are other paths of the session,
-where the format has paths. A summary that was written here comes before what it keeps.
+For an agent that was imported from a session, the file has the recorded lines unchanged, and then the agent's later
+messages in the form of that program. For any other agent it has the messages that the agent's model sees; the agent's
+forks become other paths of the session, if the format has paths. A summary that an agent here has written comes before
+the messages that it keeps.
 """
 
 from collections.abc import Mapping

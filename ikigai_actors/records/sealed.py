@@ -1,12 +1,12 @@
-r"""Sealed bytes: what only those read who have the operator's key. Pure.
+r"""Sealed bytes, which only a process with the operator's key can read. Pure.
 
     box = SealedBox([key])
     sealed = box.seal("account\\nhttps://mcp.example.com/mcp\\nuser=anna", b"…")
     box.opened("account\\nhttps://mcp.example.com/mcp\\nuser=anna", sealed)
 
-AES-256-GCM, by a key that is made of the operator's for this use alone. Sealed bytes begin with the id of the key, so
-that several keys can open while one replaces another. The place is authenticated: what is moved to another row does
-not open. Needs the extra ``accounts``.
+Bytes are encrypted by AES-256-GCM with a key that is derived from the operator's key for this use alone. Sealed bytes
+begin with the id of the key, so that several keys can decrypt while one replaces another. The place is authenticated:
+bytes that were moved to another row cannot be decrypted. Needs the extra ``accounts``.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """References to secrets: ``env:NAME``, ``file:PATH``, or ``keyring:NAME``; and sealed secrets. Pure.
 
-A row never has the secret. It has a reference, and the process that needs the secret looks it up; or the row has the
-secret sealed by the operator's key for this row alone (`ikigai_actors.records.sealed`), as ``sealed:`` and base64.
+A row never has a secret in clear text. It has a reference, which the process that needs the secret looks up; or it has
+the secret sealed by the operator's key for this row alone (`ikigai_actors.records.sealed`), as ``sealed:`` and base64.
 """
 
 import base64

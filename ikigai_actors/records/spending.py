@@ -1,7 +1,7 @@
 """The tokens that all agents have spent since the database was made, on any host.
 
-They are summed up once from the stored messages, a stretch at a time, so that a database of millions delays nothing;
-from then on each committed message is added. Until the sum is complete there is none.
+The stored messages are summed up once, a part at a time, so that millions of messages delay nothing. From then on each
+committed message is added. There is no sum until all stored messages are counted.
 """
 
 import threading

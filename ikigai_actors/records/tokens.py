@@ -3,8 +3,8 @@
     issued = AddToken("tk-3f…", "anna", ("approve",), under=uuid, made_by="bob", now=now, expires_at=None)
     token = token_of(tx, "ikg_…", now)          # a `Token`; None for a secret that nobody has, or no more
 
-The database has the SHA-256 of a secret alone, so a copy of it lets nobody in. A token is looked at in each request: it
-ends with that request which comes after its expiry, or after its revocation is committed.
+The database has only the SHA-256 of a secret, so a copy of the database gives nobody access. Each request checks its
+token, so an expiry or a committed revocation holds from the next request on.
 """
 
 import hashlib

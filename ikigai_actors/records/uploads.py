@@ -3,8 +3,9 @@
     AddUpload("anna", attachment, now)              # answered with nothing; again renews it
     upload_of(tx, "anna", sha256)                   # an `Attachment` for a prompt; raises `BadInput`
 
-A row says whose file it is, and keeps its blob from a prune for a day. The bytes are written with the row, so a crash
-leaves both or neither. The prompt that refers to the file writes the bytes once more if a prune has come between.
+A row names the principal of the file, and protects its blob from a prune for a day. The bytes are written with the row,
+so a crash leaves both or neither. The prompt that refers to the file writes the bytes again if a prune has deleted
+them.
 """
 
 from dataclasses import dataclass

@@ -3,12 +3,12 @@
 The check for read-only requests is here, below all verbs.
 
     with acting_for(LOOKER):
-        agent.context()         # reads as ever
+        agent.context()         # reads as usual
         agent.kill()            # raises `LooksOnly`: nothing was written
 
 Verbs do not know their asker, so there is no list of read-only verbs that could be wrong. Work that another thread
-carries out keeps its asker (`for_asker`). If the asker has a principal, everything that is written for it names the
-principal: messages and mail in their data, signals, documents and rules in a column.
+carries out keeps its asker (`for_asker`). If the asker has a principal, every row that is written on its behalf names
+the principal: messages and mail in their data, signals, documents and rules in a column.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,9 +1,9 @@
 """The interface of a database: `Store` and `Transaction`, the border between SQL and everything above it.
 
-Work is a function of a `Transaction`. The store runs it, and may run it again (a deadlock, a lost read connection), so
-work must be safe to run twice: it keeps its results in what it returns. Statements are named in ``queries.sql``.
-Parameters are given by name. Rows are tuples. No driver's exception passes this border: each becomes one of ours, the
-cause kept.
+Work is a function of a `Transaction`. The store may call the function again after a deadlock or a lost read connection.
+So work must be safe to run twice: it has no effect but its return value. Statements are named in ``queries.sql``.
+Parameters are given by name. Rows are tuples. A driver's exception never reaches the caller: the store raises a
+`StoreError` with that exception as its cause.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

@@ -1,9 +1,9 @@
 """The copy of a whole database to an empty one, of the same kind or the other.
 
 Every row of every table is read in one snapshot and written in one transaction, which makes the schema, too. So either
-the whole copy is there, or the target is as empty as before. Before COMMIT the rows are read back and compared with the
+the copy is complete, or the target is as empty as before. Before COMMIT the rows are read back and compared with the
 source: their number, and a sum of their hashes. The sum does not depend on the order, since the two databases sort
-texts differently. A running host is not copied as one: it does not own the copy.
+texts differently. The row of a running host is copied as that of an ended one: the host does not own the copy.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The time of a database, which all processes share that use it, and the stamps that are made of it.
+"""The time of a database, shared by all processes that use the database, and time stamps from that clock.
 
 Processes compare times: when an agent must be killed, which restarts count, who died since some moment. The clocks of
 two machines differ, so on a server it is the server's time that counts. A process asks the server, and counts on by its
@@ -8,9 +8,10 @@ An answer proves two bounds. The server read its clock after the question was se
 this process believes moves only as far as the bounds ask for. So an answer that took long, and proves little, spoils
 nothing.
 
-So the clocks of two processes are nearly the same. What one reads, another one may have stamped a moment later than its
-own time. `HybridClock` makes the stamps: they never fall, and none is earlier than a stamp that the process has read
-before (`Store.listen`). So whatever was stamped up to a time is closed under causes, over any number of hosts.
+So the clocks of two processes are nearly the same. A process may still read a row that another process has stamped with
+a slightly later time than its own. `HybridClock` makes the stamps: they never fall, and none is earlier than a stamp
+that the process has read before (`Store.listen`). So a row's cause always has an earlier or equal stamp, over any
+number of hosts.
 """
 
 import threading

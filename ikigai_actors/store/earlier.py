@@ -1,6 +1,6 @@
-"""Databases of earlier versions, for those who only read all of one: a copy that this program understands.
+"""Converts a database of an earlier version into a copy that this program can read, for exports and backups.
 
-The copy is a file of its own, in today's tables. The original stays as it is, and its host goes on.
+The copy is a separate file with this version's tables. The original stays unchanged, and its host goes on.
 """
 
 import tempfile

@@ -1,4 +1,4 @@
-"""`ForwardingStore`: a store around another one, for those that change some of its calls."""
+"""`ForwardingStore`: a store that passes its calls on to another store, as a base for stores that change some calls."""
 
 from collections.abc import Callable, Collection
 

@@ -1,7 +1,7 @@
 """The gate before a store: handles read and write through it.
 
 So a closed system always raises the same error, and a request that may only look writes nothing
-(`ikigai_actors.store.asker`). The parts of a system that still work while it closes have the store itself.
+(`ikigai_actors.store.asker`). Parts of a system that still work while it closes use the store without the gate.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The journal: the one writer of a host. It drains units into transactions and answers each by its callback.
+"""The journal: the one writer of a host. It commits queued units in transactions, and calls each unit's callback.
 
 Many units share a transaction (group commit), so a thousand agents that append at once cost one wait for the disk. A
 unit ends in one of four ways:
@@ -29,11 +29,12 @@ A unit that concerns others than its agent (`Unit.concerns_others`: mail, death,
 ``on_commit`` after the commit, before the unit itself is answered. So the thread that commits need not wake those
 others.
 
-One at a time writes: the journal's thread, or a worker whose actor has handed over a unit while nobody wrote, none was
-queued and no actor was ready that might share the transaction. Such a unit the worker writes itself, aside. So the
-actor goes on on the same thread; what is handed over meanwhile is the journal's thread's.
+One thread at a time writes: the journal's thread, or a worker. A worker writes the unit that its actor has submitted if
+nobody is writing, no unit is queued, and no actor is ready that might share the transaction. So the actor goes on on
+the same thread. The journal's thread writes the units that are submitted meanwhile.
 
-Callbacks run on the thread that has written. They only post: no user code, no waiting, no new unit.
+Callbacks run on the thread that has written. They only post messages: they run no user code, do not wait, and submit no
+unit.
 """
 
 import logging

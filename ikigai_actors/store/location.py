@@ -1,4 +1,4 @@
-"""The place of the database, found from what a person wrote.
+"""Finds the place of a database from the path or URL that a person wrote.
 
     None                            $IKIGAI_DATABASE_URL, else the default file
     notes.db, ~/notes/team.db       a file

@@ -17,8 +17,8 @@ the newest version that its program knows.
     an older program       opens a newer database whose least it knows. One that runs sees with each renewal of its
                            lease when it does not know it any more: it gives its agents away, and ends
 
-A step waits 50 ms for each lock: who waits for a table that somebody reads keeps everybody else waiting behind it. Then
-the whole of it is undone, and tried again in a second (`ikigai_actors.store.hosts.host`).
+A step waits 50 ms for each lock, because a wait for a table that somebody reads keeps all later users of the table
+waiting. After that the whole step is undone, and tried again in a second (`ikigai_actors.store.hosts.host`).
 
 A crash in the middle leaves the older schema. A newer database whose least is newer than this program, an older one
 without a migration, and one with foreign tables are refused and left unchanged.

@@ -6,10 +6,10 @@
         look_at(hint.agents)
         polls.done(hint.agents)        # or polls.failed()
 
-A hint may get lost, so all are looked at every few seconds. Where that takes long, it is done less often: it takes a
-small share of the time only. A loop that looks at all agents, some at a time, asks `meanwhile` for those that hints
-have named since, so that these need not wait for the end. What a host may have to do is never put off: that costs no
-look.
+A hint may get lost, so all agents are polled every few seconds. If such a poll takes long, it is done less often, so
+that it takes a small share of the time only. A loop that polls all agents in parts calls `meanwhile` for the agents
+that hints have named since, so that these need not wait for the end. Agents for which a host may have work are never
+delayed.
 """
 
 from ikigai_actors.actors.clock import Clock

@@ -1,4 +1,4 @@
-"""The common part of the transactions of both databases: order, failure and end.
+"""The common part of both databases' transactions: the order of statements, failures, and the end.
 
 Deferred statements are gathered by name and run as one ``executemany`` each, in order of first appearance; then the
 appended rows; then the statement that is required. A statement that fails ends the transaction: even if the work

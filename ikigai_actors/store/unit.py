@@ -3,9 +3,9 @@
 A unit names the agents whose rows are locked before it runs, and what it locks of the tree. It checks before it
 writes: a refusal (an `IkigaiError`) leaves no trace and is an answer, not a failure. It is safe to run twice.
 
-An agent's row counts its mail, so the counts are known when the row is locked. Units go on counting in memory, and
-`LockedRows.settle` writes the changes, in one statement for all agents whose counts changed alike: a thousand mails to
-one agent, or one mail to each of a thousand, are one update.
+An agent's row counts its mail, so the counts are known when the row is locked. Units change the counts in memory, and
+`LockedRows.settle` writes them, in one statement for all agents whose counts changed alike: a thousand mails to one
+agent, or one mail to each of a thousand, are one update.
 """
 
 from collections import defaultdict

@@ -1,8 +1,8 @@
-"""An index of words beside the tables: it makes a search faster, and nothing else depends on it.
+"""An index of the words in messages. Searches are faster with it, and nothing else depends on it.
 
-A search makes it. It is no part of ``schema.sql``: backups, copies and exports leave it out, and it may be dropped at
-any time. For each agent a mark says up to which message its log is in the index. Messages never change, so what is in
-the index stays right, but for logs that were pruned: a prune drops it.
+A search makes the index. It is no part of ``schema.sql``: backups, copies and exports leave it out, and it may be
+dropped at any time. For each agent a mark has the position up to which the log is in the index. Messages never change,
+so the index stays right, except for pruned logs: a prune drops the index.
 
     words_seen    the mark of each agent
     words_text    the words of each message that a search may find

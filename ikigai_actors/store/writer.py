@@ -1,4 +1,4 @@
-"""Writers, which commit the units of handles: a host's journal; or `DirectWriter`, in a process that runs no agents."""
+"""Writers, which commit units: a host's journal; or `DirectWriter`, in a process that runs no agents."""
 
 from collections.abc import Callable
 from typing import Any, Protocol

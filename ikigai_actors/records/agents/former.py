@@ -1,8 +1,8 @@
 """Former values of rows that change in place. A unit that changes a value stores the old one, in its transaction.
 
-Logs, births, deaths, mail, rules, documents and spendings have times. With table ``former`` the whole team of any
-moment can be read: the value at a time is that of the row with the smallest ``until`` after it, else that of now.
-Objects that were made after that time are left out.
+Logs, births, deaths, mail, rules, documents and spendings have times. Together with table ``former`` the state of all
+agents at any earlier time can be read: a value at a time is in the row with the smallest ``until`` after that time;
+without such a row it is the present value. Objects that were made after that time are left out.
 
     supervisor    the uuid of the supervisor before an adoption
     name          the name before another one; empty where it had none
@@ -14,7 +14,7 @@ Objects that were made after that time are left out.
     timer         by its number, the whole row of one that has fired, was cancelled or died, as JSON
 
 Turns, forks and mail write nothing here. A row has the value before its time stamp. The stamps of one value's rows
-never fall. `prune_logs` deletes what is older than `FORMER_MS`.
+never fall. `prune_logs` deletes rows that are older than `FORMER_MS`.
 """
 
 from collections.abc import Sequence

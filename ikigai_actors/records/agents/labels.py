@@ -1,9 +1,8 @@
 """Labels: the account for which an agent works, such as ``{"user": "ann", "team": "sales"}``. Pure.
 
-A set of labels is kept as one text, its canonical JSON, so that equal sets are equal texts; no labels are ``""``. An
-agent has the set that was in force at its parent when it was born, with what the fork gave it. That never changes; a
-prompt may put further labels over it, for its turn alone. Table ``label_values`` has each set by its id, for those
-who add up what was spent.
+A set of labels is stored as canonical JSON, so that equal sets are equal texts; no labels are ``""``. An agent gets its
+set at birth, and keeps it: the labels in force at its parent, and those of the fork. A prompt may add labels for its
+turn alone. Table ``label_values`` has each set by its id, for sums of the spending by label.
 """
 
 import json

@@ -5,8 +5,8 @@
     held       its endpoint is paused, or as many of its children live as may: taken later, in the order of arrival
     dead       it cannot be taken: no JSON where fields are wanted, the agent is dead, its mailbox is full
 
-The row and the act are one transaction, so a sender that got no answer can send again, and gets the first answer. A
-crash before the commit leaves neither of them, a crash after it leaves both.
+One transaction writes the row and carries out the act. So a sender that got no answer can send again, and gets the
+first answer. A crash before the commit leaves neither row nor act, a crash after it leaves both.
 """
 
 import hashlib

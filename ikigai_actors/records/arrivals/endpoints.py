@@ -1,7 +1,8 @@
 """Table ``endpoints``: where outside senders reach agents. Each has an agent, a signature scheme and a template.
 
-A removed endpoint keeps its row, because its arrivals refer to it; the name can be used again. A secret is not in the
-row: a reference to it is, which the receiving process resolves, or the secret sealed for this endpoint.
+A removed endpoint keeps its row, because its arrivals refer to it; the name can be used again. A row never has a secret
+in clear text. It has a reference to the secret, which the receiving process resolves, or the secret sealed for this
+endpoint.
 """
 
 import json

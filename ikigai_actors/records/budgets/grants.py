@@ -1,4 +1,4 @@
-"""Units by which agents go on that wait for a budget: grants, and checks of a budget in which an amount was freed.
+"""Units that let agents go on whose requests wait for a budget: grants, and checks after an amount was freed.
 
 Waiting agents are served in the order in which they began to wait, up to the first for which too little is left. If
 that one needs a grant, so do those after it, even if they could go on by themselves. One that now needs another budget

@@ -1,7 +1,7 @@
 """Whole budgets, locked with the portions of all hosts, for a unit that has its own transaction.
 
-The rows of the agents are locked before (`lock`), also of those that may get a notice (`Hearers`): these are found
-before any lock, and a hearer that has died meanwhile makes the unit run again.
+The rows of the agents are locked before (`lock`), also those of agents that may get a notice (`Hearers`). These agents
+are looked up before any lock. If one of them has died meanwhile, the unit runs again.
 """
 
 from collections.abc import Iterable, Mapping

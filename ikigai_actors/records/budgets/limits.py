@@ -1,8 +1,8 @@
-"""The limits of budgets: those with which a budget is made, and later changes.
+"""The limits of budgets: the first limits, and later changes.
 
-A budget that is made for a living agent, or a limit that is new, begins as if it had always been there, but for what
-was spent before (``base``): what is held for open requests is held in it, too. So the rows of all living agents that it
-is above are locked, and the tree as a whole: none is born meanwhile.
+A new budget of a living agent, or a new limit, counts everything except earlier spending (``base``): amounts that are
+reserved for open requests are reserved in it, too. So the rows of all living agents below it are locked, and also the
+tree, so that no agent is born meanwhile.
 """
 
 from collections.abc import Iterable

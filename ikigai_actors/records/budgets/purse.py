@@ -1,8 +1,8 @@
 """The portions of this host, in a transaction that the units of many agents share.
 
-They are read, and locked, for all agents of the transaction at once, together with the rows of these agents where a
-unit is to spend. What does not fit in them raises `RunAlone`, before anything is written: that unit runs again with a
-`BudgetLedger`.
+The portions are read and locked for all agents of the transaction at once, together with the rows of these agents if a
+unit is to spend. If the portions are too small for a unit, `RunAlone` is raised before anything is written, and the
+unit runs again with a `BudgetLedger`.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

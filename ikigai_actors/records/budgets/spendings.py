@@ -1,8 +1,8 @@
 """The costs of requests by account: tables ``spendings`` and ``label_values``.
 
 The row of a request is written with the message that reports it, in one unit, so the sums are exact over every crash.
-There are no counters, which hosts would have to share: a sum is made when somebody asks for it. What no service has
-counted (code that answers, a request that a crash cut off) is in no row.
+There are no counters, which hosts would have to share: a sum is computed when it is asked for. Requests whose cost no
+service has counted (code that answers, a request that a crash cut off) have no row.
 """
 
 from collections.abc import Collection, Mapping

@@ -1,7 +1,7 @@
 """The checks of fsck for the cuts of histories: by summaries, and by forks at an earlier position.
 
-It folds the control messages of each agent that has a summary of its own, and reads the messages where a history is
-cut.
+The check computes the views of each agent with own summaries from its control messages, and reads the messages where a
+history is cut.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Data that hosts and other processes write for one another in the database.
+"""Data that hosts and other processes exchange through the database.
 
     changes             which agents have changed since a look
     builds              which code a host runs, and whether their tools are alike
@@ -7,5 +7,5 @@
     host_waits          which agents wait for which
     host_signs, liveness   heartbeats, and agents without any
 
-All of it is for living processes. Readers ignore the data of a dead process without waiting.
+All these data are for living processes. Readers ignore the data of a dead process without waiting.
 """

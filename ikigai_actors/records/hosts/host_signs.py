@@ -3,9 +3,9 @@
     journal.submit(PublishSigns(host, encode_signs(HostSigns(now, {uuid: PublishedSign(turn, at, tokens)}))), done)
     published_signs(tx)                     # by agent and turn
 
-Times are absolute, so a text that is not written again stays true as far as it goes: also that of a host that died.
-Only the tokens of the last seconds grow old; of a text that was not renewed in time they are passed over. A reader
-compares the turn with that of the agent's row, so nothing must be cleaned up when a turn, an agent or a host ends.
+Times are absolute, so an old text stays true, even after its host has died. Only the tokens of the last seconds become
+outdated; readers ignore them if the text was not renewed in time. A reader compares the turn with the turn in the
+agent's row, so nothing must be cleaned up when a turn, an agent or a host ends.
 """
 
 import json

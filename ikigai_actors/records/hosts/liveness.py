@@ -1,4 +1,4 @@
-"""Heartbeats of agents in a turn, and the unit that notifies a supervisor, once a turn, when there are none.
+"""Heartbeats of agents in a turn, and the unit that notifies a supervisor, once a turn, when they stop.
 
 The row has the turn of the notice, so it is not sent again after a restart or by another host.
 """

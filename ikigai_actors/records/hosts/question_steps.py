@@ -1,7 +1,7 @@
 """The next steps of unanswered questions: reminders, escalations, and the default at a time limit.
 
-A step is a unit of the host that runs the agent, and changes the row alone. The default is a remote command, written
-with the row: its agent decides it once, unless a person was faster.
+The host that runs the agent commits a step, which changes only the row of the question. The default answer is a remote
+command, written together with the row: the agent applies it once, unless a person was faster.
 """
 
 import json

@@ -5,10 +5,10 @@
                written: the agent refused, or there was nothing to do (`AnswerRemoteCommand`)
     withdrawn  answered with `NoHost` by the one who asked, when no process runs the agent
 
-A row is answered once, and stays. So what it asks for is done once: a second try, after a crash or beside another host,
-finds it answered, and writes nothing.
+A row gets one answer, and stays. So the command is carried out once: a second attempt, after a crash or by another
+host, finds the answer, and writes nothing.
 
-An answer is a value, or an error of ours: its class by name, its message, and what else it is made of.
+An answer is a value, or an `IkigaiError`: the name of its class, its message, and its other arguments.
 """
 
 import inspect

@@ -1,4 +1,4 @@
-"""Deaths: what the end of an agent writes, whatever its cause.
+"""Deaths: the rows that the end of an agent writes, for any cause.
 
 One transaction writes all of it, so a crash leaves all of it or nothing:
 
@@ -15,8 +15,8 @@ supervisor. So the unit finds out without locks who dies and who takes over; the
 statement, in the order that every unit keeps. No descendant escapes: a fork that comes first is seen, a later one finds
 its parent dead.
 
-The database does not hold the actors of the agents that died or paused. The host that runs them ends or pauses them:
-the unit's answer, a `LifecycleChange`, names them.
+The actors of agents that died or paused are not in the database. The host that runs them ends or pauses them: the
+unit's answer, a `LifecycleChange`, names the agents.
 """
 
 import json

@@ -8,7 +8,8 @@ Joining, leaving and sending to a group lock the row of its name, after the tree
 one another, and a mail to a group reaches its members at the commit. Each has a transaction of its own, so nobody holds
 two groups. A death needs no such lock: it holds the rows of those who die.
 
-A monitor shares the tree with births: no death happens meanwhile, so none is missed between the look and the row.
+A unit that adds a monitor locks the tree as births do. No death can happen meanwhile, so none is missed between the
+check whether the agent lives and the new row.
 """
 
 from collections.abc import Iterable

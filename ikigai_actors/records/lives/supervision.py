@@ -1,6 +1,6 @@
-"""Supervision as it is stored: restarts, supervisors that gave up, and adoptions.
+"""The stored part of supervision: restarts, supervisors that gave up, and adoptions.
 
-Each restart is a row, so a crash forgets neither a supervisor's intensity nor a poisonous turn.
+Each restart has a row. So a crash loses neither the count of a supervisor's restarts nor that of a turn's crashes.
 """
 
 from collections.abc import Collection, Sequence

@@ -1,4 +1,4 @@
-"""The writes of an agent about itself, fenced by the host that runs it: its log, its turn, its children."""
+"""The writes of an agent to its log, its turn and its children, which only the host that runs the agent may commit."""
 
 from collections.abc import Callable, Collection, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""The notice about their budgets for a model that forks and for its child: the amounts left after the births."""
+"""The note for a model that forks, and for its child, of the amounts left in their budgets after the births."""
 
 from ikigai_actors.frozen import replace
 from ikigai_actors.records.agents import registry

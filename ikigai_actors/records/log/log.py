@@ -9,9 +9,9 @@ keeps in memory what its history means, and no more, however long it has lived. 
     child         └───┴── 3   4                    forked at 2: refers to the first of them
 
 The messages that a summary replaces need not be in memory either. Such a log holds its messages from `start` on, and
-before that those alone that change views, and the prompt that is shown beside the summary. So all its views are true,
-and what a model is shown is there. A caller that asks for messages that are not in memory gets `NotHeld`; `LogCache`
-then reads the complete log. The start of a log never changes.
+before that those alone that change views, and the prompt that is shown beside the summary. So all its views are right,
+and all messages that a model sees are in memory. A caller that asks for other messages gets `NotHeld`; `LogCache` then
+reads the complete log. The start of a log never changes.
 
 Other threads read a log up to a committed position at any time, without a lock: its lists only grow, and the view of a
 control message is stored before the position of that message.

@@ -1,9 +1,10 @@
 """The logs in use: each is read from the store at most once, and shared.
 
-Only its owner adds to a log, after the commit. An actor may write without holding its log: a fork needs only the head.
-Then a log that descendants hold gets out of date, and the cache reads on at its end when one of them needs more. So a
-log may lack the latest messages for a while, and never has a hole. A commit is in the store before its owner hears of
-it, and other processes see it there: who reads from outside (`LogCache.load`) gets what is committed.
+Only an agent's own actor adds messages to its log, after the commit. An actor may write without having its log in
+memory: a fork needs only the head. Then a log that descendants use gets out of date, and the cache reads further
+messages when one of them needs them. So a log may lack the latest messages for a while, and never has a hole. Messages
+are in the store before their actor is notified, and other processes see them there. So readers from outside
+(`LogCache.load`) get all committed messages.
 """
 
 import contextlib

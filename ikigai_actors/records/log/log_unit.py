@@ -1,4 +1,4 @@
-"""The writes of an agent about itself, as data: messages of its log, the turn that they open or close, children.
+"""The data of one write of an agent: messages for its log, the turn that they open or close, and new children.
 
 `ikigai_actors.records.log.append` turns them into SQL statements.
 """

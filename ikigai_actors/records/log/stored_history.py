@@ -4,7 +4,7 @@
     history.between(10, 20)             # ten messages, wherever in the lineage they are stored
     history.view(20)                    # what the history means there
 
-A position names one message wherever in the lineage it is stored, so what was read once stays true.
+A position names one message, whichever log of the lineage has it. Messages never change, so they are read once.
 """
 
 from collections.abc import Iterator, Sequence

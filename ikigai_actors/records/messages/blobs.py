@@ -1,8 +1,8 @@
 """Table ``blobs``: the bytes of pictures, PDFs and sounds, each stored once under its hash. Messages refer to them.
 
-The bytes are written in the transaction of whatever refers to them first: a message, a prompt that waits as mail, or a
-request of another process. So a reference always leads to its bytes, and a fork copies none. Nothing deletes a blob but
-`drop_unreferenced`, which a deletion of messages calls at the end.
+The bytes are written in the transaction of the first reference to them: a message, a prompt that waits as mail, or a
+request of another process. So a reference always leads to its bytes, and a fork copies none. Only `drop_unreferenced`
+deletes blobs, and every deletion of messages calls it at the end.
 """
 
 import json

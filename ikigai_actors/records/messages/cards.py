@@ -3,7 +3,8 @@
     {"name": "Triage", "description": "Sorts bug reports.", "version": "1.0",
      "skills": [{"id": "sort", "name": "Sort", "description": "Labels a report.", "tags": ["bugs"], "examples": []}]}
 
-Everybody who has the address reads the card, also without a token. An agent without the setting is not there for them.
+Everybody who knows the agent's address can read the card, even without a token. An agent without the setting is hidden
+from them.
 """
 
 import json

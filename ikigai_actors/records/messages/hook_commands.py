@@ -3,9 +3,9 @@
     [{"name": "PreToolUse-1f3a9c2e", "event": "PreToolUse", "matcher": "Bash", "command": "./check.sh",
       "timeout": 60, "sha256": …, "from": "/src/.claude/settings.json"}]
 
-An entry has everything, and no file is read when a hook is asked: a changed file changes no agent. The digest is that
-of the entry without ``name``, ``from`` and ``off``, so an entry that was changed by hand is refused. A person has
-refused an entry with ``off``: it is not asked, and nobody asks about it again.
+An entry is complete, and no file is read when the hook runs: a changed file changes no agent. The digest is that of the
+entry without ``name``, ``from`` and ``off``, so an entry that was changed by hand is refused. An entry with ``off`` was
+refused by a person: its command does not run, and nobody is asked about it again.
 """
 
 from collections.abc import Mapping, Sequence

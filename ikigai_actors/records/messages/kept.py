@@ -1,7 +1,7 @@
-"""The reply that a service makes and keeps, as the log of its agent records it.
+"""A reply that a service keeps until it is read, as the log of its agent records it.
 
 A `note`, or a `retry` of the same request, has ``response``, ``after`` and ``model``. The reply may be read while that
-message is the last one of the agent: any message after it says that nobody waits for that reply any more.
+message is the last one of the agent. Any later message means that the agent does not wait for the reply any more.
 """
 
 from collections.abc import Mapping

@@ -3,8 +3,8 @@
     [{"name": "reviewer", "description": "Reviews code.", "system": "You review.", "sha256": …, "from": …,
       "tools": ["read", "grep"], "max_steps": 20, "skills": [{"name": "pdf", "sha256": …, "text": …}]}]
 
-An entry has everything, and no file is read when a child is born: a changed file on a disk changes no agent. The digest
-is that of the entry without ``from`` and ``off``, so an entry that was changed by hand is refused.
+An entry is complete, and no file is read when a child is born: a changed file on a disk changes no agent. The digest is
+that of the entry without ``from`` and ``off``, so an entry that was changed by hand is refused.
 """
 
 from collections.abc import Callable, Mapping, Sequence

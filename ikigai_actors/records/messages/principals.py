@@ -1,7 +1,7 @@
 """Principals in messages: which outside principal caused a message. Pure.
 
-``data.principal`` is the id of a principal, as its token or its endpoint has it. Messages without one are of agents, of
-programs, and of people whom no door knows. A ``configure`` has none: its data are the settings.
+``data.principal`` is the id of a principal, as its token or its endpoint has it. Messages without a principal come from
+agents, from programs, and from people without a token. A ``configure`` has none, because its data are the settings.
 """
 
 from collections.abc import Sequence

@@ -4,8 +4,8 @@
     reach.allows("203.0.113.9", 443, tls=True)       # what is public, by TLS, at 443 or from 1024 on
     reach.allows("10.0.0.7", 80, tls=False)          # what the operator has allowed, also without TLS
 
-An address that is not public, or hides one that is not (mapped, 6to4, Teredo, NAT64), is refused unless the operator
-has allowed it: else the author of a subscription could have the host reach what only the host can.
+An address that is not public, or contains one that is not (mapped, 6to4, Teredo, NAT64), is refused unless the operator
+has allowed it. Otherwise the author of a subscription could reach internal addresses through the host.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Keys in an exported file: keyed calls of agents stay known after the import. Pure.
+"""Keyed calls in an exported file: after the import their keys still return the first result. Pure.
 
     a scope outside of the file     is not in the file: other agents, doors, documents of nobody
     an answer that names a timer    is not in the file, as the timer; the program sets that again where it runs

@@ -1,7 +1,7 @@
 """The manifest of an exported file: its agents and contents, known before anything is written. Pure.
 
-It finds what is wrong with a file by itself: duplicates, holes, references to what is not there, words and names that
-no agent has. What histories must keep beyond that is judged by fsck's checker, when the rows are in the database.
+It finds the faults that a file shows by itself: duplicates, holes, references to missing records, invalid words and
+names. Fsck's checker finds further faults of histories when the rows are in the database.
 """
 
 import base64

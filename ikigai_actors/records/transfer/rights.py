@@ -1,7 +1,8 @@
 """Rights that an exported file must not bring along. Pure.
 
-An editor of a file can make its sums right again, so nothing in it may let an agent do here what nobody here has
-allowed. A rule of it that allows calls does not count, only those that ask or deny. Four kinds of message could:
+An edited file can have correct sums, so nothing in a file may give an agent a right that nobody has given in this
+database. Rules of the file that allow calls are dropped; only rules that ask or deny count. Four kinds of messages
+could give rights:
 
     configure   ``max_agents``, ``max_steps``, ``stream_retries`` and the like above the usual limits are removed, so
                 that those count; and so are ``options``, which go to the model's service as they are, and
@@ -13,8 +14,8 @@ allowed. A rule of it that allows calls does not count, only those that ask or d
                 though its tool be idempotent
     hook        the verdict on a call in an open turn was given ``elsewhere``: the hooks that are here are asked
 
-Where the agents come to live, an agent may have restrictions that all of its children inherit; `restricted` gives them
-to those who come, who inherit nothing.
+The agent above the imported ones may have restrictions that all of its children inherit. The imported agents inherit
+nothing, so `restricted` gives these restrictions to them.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Hosts: which process may run the agents of a database, and which of several runs which.
+"""Hosts: the processes that run the agents of a database, and how several hosts share the agents.
 
 Its modules:
 

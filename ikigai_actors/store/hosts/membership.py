@@ -1,17 +1,17 @@
-"""Membership: which hosts of a database are dead, as another host judges.
+"""Membership: one host decides which other hosts of a database are dead.
 
-A host that lives changes its row's ``beat`` again and again (`rhythm`), and a session of it holds a lock of the server.
-Whoever looks judges by three signs:
+A living host changes its row's ``beat`` regularly (`rhythm`), and one of its sessions holds a lock of the server. An
+observing host judges by three signs:
 
     the beat stays the same for the host's whole lease     it hangs, or is cut off from the server
     for `UNHELD` seconds the lock is free at every look,   its process has ended: the server notices that at once. One
     and the beat stays the same                            that lives beats, and has a lost lock again, in a second
     the lock is free, and its process has ended            known at once, where both are on one machine
 
-Time is counted by the monotonic clock of the one who looks. No other clock is believed, so a wall clock that is set,
-the server's too, ends nobody. Who did not look for a while, since its process was stopped or the server did not answer,
-knows nothing of the time between: it forgets what it saw, and begins anew. Where the server did not answer, others may
-not be back yet, and none has its lock: it counts once it was seen held (`CUT_OFF`).
+The observer counts time by its own monotonic clock. It uses no other clock, so a change of a wall clock, even the
+server's, ends no host. An observer that was stopped, or got no answer from the server, knows nothing of that time. It
+forgets its observations, and starts again. After the server did not answer, other hosts may not have their locks again
+yet. A free lock then counts only after the observer has seen the lock held (`CUT_OFF`).
 
 A judgement may be wrong. Then a host ends that could have gone on, and that is all: the row of a host that is judged
 dead is ended only if its beat is still the one that was seen, and a host whose row has ended writes nothing more. So

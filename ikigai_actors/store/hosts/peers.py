@@ -1,4 +1,4 @@
-"""The other hosts of a database: one host looks at them, judges (`membership`), and ends those that are dead."""
+"""The other hosts of a database: one host observes them, judges them (`membership`), and ends dead ones."""
 
 import logging
 

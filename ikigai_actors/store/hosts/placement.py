@@ -1,18 +1,17 @@
 """Placement: how many shards a host takes, and which ones it gives to which host. Pure.
 
-Nobody decides for all. A host takes shards that nobody has until it has its share of them, by their number. What is
-left after some seconds it takes beyond its share: the host whose share that is may be gone, and not judged yet. A host
-that has more than another one gives:
+No host decides for the others. A host takes shards without a host until it has its share of all shards, by number.
+After some seconds it takes the remaining ones, too: the host to which they belong may be dead, and not judged yet. A
+host that has more than another one gives shards away:
 
     shards without agents     at once, until the two have equally many shards, give or take one
     shards with turns         one at a time, while it has `FEW_TURNS` turns more than twice those of the other
     shards with agents        a part of the difference at a time, or the smallest shard that makes it smaller, until
                               none does; those with turns only if that leaves the turns about as equal as they are
 
-So a host that joins gets its own soon, and not all agents have to move at the same moment.
-At the end the hosts differ by no more than the largest shard, which is a whole branch. A host whose agents have much to
-do keeps some of them and gets idle ones for the others. A host that drains takes none, is given none, and gives all of
-its own away.
+So a host that joins gets its share soon, and not all agents have to move at the same moment. At the end the hosts
+differ by no more than the largest shard, which is a whole branch. A host whose agents are busy keeps some of them, and
+gets idle agents in exchange for others. A draining host takes no shards, gets none, and gives all its shards away.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,8 +1,8 @@
 """Shards: which host runs which agents. A shard is a set of agents that live on one host together.
 
-The owner of a shard changes in two ways only. Its host gives it away, in a transaction of its journal, which ends with
-the fence of that host. Or its host has ended, and another one claims it in a transaction that sees that end. So all
-writes of an owner come before the change of the owner, and an agent never has two writers.
+The owner of a shard changes in two ways only. The owner gives the shard away in a transaction of its journal, which
+checks the owner's fence. Or the owner has ended, and another host claims the shard in a transaction that sees that end.
+So all writes of an owner come before the change of the owner, and an agent never has two writers.
 """
 
 from collections.abc import Callable, Collection

@@ -1,8 +1,9 @@
 """The bell: notifies the processes that follow hosts of a commit of a host, after the commit.
 
 A NOTIFY within a transaction takes a lock of the whole server that is held through COMMIT: the commits of all hosts, of
-all databases, then wait for one another. The bell says it on a connection of its own, once for all commits of a few
-milliseconds. A ring is a hint. It is lost when the connection breaks, so those who follow look again every few seconds.
+all databases, then wait for one another. The bell sends it on a separate connection, once for all commits of a few
+milliseconds. A ring is a hint. It is lost when the connection breaks, so the processes that follow a host also poll
+every few seconds.
 """
 
 import contextlib

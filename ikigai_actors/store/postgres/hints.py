@@ -1,10 +1,10 @@
-"""Hints: how processes at one database wake one another, and the agents that a commit concerns. For NOTIFY and LISTEN.
+"""Hints: notifications by which processes at one database wake one another, with the agents that a commit concerns.
 
 Every role that may connect to a database may listen there, and notify. So the names of our channels, and the key that
 seals the payloads, are derived from a secret in a table, which only permitted roles can read. A notification that was
 not sealed with the key wakes nobody.
 
-A hint names agents by uuid, or says nothing: then it may be any agent.
+A hint names agents by uuid. An empty hint means any agent.
 """
 
 import base64

@@ -1,8 +1,8 @@
-"""The connections for reads: a few, made when they are needed, and made again when they broke.
+"""A pool of a few connections for reads, which are opened when needed, and again after they broke.
 
-A server that restarts is there again within a second. So who finds no connection tries to make one at once, and then
-again after short pauses, as long as its patience lasts. (The pool of psycopg_pool doubles its pauses from a second on,
-which nothing sets: reads hung for seven seconds after two restarts.)
+A server that restarts is back within a second. So a caller that finds no connection opens one at once, and tries again
+after short pauses until its patience ends. (The pool of psycopg_pool doubles its pauses from a second on, and has no
+setting for that: reads hung for seven seconds after two restarts.)
 """
 
 import time

@@ -1,8 +1,8 @@
-"""Round trips: statements that wait for one another, and then go to the server together.
+"""Round trips: statements are collected and sent to the server together.
 
-A statement whose rows nobody reads is gathered. It goes with the next one whose rows are read, or with COMMIT. So a
-transaction waits as often as it must read something, and once more for its end. A trip ends with a Sync: between two
-trips the server has done everything that it was sent, and its time-out for idle transactions runs.
+A statement whose rows are not needed at once is collected. It is sent with the next statement whose rows are needed, or
+with COMMIT. So a transaction waits for the server once for each read, and once more for its end. A trip ends with a
+Sync: between two trips the server has done everything that it was sent, and its time-out for idle transactions runs.
 
 The first statement that fails ends the trip: the server skips those after it, COMMIT too.
 """

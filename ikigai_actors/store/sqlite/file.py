@@ -1,4 +1,4 @@
-"""The file under an SQLite database: made, recognized again, and locked.
+"""The file of an SQLite database: how it is made, recognized again, and locked.
 
 SQLite finds its log (``-wal``) and the memory that readers and writers share (``-shm``) by the name of the file. A
 second name has a second log, and commits under one name are lost under the other: so a file with two hard links is

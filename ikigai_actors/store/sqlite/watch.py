@@ -1,4 +1,4 @@
-"""Wake-ups on SQLite: another process has committed something. A hint, on which nothing depends for being right.
+"""Wake-ups on SQLite when another process has committed. They are hints, on which no correctness depends.
 
 *A file* has a number that changes with every commit. The watch looks at it again and again (8 µs each time); when it
 has changed, the connection that writes for this process shows whether others have committed. *In memory* there is no
