@@ -27,7 +27,7 @@ up to five more times:
     function to worker     workers take agents in order of arrival, so the thread of the function has to queue
 
 Between a verdict and its effects the actor checks for signals, so that no request is sent for a turn that was
-interrupted meanwhile. No effect starts while the host may have lost its lease.
+interrupted during the commit. No effect starts while the host may have lost its lease.
 """
 
 import logging
@@ -254,7 +254,7 @@ class AgentActor(PooledActor):
 
     @property
     def is_idle(self) -> bool:
-        """True if the agent is idle: empty inbox, no pending command, no open turn.
+        """Whether the agent is idle: its inbox is empty, no command waits, and no turn is open.
 
         Thread-safe. May be False by mistake, but then `Waits.became_idle` is called shortly after.
         """
@@ -775,7 +775,7 @@ class AgentActor(PooledActor):
                     self._leave_prompts(verdict.error)
 
     def _decide_again(self) -> None:
-        """Decide again on an event whose unit the store refused. The event has happened: nothing of it may be lost."""
+        """Pass an event to the machine again, because the store refused its unit. The event must not be lost."""
         assert self._decided is not None
         self._deciding, asked, again = self._decided
         self._decide_on(self._deciding, asked, again)
@@ -898,7 +898,7 @@ class AgentActor(PooledActor):
                 self._stop()
 
     def _park(self) -> None:
-        """Have the agent parked, if nothing of its turn is open but one wait for others, for a person or for a time."""
+        """Ask the host to park the agent if its turn only waits: for agents, for a person or for a time."""
         state, log = self.state, self._log.current
         is_still = state.phase is Phase.RUNNING_TOOLS and state.status is Status.RUNNING and self._effects.only_wait
         if not is_still or log is None or len(self.backlog) or self.backlog.words or self._step is not None:
@@ -994,7 +994,7 @@ class AgentActor(PooledActor):
         self._unreadable(error)
 
     def _unreadable(self, error: IkigaiError) -> None:
-        """Drop prompts that are stored as mail, for later, and bury the agent if its own rows are wrong."""
+        """Drop the stored prompts for now, and mark the agent as dead if its own rows are wrong."""
         self._leave_prompts(error)
         if isinstance(error, HistoryError) and error.agent == self.state.uuid:
             self.runtime.processes.bury(self.state.uuid, str(error))
@@ -1005,7 +1005,7 @@ class AgentActor(PooledActor):
                 caller.settle(error)
 
     def _leave_prompts(self, error: IkigaiError) -> None:
-        """Drop the prompts of other processes for now. They stay in the mailbox, and come again."""
+        """Drop the prompts of other processes for now. They stay in the mailbox, and are read again later."""
         if isinstance(error, StoreError):
             self.runtime.processes.retry_prompts()
         self.backlog.discard_remote()

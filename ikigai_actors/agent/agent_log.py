@@ -170,11 +170,11 @@ class AgentLog:
             self._runtime.publisher.publish(message)
 
     def drop(self) -> None:
-        """Drop the log, which is complete. The next command reads it again."""
+        """Drop the complete log from memory. The next command reads it again."""
         self.current = None
 
     def abandon(self) -> None:
-        """Drop the log, because messages of a unit in flight may be missing from it."""
+        """Drop the log from memory after a unit that failed, because messages may be missing from it."""
         self.drop()
         self._runtime.log_cache.forget(self._uuid)
 

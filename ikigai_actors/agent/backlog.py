@@ -69,7 +69,7 @@ class Backlog:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits: no command, and no prompt or steering message that is kept as mail."""
+        """Whether nothing waits: no command, and no prompt or steering message that is stored as mail."""
         return not (len(self) or self._remote or self._words)
 
     @property
@@ -91,10 +91,7 @@ class Backlog:
 
     @property
     def volatile(self) -> int:
-        """The number of waiting commands that are lost with the process.
-
-        Prompts kept as mail, and remote commands, are not lost.
-        """
+        """The number of waiting commands that are lost with the process: neither stored as mail nor remote commands."""
         waiting = (fork for fork in (*self._forks, *self._commands) if fork.needs is not on.Needs.LOG)
         return sum(not _mail_of(command) and mails_before(command) is None for command in waiting)
 
@@ -105,7 +102,7 @@ class Backlog:
 
     @property
     def durable(self) -> int:
-        """The number of waiting prompts and steering messages that are kept as mail, so they outlive the process."""
+        """The number of waiting prompts and steering messages that are stored as mail, so they outlive the process."""
         return len(self.kept) + len(self._words)
 
     def add(self, command: on.Deferrable) -> None:
@@ -173,8 +170,8 @@ class Backlog:
     def next(self, state: State, loading: bool = False, more: bool = False) -> on.TurnEvent | None:
         """Take the event that the machine can decide on now; None when everything must wait.
 
-        A prompt that is to be kept as mail is returned, but stays in the backlog: call `keep` once it is mail, or
-        `discard` if it could not be stored.
+        A prompt that must be stored as mail is returned, but stays in the backlog: call `keep` once it is stored, or
+        `discard` if that failed.
 
         Args:
             loading: whether the agent's log is being read. Then a fork that could do without the log waits for it.
@@ -207,7 +204,7 @@ class Backlog:
         self._remove(self._place(caller))
 
     def take_back(self, caller: on.Caller) -> bool:
-        """Drop this caller's command, unless it is a prompt that is kept as mail.
+        """Drop this caller's command, unless it is a prompt that is stored as mail.
 
         Return whether the command was here.
         """
@@ -303,7 +300,7 @@ class Backlog:
         return None
 
     def _next_unkept(self, state: State) -> on.Prompt | None:
-        """Return the first prompt of this process that must be kept as mail and is not yet.
+        """Return the first prompt of this process that must be stored as mail and is not stored yet.
 
         The prompt stays in the backlog.
         """
@@ -362,7 +359,7 @@ def _passes(command: on.Deferrable) -> bool:
 
 
 def _must_be_stored(command: on.Deferrable) -> TypeGuard[on.Prompt]:
-    """Return whether the command is a prompt that its caller wants stored now, and that is not stored yet."""
+    """Return whether the command is a prompt whose caller wants it stored now, and that is not stored yet."""
     return isinstance(command, on.Prompt) and command.stored is not None and not command.mail
 
 

@@ -41,7 +41,7 @@ HandOver = Callable[[BatchAnswer | IkigaiError], object]
 
 
 class BatchDesk(Protocol):
-    """The place where requests wait for batches."""
+    """Collects requests that wait for batches."""
 
     def join(self, question: BatchQuestion, sealed: Sealed, hand_over: HandOver) -> None:
         """Add a request to those that wait for a batch. Never waits.
@@ -69,14 +69,15 @@ class BatchedProvider:
         patience: int,
         gate: AbstractAsyncContextManager[object] | None,
     ) -> None:
-        """Use a provider and its batch service.
+        """Wrap a provider whose service has batches.
 
         Args:
             provider: answers directly if no batch does in time.
             service: the batch service of that provider.
+            desk: collects the requests that wait for batches.
             model: ``provider:model``.
-            position: the position for `BatchQuestion`.
-            patience: the most milliseconds to wait, for `BatchQuestion`.
+            position: the position of the latest message in the history that is sent.
+            patience: the most milliseconds to wait for the batch.
             gate: the queue before the provider, for direct requests.
         """
         self.name = provider.name

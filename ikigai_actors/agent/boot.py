@@ -2,8 +2,8 @@
 
 Its time grows with the open work; it reads no log.
 
-A boot looks at those agents alone that have something open: a turn, a request, or a TERM that is not carried out. All
-others sleep: they are rows, until somebody asks something of them (`survey_one`).
+A boot looks only at agents with open work: a turn, a request, or a TERM that is not carried out. All others sleep: they
+have rows and no actors until a command for them comes (`survey_one`).
 
 An agent whose own rows are wrong is marked dead with the reason when it is looked at, and the others go on. Found are a
 missing parent, a fork point past its parent's head that its own log contradicts, an open turn that no message began, a
@@ -92,7 +92,7 @@ class RowReader(Protocol):
     """A store that can be read."""
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """Run work that only reads, and return what it returns."""
+        """Call ``work`` within a transaction that only reads, and return its result."""
 
 
 def clear_left_behind(store: Store, host: str, shards: Collection[int]) -> None:

@@ -8,9 +8,9 @@ the *expected* need, estimated from the agent's past, and the highest possible n
               request is estimated in this way.
     output    expected: twice what 19 of 20 of the latest replies stayed below; at most: the setting ``max_tokens``
 
-Providers say by their attribute ``counts`` whether they bill by such tokens. Where it is False (code, scripts) the size
-of a request says nothing, and a reply without usage costs nothing. Where it is missing, an expected request may leave
-while anything is left.
+Providers say by their attribute ``counts`` whether they bill by such tokens. If it is False (code, scripts), the size
+of a request is ignored, and a reply without usage costs nothing. If it is missing, a request may be sent while the
+budget has anything left.
 """
 
 import logging
@@ -81,7 +81,7 @@ class Model(NamedTuple):
 
 
 class Costs:
-    """The costs of one agent's requests. Only the agent's actor calls these methods."""
+    """Estimates and counts the costs of one agent's requests. Only the agent's actor calls these methods."""
 
     def __init__(self, runtime: Runtime, log: AgentLog) -> None:
         self._runtime, self._log = runtime, log

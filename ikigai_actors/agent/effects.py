@@ -2,8 +2,8 @@
 
 The agent's actor adds the effects of a step once its unit is committed, and performs them one by one. Model requests,
 tools and waits run elsewhere; each posts its outcome to the agent's inbox. No effect leaves the process while the host
-may have lost its lease: it is postponed until the host may act again. Nor does one when the agent is about to leave for
-another host, which begins what is postponed here.
+may have lost its lease: it is postponed until the host may act again. The same holds when the agent is about to move:
+the other host begins the effects that are postponed here.
 """
 
 import contextlib
@@ -134,9 +134,9 @@ class _Chosen(NamedTuple):
 
 
 class Effects:
-    """The effects of one agent.
+    """The effects of one agent that wait or are in flight.
 
-    Only the agent's actor calls these methods, except that any thread may ask `is_empty`.
+    Only the agent's actor calls these methods, except that any thread may read `is_empty`.
     """
 
     __slots__ = (
@@ -562,9 +562,9 @@ class Effects:
         self._send(chosen, question, blobs, lambda delta: None, on_reply, runs)
 
     def missing_program(self, state: State, log: Log) -> str:
-        """Return the name of the program that is an agent's model and that this process does not have; else empty.
+        """Return the name of the program that is an agent's model, if this process does not have it; else empty.
 
-        A name counts as that of a program if the latest reply in the log was made by one.
+        A name counts as that of a program if a program made the latest reply in the log.
         """
         model = state.view.settings.get("model")
         if not isinstance(model, str) or self._runtime.providers.knows(model):
@@ -728,7 +728,10 @@ class Effects:
         filtered.begins(executor.run_tool(tool, call.input, handle, filtered.filter, current, runs, rules))
 
     def _wait(self, request: int, call: Call, log: Log) -> None:
-        """Register the ``wait`` of a call whose ``tool_call`` is committed. Its end is a message to the agent."""
+        """Begin the wait of a call whose ``tool_call`` is committed.
+
+        The agent gets the end of the wait as a message.
+        """
         inbox = self._inbox
         begun = begun_call(log, call.id)
         named: list[tuple[str, str | None]] | None = begun.data.get("agents")
@@ -768,7 +771,7 @@ class Effects:
         return effect_key(self._uuid, call.reply, call.id)
 
     def _ask_hooks(self, effect: AskHooks, call: Call, log: Log, settings: Mapping[str, Any]) -> None:
-        """Ask hooks about a call. Their outcome is a message to the agent."""
+        """Ask hooks about a call. The agent gets their verdict as a message."""
         inbox, result = self._inbox, None
         if effect.event == AFTER_CALL:
             result = next(

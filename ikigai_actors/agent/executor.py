@@ -225,7 +225,7 @@ class Executor:
             self._spare.run(run_all, name)
 
     def open(self, toolset: Toolset, tell: Tell) -> Sequence[Tool]:
-        """Start a toolset, and return its tools. `close` closes it. Raises what the toolset raises."""
+        """Start a toolset, and return its tools. `close` closes it. Raises the errors of the toolset."""
 
         async def begin() -> Sequence[Tool]:
             self._note(asyncio.current_task())
@@ -382,7 +382,7 @@ class Executor:
         return run
 
     def replay(self, work: Callable[[], str], agent: object, done: Callable[[str], None]) -> None:
-        """Run the function of a program on a new thread; ``done`` gets what ``work`` returns."""
+        """Call ``work``, which runs the function of a program, on a new thread; ``done`` gets the result."""
 
         async def ask() -> None:
             acting_agent.set(agent)
@@ -429,7 +429,7 @@ class Executor:
                 self._loop.call_soon_threadsafe(lambda: self._note(self._loop.create_task(attended())))
 
     async def _with_time_limit(self, tool: Tool, arguments: Mapping[str, Any], name: str) -> Result:
-        """Run the tool for at most its timeout. A plain one may wait as long for a thread before."""
+        """Run the tool for at most its timeout. A plain function may before wait as long for a thread."""
         if tool.is_async:
             task = self._loop.create_task(_called(tool, arguments), name=name)
             self._async_tools[task] = None
@@ -541,7 +541,7 @@ class Executor:
             return errors
 
     async def _closed_part(self, part: Toolset | Provider) -> Exception | None:
-        """Close a part, in a task of its own, which is left alone when it takes too long; return its error, or None."""
+        """Close a part in a separate task, which is left alone when it takes too long; return its error, or None."""
         closing = self._loop.create_task(_close(part))
         await asyncio.wait({closing}, timeout=self._patience)
         if not closing.done():
@@ -555,7 +555,7 @@ class Executor:
         task.add_done_callback(self._at_toolsets.discard)
 
     async def _unwound(self, tasks: "list[asyncio.Task[Any]]") -> None:
-        """Wait a moment for cancelled tasks. One that ignores the cancellation is left: it ends with the loop."""
+        """Wait a moment for cancelled tasks. A task that ignores the cancellation ends with the event loop."""
         if tasks:
             await asyncio.wait(tasks, timeout=self._unwind)
 
@@ -577,7 +577,7 @@ async def _answer(
     prepare: Callable[[], object] | None,
     gate: ServiceGate | None,
 ) -> Reply:
-    """The reply of a provider. Raises what the provider raises, and `NoReply`."""
+    """Return the reply of a provider. Raises the errors of the provider, and `NoReply`."""
     async with gate or contextlib.nullcontext():
         if prepare is not None:
             await in_thread(prepare, "ikigai-attachments")

@@ -164,7 +164,10 @@ class HookQuestion:
         done: Callable[[HookOutcome], object],
         failed: Callable[[HookFailure], object],
     ) -> None:
-        """Ask the first hook. ``done`` gets the outcome after the last one has answered; not after `cancel`."""
+        """Ask the first hook.
+
+        ``done`` gets the outcome after the last hook has answered, unless `cancel` was called.
+        """
         self._executor, self._left, self._asked = executor, hooks, asked
         self._agent, self._current, self._done, self._failed = agent, current, done, failed
         self._outcome = HookOutcome(input=asked.input) if isinstance(asked, HookedCall) else HookOutcome()
@@ -257,7 +260,7 @@ class FilteredRun:
             self._run = run
 
     def cancel(self) -> None:
-        """Cancel the run: no result is passed on from now on."""
+        """Cancel the run. No result is passed on after this."""
         self._over = True
         if self._run is not None:
             self._run.cancel()

@@ -58,7 +58,7 @@ class Job(ABC, Generic[A]):
         """The task in which it runs, once it was begun."""
 
     def cancel(self) -> None:
-        """Cancel the job. No callback is called from now on. A thread for which the job waits runs on."""
+        """Cancel the job. No callback is called after this. A thread for which the job waits runs on."""
         if self._ends():
             with contextlib.suppress(RuntimeError):  # the loop is closed: all that was on it is cancelled
                 self._loop.call_soon_threadsafe(self._cancel_task)

@@ -115,7 +115,7 @@ class RulesRead:
 
 @dataclass(frozen=True, slots=True)
 class Dead:
-    """Says that the agent is dead according to the registry."""
+    """Says that the agent is dead in the registry, so its actor must end."""
 
     exit_message: str
     """The cause of death, for the agent's callers."""
@@ -131,7 +131,10 @@ class Crashed:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """Ends this actor and makes a new one. A sibling's restart includes the agent, or its supervisor gave up."""
+    """Ends this actor, in whose place a new one is made.
+
+    Either the restart of a sibling includes the agent, or its supervisor gave up.
+    """
 
     done: Future[None]
     """A future that is settled when the actor has ended."""
@@ -147,7 +150,7 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class Departed:
-    """Ends this actor, because another host is to run the agent. Waiting messages are left to that host."""
+    """Ends this actor, because another host is about to run the agent. That host gets the waiting messages."""
 
     done: Future[None]
     """A future that is settled when the actor has ended."""

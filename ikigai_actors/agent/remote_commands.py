@@ -253,7 +253,7 @@ def keyed_of(step: Step) -> tuple[KeyedCall, Any] | None:
 
 
 def step_by_principal(step: Step) -> Step:
-    """Return the step with the principal, if known, who asked for it noted in its messages."""
+    """Return the step, with the principal who asked for it noted in its messages, if known."""
     caller, unit = step.caller, step.unit
     if not isinstance(caller, RemoteCaller) or caller.principal is None or not isinstance(unit, LogUnit):
         return step

@@ -1,13 +1,13 @@
 """Queues in which requests wait until the limits of their provider let them begin (`ikigai_actors.providers.limits`).
 
-Requests begin in the order in which they came, whichever agent's they are. One that waits costs no connection, and the
-time-out of its client has not begun: so a slow service makes a queue grow, and not a storm of requests that time out
-and are sent again. A request that is interrupted leaves the queue.
+Requests of all agents begin in the order in which they came. A waiting request needs no connection, and the time-out of
+its client has not begun. So a slow service makes the queue grow, rather than many requests time out and be sent again.
+A request that is interrupted leaves the queue.
 
 Hosts that share the agents share the limits: each has an equal part, at least 1. The database says how many hosts there
-are. So nothing is written before a request, a host that is killed leaves nothing taken, and no host starves another.
-The price is that a host cannot use what the others leave; and with more hosts than requests in flight each still has
-one.
+are. So nothing is written before a request, a killed host occupies no part of the limits, and no host starves another.
+On the other hand, a host cannot use the parts that others leave unused. If there are more hosts than requests allowed
+in flight, each host still has one.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _HOSTS_KNOWN = 5.0
 
 
 def part_of(limits: Limits, hosts: int) -> Limits:
-    """Return the part of the limits that one of several hosts may use."""
+    """Return the limits for one of this many hosts: an equal part, at least 1."""
     parts = (
         (limit if limit is None else max(limit // hosts, 1)) for limit in (limits.in_flight, limits.requests_per_minute)
     )

@@ -63,9 +63,9 @@ end.
 
 
 class Tally:
-    """The counters of one agent. Its actor counts. Any thread may read, and may miss the latest change.
+    """The counters of one agent, as its actor counts them. Any thread may read, and may miss the latest change.
 
-    Times are kept as the sum of ends minus the sum of beginnings. For a period that is still open, reading adds the
+    Times are stored as the sum of ends minus the sum of beginnings. For a period that is still open, reading adds the
     present time as its end.
     """
 

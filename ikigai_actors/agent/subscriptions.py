@@ -262,7 +262,7 @@ class Subscriber(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Take no more events."""
+        """End the subscription: events that come later are ignored."""
 
     def asks_for(self, kind: type) -> bool:
         """Return whether the subscriber wants events of this type."""
@@ -374,10 +374,10 @@ class Publisher:
         self._lock = threading.Lock()
 
     def subscribe(self, callback: Callback, capacity: int = 10_000, only: EventTypes = ()) -> Subscription:
-        """Call back for each event from now on. Beyond ``capacity`` queued events, deltas are dropped.
+        """Call ``callback`` for each event that is published after this.
 
-        The first subscriber also gets earlier trouble with tools that nobody has received, for example while the system
-        was opened.
+        Beyond ``capacity`` queued events, deltas are dropped. The first subscriber also gets earlier trouble with tools
+        that nobody has received, for example while the system was opened.
 
         Args:
             callback: takes an event.

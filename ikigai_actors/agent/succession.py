@@ -57,7 +57,7 @@ class Processes(Protocol):
         """
 
     def forget(self, birth: "Birth") -> None:
-        """End the actor of a child whose birth was not committed."""
+        """Remove and end the actor of a child whose birth was not committed."""
 
     def replace_actor(
         self, old: Predecessor, handover: "Handover", cause: "Cause | None", reason: str, error: BaseException | None
@@ -117,7 +117,7 @@ class Processes(Protocol):
         """Note that the program of an agent no longer waits. Returns at once."""
 
     def was_stopped(self, uuid: str, changed: int) -> None:
-        """Note that an actor has found its agent stopped, and look whether it was continued meanwhile. Never waits.
+        """Note that an agent has found itself stopped; check whether it was continued meanwhile. Never waits.
 
         Args:
             changed: the version of the tree of the agent's latest change that the actor knows.
@@ -127,9 +127,7 @@ class Processes(Protocol):
         """Schedule another look at the parked agents that must go on: one could not because the store failed."""
 
     def on_failed_start(self, uuid: str, restarted: "Restarted", error: Exception) -> bool:
-        """Hold a restarted agent whose log could not be read.
-
-        It is held until its start is tried again or its supervisor decides.
+        """Hold a restarted agent whose log could not be read, for a further attempt or its supervisor's decision.
 
         Args:
             restarted: the start that failed.

@@ -150,7 +150,7 @@ class Toolbox:
         return tuple(Definition(trait.definition, name, trait.definition_body) for name, trait in known)
 
     def add_programs(self, programs: "ProgramTools") -> None:
-        """Give agents whose model is a program only the calls of programs."""
+        """Set the programs of the system. Agents whose model is a program get only the calls of programs."""
         builtin = {name: BuiltinTraits(begin=call.begin, asks=self._ask) for name, call in PROGRAM_CALLS.items()}
         tools = {name: self._here(name, traits) for name, traits in programs.traits.items()}
         asks = _builtin(PROGRAM_CALLS[ASK_PERSON], Policy.ASK)  # whatever becomes of tools that ask
@@ -172,9 +172,9 @@ class Toolbox:
             self._programs.drop(agent)
 
     def went_ahead(self, settings: Mapping[str, Any], agent: str, call: str) -> Ahead | None:
-        """Return what a program's function did with the result of a call before its commit; None if nothing.
+        """Return what a program's function did with the result of a call before its commit.
 
-        None for an agent whose model is no program, too.
+        None if it did nothing, or if the agent's model is no program.
         """
         if self._programs is None or not self.is_program(settings):
             return None

@@ -151,7 +151,7 @@ class _Row(NamedTuple):
 
 
 class Waits(Service):
-    """The waits of one host."""
+    """The waits of one host's agents and programs."""
 
     def __init__(
         self,
@@ -200,7 +200,10 @@ class Waits(Service):
         return waiter
 
     def begin_turns(self, wait: Wait, turns: Sequence[AskedTurn], need: int, done: _Done) -> Waiter:
-        """Begin the wait of a program for turns. ``done`` gets their outcomes as a text; soon, if enough have ended."""
+        """Begin the wait of a program until ``need`` of these turns have ended.
+
+        ``done`` gets their outcomes as a text; soon, if enough turns have ended already.
+        """
 
         def late(tx: Transaction) -> str:
             ended = turns_over(tx, wait.mailbox, turns)
@@ -487,7 +490,7 @@ def _of_probe(tx: Transaction, waiter: Probe, is_late: bool) -> Any:
 
 
 def _of_anybody(tx: Transaction, waiter: Waiter, rows: Mapping[str, _Row]) -> WaitResults | IkigaiError | None:
-    """The results of a wait for mail of anybody; None while there is no mail."""
+    """Return the results of a wait for any mail; None while no mail has come."""
     uuid = waiter.wait.mailbox
     row = rows.get(uuid)
     if row is None:
@@ -528,7 +531,7 @@ def _of_each(
 
 
 def _found(row: _Row | None, wrote: bool, is_idle: bool) -> WaitResult | None:
-    """The result for one agent; None while it is still waited for."""
+    """Return the result of the wait for one agent; None while the wait goes on."""
     if row is None:
         return WaitResult.UNKNOWN
     if wrote:

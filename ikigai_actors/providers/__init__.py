@@ -1,6 +1,6 @@
 """Providers: the code that sends the requests of agents to models.
 
-What a program needs of them this package hands on; none is loaded before it is used.
+The package exports the providers that programs need. A provider is imported when it is first used.
 
     base                        the protocol and its types, all that a provider needs to know of ikigai
     blocks, conversation        what a conversation consists of, in nobody's protocol; a chain that requests share

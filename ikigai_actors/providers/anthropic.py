@@ -3,10 +3,10 @@
     ActorSystem.open(provider=AnthropicProvider())         # ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL are respected
     agent.configure(model="anthropic:claude-opus-5-5", max_tokens=32_000, thinking={"type": "adaptive"})
 
-Settings that it knows: ``max_tokens``, ``stop_sequences``, ``thinking`` as the API takes it, and for the models and
-servers that take them ``temperature`` and ``top_p``. Replies are streamed; their blocks are
-kept unaltered. Whatever goes wrong is a `ProviderError` that says what to do, when the request may be sent again, and
-carries the text received so far. The client itself never tries again.
+The settings of this provider are ``max_tokens``, ``stop_sequences``, ``thinking`` as the API takes it, and for the
+models and servers that take them ``temperature`` and ``top_p``. Replies are streamed; their blocks are kept unaltered.
+Each failure is a `ProviderError`, which says what to do and when the request may be sent again, and has the text
+received so far. The client itself never retries.
 
 The package ``anthropic`` is imported at the first request, on a thread: it takes more than a second.
 """

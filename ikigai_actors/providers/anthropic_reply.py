@@ -1,8 +1,8 @@
 """The reply in a stream of the Messages API. Pure: events to a reply.
 
 A reply is stored as it came and sent back later, so all of it must be what the API takes again, or it would refuse
-every later request. So nothing passes here that is not whole. The arguments of a call are kept as the pieces of text
-that came, and parsed strictly at the end: half of them must never run.
+every later request. So incomplete replies are refused. The arguments of a call are collected as text, and parsed
+strictly at the end: a call with half of its arguments must never run.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,9 +1,9 @@
 """The limits of pictures, documents and sounds in a request, by service. Pure.
 
-A conversation is sent again with each request, so what a service refuses in it makes every later request fail. What is
-too large by itself is a line of text to its models. Where all of it together is too much, the oldest is shown by
-reference: then so much at once that there is room for as much again. For the requests in between the beginning stays as
-it is, which a provider's prompt cache lives on.
+A conversation is sent again with each request, so an attachment that a service refuses would make every later request
+fail. An attachment that is too large by itself is replaced by a line of text. If all of them together are too much,
+references replace the oldest ones, so many at once that there is room for as many new ones. Until then the beginning of
+the requests stays the same, as a provider's prompt cache needs it.
 """
 
 from collections.abc import Sequence

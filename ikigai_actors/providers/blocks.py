@@ -1,13 +1,13 @@
-"""The typed blocks of a conversation's messages, in nobody's protocol.
+"""The typed blocks of a conversation's messages, independent of any service's protocol.
 
     ModelMessage("user", (PictureBlock(Blob(sha256, "image/png", 5_120, "plan.png")), TextBlock("What is this?")))
 
-A provider translates from these into what its service speaks. A block that a service sent has its form beside it as
-``own``, where that service may see it again (`read_block` decides): whoever speaks its protocol sends that unaltered.
+A provider translates the blocks to the protocol of its service. A block that a service sent has the original form as
+``own``, if that service may see it again (`read_block` decides). A provider of the same protocol sends this form
+unaltered.
 
-A log stores the blocks of a reply as the dicts that a provider gave (`Reply.blocks`). Three types of them mean the same
-to everybody, whichever service made them: ``text``, ``tool_use``, and ``thinking``, which has a text. Any other type is
-the service's own.
+A log stores the blocks of a reply as the dicts that a provider gave (`Reply.blocks`). Three types have the same meaning
+for all services: ``text``, ``tool_use``, and ``thinking``, which has a text. Any other type is the service's own.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The file ``ikigai.toml``: which providers there are, who answers by default, what models cost and how much they take.
+"""The file ``ikigai.toml``: the providers, the default model, the prices of models and the sizes of their windows.
 
     model = "local:qwen3:8b, anthropic:claude-sonnet-5-5"    # of agents that have not set one
 
@@ -24,7 +24,7 @@
     [windows]
     "local:qwen3:8b" = 32768     # tokens
 
-Keys themselves never stand in it. A mistake is a `BadInput` that names the file, the place and what was expected.
+The file never contains keys themselves. A mistake is a `BadInput` that names the file, the place and what was expected.
 """
 
 import os

@@ -1,9 +1,9 @@
 """The HTTP client of every provider, whose errors distinguish refused connections from late and from broken ones.
 
 The transport is the package ``httpx-aiohttp``. Version 0.2 raises a connect timeout of httpx2 for each connection that
-fails, so a server that is not there would look like a slow one, and a request that a server had read before it hung up
-would look like one that never left: the second costs money and must not count as free. The exception of aiohttp stays
-the cause of that error, and decides here.
+fails, so a missing server would look like a slow one, and a request that a server had read before the connection broke
+would look like one that was never sent. The latter may cost money, and must not count as free. The cause of that error,
+an exception of aiohttp, decides here.
 
 Imported at the first request alone, since aiohttp takes 0.2 s.
 """

@@ -5,8 +5,8 @@
         for event in stream.feed(data): ...
     for event in stream.finish(): ...
 
-Made for what servers send, not for what they should: an event may end with the stream instead of a blank line, and a
-line with CRLF. What never ends is given up, since nobody else counts the bytes.
+Real servers deviate from the standard: an event may end with the stream instead of a blank line, and a line with CRLF.
+An event that is too long is refused, since nobody else counts the bytes.
 """
 
 import json

@@ -6,10 +6,10 @@
     ActorSystem.open(providers={"worker": FunctionProvider(worker)})
 
 The function takes the request and returns text, a `Reply`, content blocks or calls (see `shorthand`). It may block:
-a call shares its thread with no other one meanwhile, so a function that never returns keeps nobody else waiting. An
-``async def`` runs on the event loop and must not block. What the function raises goes through as it is: it is the
-agent's own code that failed, not a remote service, so the agent has crashed and its supervisor decides. `Exit` ends the
-agent. A circle of waits (`WouldDeadlock`) ends the turn with an error only: the same function would close it again.
+each call has a thread to itself, so a function that never returns delays no other agent. An
+``async def`` runs on the event loop and must not block. Exceptions of the function are passed on unchanged: the agent's
+own code has failed, not a remote service, so the agent has crashed and its supervisor decides. `Exit` ends the agent. A
+circle of waits (`WouldDeadlock`) ends the turn with an error only: the same function would close it again.
 """
 
 import inspect

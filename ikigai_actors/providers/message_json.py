@@ -1,13 +1,13 @@
-"""The messages of a request as JSON of the Messages API, kept beside the passages: each is encoded once in its life.
+"""The messages of a request as JSON of the Messages API, cached in the passages: each passage is encoded once.
 
-A passage keeps its own bytes. Where those since the last such place fill a chunk, it also keeps them joined, and where
-they begin. So a request that goes on from a chain takes a reference for each chunk, and siblings share all of them.
+A passage caches its own bytes. If the bytes since the last joined passage fill a chunk, it also caches these joined,
+with the passage at which they begin. So a request refers to each chunk of a chain, and siblings share the chunks.
 
     passages   a   b   c   d   e   f   g
     kept       a   b   c   d   e   f   g
     joined             abc     de          the request is abc, de, f, g
 
-All threads would make the same, so they need no lock. It is given up with the passages.
+All threads would make equal bytes, so no lock is needed. The cache is dropped with the passages.
 """
 
 import json

@@ -1,7 +1,7 @@
 """A conversation as the Messages API has it: blocks to dicts, and back. Pure.
 
-It is the protocol of Anthropic's models and of many servers, and the form in which code that answers as a model reads a
-request (`Request.messages`). A block that has a form of its own is sent in it, unaltered.
+Anthropic's models and many servers use this protocol, and code in place of a model reads requests in this form
+(`Request.messages`). A block with an original form (``own``) is sent in that form, unaltered.
 """
 
 from base64 import standard_b64encode

@@ -8,8 +8,8 @@ A package offers one in its ``pyproject.toml``:
     [project.entry-points."ikigai_actors.providers"]
     acme = "acme.ikigai:AcmeProvider"
 
-What is named is a class or a function, which is called, or a provider. It is other people's code: whatever that raises,
-and `SystemExit` too, is one `BadInput` that says which name, and why.
+The name is that of a class or a function, which is called, or of a provider. Every exception of such code, even
+`SystemExit`, becomes a `BadInput` with the name and the reason.
 """
 
 import importlib

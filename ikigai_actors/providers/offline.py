@@ -1,4 +1,4 @@
-"""A provider without a model: it says what it remembers. All of ikigai can be tried without a key.
+"""A provider without a model, to try ikigai without a key: its answers list the earlier prompts.
 
     OfflineProvider()            # answers at once
     OfflineProvider(pace=0.1)    # a word each tenth of a second
@@ -13,8 +13,8 @@ what they gave:
     @fork {"prompt": "count the files", "name": "counter"} @fork {"prompt": "read them"}
     @agents
 
-All of them are one reply. What stands behind ``@then`` is asked for in a further reply of the same turn, when these
-calls have given their results:
+All calls of a prompt are one reply. Calls after ``@then`` are made in a further reply of the same turn, after the
+results of the calls before:
 
     @fork {"name": "kid", "prompt": "look"} @then @wait {"agents": ["kid"]} @then @read_mail
 

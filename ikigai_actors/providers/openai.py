@@ -4,9 +4,9 @@
     OpenAIProvider("qwen3:8b", base_url="http://127.0.0.1:11434/v1")          # any other, by chat completions
 
 Needs: ``pip install 'ikigai-actors[openai]'``. Settings that it knows: ``max_tokens``, ``temperature``, ``top_p``,
-``stop_sequences`` (chat completions only), and of ``thinking`` an ``effort``. Replies are streamed. Whatever goes wrong
-is a `ProviderError` that says what to do, when the request may be sent again, and carries the text received so far. The
-client itself never tries again.
+``stop_sequences`` (chat completions only), and of ``thinking`` an ``effort``. Replies are streamed. Each failure is a
+`ProviderError`, which says what to do and when the request may be sent again, and has the text received so far. The
+client itself never retries.
 
 The translations are pure: `openai_chat`, `openai_responses`. The package ``openai`` is imported at the first request,
 on a thread.

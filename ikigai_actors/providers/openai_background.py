@@ -1,4 +1,4 @@
-"""Replies of Responses that the service makes in the background, and keeps for later readers.
+"""Replies of Responses that the service generates in the background, and stores for later readers.
 
 Such a reply does not end with its connection: where that breaks, or the process ends, it is read again by its id. The
 events are numbered, and the service sends those after a number.

@@ -1,10 +1,9 @@
 """Responses: the protocol of OpenAI's own models. Pure: a request to arguments, events to a reply.
 
-Nothing is kept by the service (``store=False``), but for a reply that is made in the background: each request has the
-whole conversation. What a model reasoned comes encrypted, as items of the reply. They are kept as they came, and go
-back unaltered to the model that made them, in their place before what followed. Messages and calls go back as they
-came, too, but for their ids: the service would look for these among what it has stored. A call without arguments goes
-back with ``{}``.
+Except for replies in the background, the service stores nothing (``store=False``): each request has the whole
+conversation. The reasoning of a model comes encrypted, as items of the reply. These items are sent back unaltered, and
+in the same order, to the model that made them. Messages and calls are sent back unaltered too, but without their ids,
+because the service would look for stored items with these ids. A call without arguments goes back with ``{}``.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Which values OpenAI's service writes itself: those whose JSON schema its strict mode takes as it is. Pure.
+"""Typed values that OpenAI's service writes itself, if its strict mode accepts their JSON schema unchanged. Pure.
 
 That mode knows a part of JSON Schema, as documented under "Structured outputs", and refuses a request with anything
 else: each object names all its properties, requires them and takes no others; there are no defaults, tuples, free

@@ -1,7 +1,7 @@
-"""The list of prices that ``ikigai prices --update`` makes of what the package ``genai-prices`` knows.
+"""The list of prices that ``ikigai prices --update`` makes from the data of the package ``genai-prices``.
 
 Only makers of models, and Amazon's names for theirs, are in it: a reseller has prices of its own under the same names.
-A name is there as its rules have it: one that begins with a text, or that text and no other. Other rules are left out,
+A rule matches a full name of a model, or the beginning of a name. Other rules are left out,
 and reported; so are prices by the hour, fees by the request, and dearer ways to ask the same model. Prices by the date
 are those of today.
 """

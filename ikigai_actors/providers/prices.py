@@ -1,6 +1,6 @@
 """The prices of models.
 
-Those that a person has written down in ``prices.toml``, beside the history, count first:
+The prices that a person has written into ``prices.toml``, beside the history, take precedence:
 
     [claude-sonnet]          # a model, or how its name begins: the longest one that fits counts
     input = 3.0              # dollars for a million tokens
@@ -10,8 +10,8 @@ Those that a person has written down in ``prices.toml``, beside the history, cou
     exact = true             # of the model with this very name alone
     tiers = [{above = 200000, input = 6.0, output = 22.5}]    # of a request with more tokens of input than that
 
-Then come those that ``ikigai prices --update`` has written, and those of the project, which the same command made: the
-newer ones of the two. Tokens without a price are not priced. Sums are whole numbers of micro-dollars, so that adding
+Next are the prices that ``ikigai prices --update`` has written, or the prices of the project, which the same command
+made, if these are newer. Tokens without a price are not priced. Sums are whole numbers of micro-dollars, so that adding
 them up loses nothing; what a request costs is rounded up once.
 """
 

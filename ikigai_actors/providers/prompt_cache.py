@@ -1,7 +1,7 @@
-"""Where Anthropic's prompt cache must remember a request: four breakpoints at most. Pure.
+"""The breakpoints at which Anthropic's prompt cache stores a request, four at most. Pure.
 
-The cache writes what a request holds up to each of its breakpoints. It reads what an earlier request wrote, when this
-one begins with the same blocks and has a breakpoint there, or less than 20 blocks further on.
+The cache stores the beginning of a request up to each of its breakpoints. A later request that begins with the same
+blocks uses the stored part, if it has a breakpoint there, or less than 20 blocks further on.
 
     tools  system|  …  user|  assistant|  …  user|
                  1         2           3         4
@@ -15,8 +15,8 @@ one begins with the same blocks and has a breakpoint there, or less than 20 bloc
 An agent that shares nothing with others is treated as if it had been forked at its latest reply: then 2 is where its
 own last request wrote, however many blocks its calls and their results have added since.
 
-A batch may take longer than the five minutes for which the cache remembers. What several of its requests begin with, as
-the forks of a history do, is remembered for an hour, which costs more to write: `marked_for_an_hour`.
+A batch may take longer than the five minutes for which the cache remembers. A beginning that several of its requests
+have in common, as forks of a history do, is stored for an hour, which costs more (`marked_for_an_hour`).
 """
 
 import json

@@ -7,7 +7,7 @@ Needs: ``pip install 'ikigai-actors[pydantic-ai]'``, and the extra of ``pydantic
 that it knows: ``max_tokens``, ``temperature``, ``top_p``, ``stop_sequences``. Thinking goes back to the model that had
 it.
 
-Its clients send a request once, where Pydantic AI lets them: the agent's turn asks again. Under a strict budget
+Its clients do not retry, where Pydantic AI allows that: the agent's turn retries. Under a strict budget
 models that do not promise that are refused before they are asked.
 
 Pydantic AI does not distinguish a stream that is cut within a text from one that ends there: such a reply counts as

@@ -5,8 +5,8 @@
     ScriptedProvider(lambda request: f"{len(request.messages)} messages")
     ScriptedProvider([Stream(("Hel", "lo"), then=ProviderError("cut"))])
 
-Each request takes the next reply of its script, and is kept in `ScriptedProvider.requests`. An agent without a script,
-and a script that is used up, are a `ProviderError`.
+Each request takes the next reply of its script, and is kept in `ScriptedProvider.requests`. If the agent has no script,
+or its script is used up, the request fails with a `ProviderError`.
 """
 
 import asyncio

@@ -7,7 +7,7 @@
     as_reply(Invoice(total=12.5))
 
 Text, calls or content blocks of the Messages API become a whole reply; what a `Reply` leaves out is taken from its
-blocks. A dataclass or a pydantic model is the value of a turn that was asked for one, and its words as JSON.
+blocks. A dataclass or a pydantic model becomes the value of a typed turn, and the text of the reply as JSON.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""When the offline provider may answer though nobody asked for it: in histories that it wrote alone. Pure.
+"""The rule by which the offline provider may answer though nobody chose it: no real model has replied before. Pure.
 
-Where nobody names a model and there is no key, the offline provider answers, so that everything can be tried. In a
-history that a real model wrote, its words would stay, and an experiment would judge them.
+If nobody names a model and there is no key, the offline provider answers, so that everything can be tried. In the
+history of a real model, its replies would remain, and an experiment would judge them.
 """
 
 from collections.abc import Collection, Iterable

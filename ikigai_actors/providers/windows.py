@@ -1,7 +1,7 @@
 """Windows: how many tokens models take, by what is known of them. Pure.
 
-The number in a service's refusal counts before the table of its provider, which may be older than the service. A file
-that gives a model less than that is obeyed: somebody does not want to pay for more.
+The number in a service's refusal counts before the table of its provider, which may be older than the service. If the
+configuration gives a model a smaller window, that counts, since somebody may not want to pay for more.
 """
 
 from collections.abc import Mapping

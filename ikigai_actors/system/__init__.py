@@ -4,16 +4,16 @@ Its modules:
 
     system, options, platform       what a program opens, its parts in the order of their start; the checked arguments
     attached, aio                   the same for a process that runs no agents, and for asyncio programs
-    directory                       who exists, and who carries out a command: an actor here, or the remote agent
-    handles/, context               handles of agents, and what the history of one means
-    receipts                        where words enter histories, as futures
+    directory                       finds agents, and the actor or remote agent that carries out a command
+    handles/, context               handles of agents; counts and settings of an agent's history
+    receipts                        futures of the positions of steering messages
     event_feed, reply_stream        events, and the pieces of a turn, as iterators
     lifecycle, approvals            signals and births; calls that wait for a person
-    questions                       all that waits for a person, and the answers
+    questions                       questions that wait for a person, and their answers
     endpoints                       events from outside, as prompts, mail and children
     subscriptions, secrets          events out, to receivers outside; secrets by reference
     kept_secrets                    secrets in rows: references, and sealed ones
-    host_events       the events when other hosts live than before
+    host_events                     events about hosts that come or end
     json_log                        log lines as JSON
     accounts, guarded_http          accounts at remote MCP servers; HTTP to addresses that others have named
     notebook                        agents as a tree in HTML

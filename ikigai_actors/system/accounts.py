@@ -7,10 +7,10 @@
     token     the credential of a call; it is renewed shortly before its end, by one of all hosts
     remove    drops it, and revokes it
 
-Nothing is in memory between the first two: another process finishes what a killed one has begun. A crash before the
-tokens are committed leaves the question open, and the person begins again.
+Nothing is in memory between ``begin`` and ``finish``, so another process can finish after a killed one. A crash before
+the tokens are committed leaves the question open, and the person begins again.
 
-Addresses that a server names are somebody else's text, so each connection is looked at (`AllowedAddresses`).
+Servers may name any address, so each connection is checked (`AllowedAddresses`).
 """
 
 import asyncio
@@ -208,7 +208,7 @@ class Accounts:
             await asyncio.sleep(LOOKS_AT_RENEWAL)
 
     async def scope(self, server: str, subject: str) -> str:
-        """The scope of an account; empty where there is none."""
+        """Return the scope of an account; empty without an account."""
         row: AccountRow | None = await self._reads(lambda tx: account_of(tx, server, subject))
         return "" if row is None else row.scope
 

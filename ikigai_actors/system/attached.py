@@ -7,8 +7,8 @@
 It has the part of the interface of an `ActorSystem` that handles and shells use. It works through the database alone,
 by a `Client`. It can read everything. It writes prompts as mail of kind ``prompt``, mail and signals as rows, and
 documents as versions. Commands that an agent must carry out itself (fork, clear, mark, rewind, configure, resume, exit,
-decide on approvals, move) are rows of ``requests``. The host carries each out once, and answers it. Subscribers get
-messages when they are committed. They get pieces of replies as the host writes them
+decide on approvals, move) are rows of ``requests``. The host carries each command out once, and answers it. Subscribers
+get messages when they are committed. They get pieces of replies as the host writes them
 (`ikigai_actors.records.messages.pieces`), which the host does only while somebody subscribes. The code of the host's
 tools cannot be used from here (`HostElsewhere`), and the default settings of the host cannot be read.
 
@@ -112,7 +112,7 @@ class AttachedSystem(System):
 
     @property
     def _host(self) -> HostRecord | None:
-        """The host that runs the agents, as seen at the last look: the latest of several; None when nobody does."""
+        """The host that runs the agents, as seen at the last look; the latest of several, None if there is none."""
         return self._others.host
 
     @property
@@ -143,7 +143,7 @@ class AttachedSystem(System):
         return offered
 
     def state_of(self, record: AgentRecord) -> str:
-        """The state of an agent, read from the database."""
+        """The state of an agent for people, read from the database."""
         self._check_open()
         return shown_state(check_type(record, AgentRecord, "record", "a row of the registry"), self._others.hosts)
 

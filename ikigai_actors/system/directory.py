@@ -263,14 +263,14 @@ class Directory(OfOneProcess, ABC):
         """The models of an agent with these settings, in the order in which they are tried.
 
         Args:
-            settings: those of the agent.
-            summary: whether a summary is asked for.
+            settings: the settings of the agent.
+            summary: whether the models are for a summary.
 
         Returns:
             The models; empty when only another process knows.
 
         Raises:
-            BadInput: one of them cannot be asked.
+            BadInput: one of the models cannot be asked.
         """
         self._check_open()
         asked = check_mapping(settings, "settings", "a dict of settings")
@@ -373,7 +373,7 @@ class Directory(OfOneProcess, ABC):
     # Open and closed
 
     def _start(self) -> None:
-        """Start every part. If one fails, `close` undoes it all: also parts that were not started are closed."""
+        """Start every part. If a part fails to start, `close` closes all parts, also those that were not started."""
         for part in self._parts():
             part.start()
 
@@ -905,5 +905,5 @@ class Directory(OfOneProcess, ABC):
         return sent.id
 
     def _mailbox_of(self, recipient: str) -> str:
-        """Return the uuid of the recipient; empty if the recipient is a group. Raises what `uuid_of` does."""
+        """Return the uuid of the recipient; empty if the recipient is a group. Raises the errors of `uuid_of`."""
         return "" if group_in(recipient) is not None else registry.uuid_of(self._store, recipient)

@@ -148,7 +148,7 @@ class Places:
         return Places(self.at, {**self.passed}, {**self.dead})
 
     def encode(self, now: int) -> str:
-        """Return the position as an opaque text. Deaths that a later look cannot find again are left out."""
+        """Return the position as an opaque text. Deaths are left out that a later feed cannot find again."""
         late = {uuid: died for uuid, died in self.dead.items() if died >= now - 2 * CLOCK_MARGIN}
         living = {uuid: place for uuid, place in self.passed.items() if uuid not in self.dead}
         text = json.dumps([now, living, late], separators=(",", ":"))
@@ -204,9 +204,9 @@ class EventFeed(ClosedByBlock, Generic[E_co]):
 
     @property
     def position(self) -> str:
-        """The position of this feed.
+        """The position of this feed, as a text.
 
-        A later feed with this as ``since`` begins after the latest event that this one gave.
+        A later feed with this text as ``since`` begins after the latest event that this feed has returned.
         """
         return self._given.encode(self._clock.now_ms())
 
@@ -250,7 +250,7 @@ class EventFeed(ClosedByBlock, Generic[E_co]):
     def prepare(self) -> bool:
         """Make received events ready for `pop`. Return whether there were any. May read the database.
 
-        Raises `StoreError` when the database does not answer. Nothing is lost by that: the next call goes on.
+        Raises `StoreError` when the database does not answer. No event is lost then: the next call continues.
         """
         if self._missed is not None:
             self._prepare_missed(self._missed)
@@ -348,7 +348,7 @@ class AsyncFace(Generic[IterT]):
     """The asyncio version of an iterator of events. It is opened and closed without blocking the event loop."""
 
     def __init__(self, beside: Beside, make: Callable[[], IterT]) -> None:
-        """Begin to open the iterator that ``make`` returns."""
+        """Call ``make``, which opens the iterator, on another thread."""
         self._beside = beside
         self._opening = beside.read(make)
 

@@ -11,8 +11,8 @@ from ikigai_actors.store.hosts.rows import HostRecord
 def host_events(before: Sequence[HostRecord], now: Sequence[HostRecord]) -> list[HostChanged | HostEnded]:
     """Return the events between two lists of the hosts that run the agents; each list has the latest host first.
 
-    Hosts that share the agents come and go: each that goes is reported, once. A host that shares them with nobody is
-    followed by none, or by another one.
+    Of hosts that share the agents, each host that ends is reported once. After a host that does not share them, either
+    no host runs the agents, or another one.
     """
     if not now:
         return [HostChanged(None, before[0].called)] if before else []

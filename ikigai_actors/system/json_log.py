@@ -2,7 +2,7 @@
 
     {"time": "2026-11-29T06:00:00.123+00:00", "level": "warning", "logger": "ikigai_actors.store", "message": "…"}
 
-A defect of ours has its traceback in ``error``. What a program says about itself has the logger ``ikigai``.
+An unexpected error has its traceback in ``error``. Lines of the program ``ikigai`` itself have the logger ``ikigai``.
 """
 
 import json

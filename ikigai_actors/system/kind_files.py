@@ -8,7 +8,7 @@
     You review code. Name the worst fault first.
 
 Further keys are ``disallowedTools``, ``model`` as ``provider:model``, ``skills``, ``maxTurns``, and ours: ``budget``,
-``output`` (a JSON schema), ``history: inherit``, ``restart``. Others are left out, and said so.
+``output`` (a JSON schema), ``history: inherit``, ``restart``. Other keys are left out, with a notice.
 """
 
 import json

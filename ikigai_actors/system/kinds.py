@@ -22,7 +22,7 @@ class Kinds:
     """Finds kinds of agents on the disk of this process. See `ActorSystem.kinds`."""
 
     def find(self, *places: PathLike) -> FoundKinds:
-        """Look for kinds. Reads files, and may take a moment.
+        """Find the kinds in files. Reads the disk, and may take a moment.
 
         Args:
             places: files, or directories below which they are. Without one: those of installed packages and of the

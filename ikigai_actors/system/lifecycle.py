@@ -255,7 +255,10 @@ def data_of(output: object, attach: object) -> tuple[Mapping[str, Any], tuple[At
 
 
 def labels_over(own: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
-    """Check the labels of a prompt, which override those of its agent, and return them. Raises `BadInput`."""
+    """Return the labels of a prompt after a check. Together with the agent's ``own`` they must not be too many.
+
+    Raises `BadInput`.
+    """
     own_labels = check_labels(labels)
     check_number({**own, **own_labels})
     return own_labels

@@ -1,9 +1,9 @@
 """The HTML of agents for a notebook: a tree with signs and states, in which nothing runs.
 
-Of more agents than it shows, it has the living, and of these the nearest to the top.
+If there are too many agents, only living ones are shown, the nearest to the top first.
 
-A closed system, or a database that does not answer, gives the plain text alone: an exception here would be the cell's
-result.
+If the system is closed, or the database does not answer, only the plain text is shown: an exception here would be the
+result of the cell.
 """
 
 from collections.abc import Iterator, Sequence

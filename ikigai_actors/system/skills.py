@@ -47,7 +47,7 @@ class Skills:
         self._store, self._directory = store, directory
 
     def find(self, *places: PathLike) -> FoundSkills:
-        """Look for skills. Reads files, and may take a moment.
+        """Find the skills in directories. Reads files, and may take a moment.
 
         Args:
             places: directories in which they are, at any depth up to six. Without one: those of installed packages and

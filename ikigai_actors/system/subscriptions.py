@@ -2,8 +2,9 @@
 
     system.subscriptions.add("https://example.com/events", ["env:EVENTS_SECRET"], ["turn", "question.asked"])
 
-The event is written in the transaction that makes it true. The host that runs the agent sends it, and tries again for
-four days (`ikigai_actors.system.host.deliveries`); who takes its agents over goes on with that.
+The event is written in the same transaction as the change that it reports. The host that runs the agent sends it, and
+repeats failed attempts for four days (`ikigai_actors.system.host.deliveries`). If another host takes the agent over, it
+continues.
 """
 
 import base64

@@ -4,10 +4,10 @@
         child = system.root.fork("analyse the schema", name="dba")
         print(child.reply(timeout=60).text)
 
-Open: the store, the lock or lease, the schema, the tools, agent 0, the claim of all agents, then one actor for each
-that is not dead. A host that joins others opens its tools before they know of it. Close, or leave the block: nothing
-new starts, what is outside is cancelled, what was accepted is written, the database is given up. A turn that is open
-then comes back as interrupted. ``kill -9`` leaves the same, without the courtesy.
+Opening takes these steps: the store, the lock or lease, the schema, the tools, agent 0, the claim of all agents, then
+the actors of agents with open work. A host that joins others opens its tools before they know of it. Closing takes
+these: nothing new starts, requests and tools are cancelled, accepted commands are written, and the database is
+released. An open turn comes back as interrupted, as after ``kill -9``.
 """
 
 import logging
@@ -763,7 +763,7 @@ class ActorSystem(System):
         return {**super()._signs(), **self._processes.signs()}
 
     def _waits_for(self, uuid: str) -> str:
-        """Return as text what an agent waits for: other agents, its service or its program; empty for nothing."""
+        """Return in words what an agent waits for: other agents, its service or its program; empty for nothing."""
         if others := waits_for([self._awaited(each) for each in self._wait_registry.awaited_by(uuid)]):
             return others
         if (actor := self._processes.get(uuid)) is None:
@@ -854,7 +854,7 @@ class ActorSystem(System):
             self._publisher.publish(StoreTrouble(reason))
 
     def _leave(self, error: ProgramOutdated) -> None:
-        """Begin to give the agents to hosts that know the newer schema, then stop the system. Never waits."""
+        """Begin to give the agents to hosts with the newer program, then stop the system. Never waits."""
         logger.warning("%s Until then other hosts run the agents.", error)
         if self._rebalancer is None:
             self._fail(error)

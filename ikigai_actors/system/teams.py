@@ -60,7 +60,7 @@ class TeamAgent(NamedTuple):
 
 
 class Team(NamedTuple):
-    """The contents of a team file."""
+    """The contents of a team file: its agents, and where the files of their kinds are."""
 
     agents: tuple[TeamAgent, ...]
     """Parents come before their children."""

@@ -1,6 +1,6 @@
 """The tools that a model can call: functions, MCP servers, and a workspace.
 
-And the facts known of a tool before it runs.
+The package also has the facts about a tool that are known before it runs.
 
 Its modules:
 

@@ -4,8 +4,9 @@
     ActorSystem.open(tools=[triage])
 
 Its tool ``NAME__ask`` sends a message and waits for the task. The message's id is the key of the call, which is the
-same in every attempt. So an agent that takes a message once by its id, as those of this library do, has one task of a
-call, whatever is cut off; say so by ``idempotent=True``, and the runtime repeats a call that a crash has cut off.
+same in every attempt. An agent that accepts each message id only once, as those of this library do, makes one task for
+a call, even if the call is repeated. For such an agent set ``idempotent=True``: then the runtime repeats a call that a
+crash has cut off.
 
     not sent    the card cannot be read, no connection comes about, or the agent refuses the message: it did not run
     sent        the answer broke off, or is an error of the server: nobody knows whether it runs

@@ -1,4 +1,4 @@
-"""Commands that run to their end: with a text as their input, and with what they print as the result."""
+"""Commands that run to their end, with a text as their input. The result is their output."""
 
 import asyncio
 import os

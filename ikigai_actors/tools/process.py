@@ -14,8 +14,8 @@ the outer process of the fence, which is also the guard (see `ikigai_actors.tool
                its input or of TERM, or KILL after that        which ends the guard too, all that is deaf to TERM
     dead       `reap`: the guard ends when the child has left nothing that runs, and nobody is left to wait for it
 
-Without a guard, all that was not sent KILL yet goes on until it reads the end of its input or writes to us. When our
-process only fails or is cancelled, who has started a child kills and reaps it before the event loop closes.
+Without a guard, all that was not sent KILL yet goes on until it reads the end of its input or writes to us. If this
+process only fails or is cancelled, the code that has started a child kills and reaps it before the event loop closes.
 """
 
 import asyncio

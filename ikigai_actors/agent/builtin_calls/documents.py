@@ -102,9 +102,9 @@ CALLS = (DocumentWriteCall(), DocumentReadCall(), DocumentListCall(), DocumentDe
 
 @dataclass(frozen=True, slots=True)
 class WriteDocument(Unit):
-    """Write a document, or delete it when there is no body; answered with the new version.
+    """The unit that writes a document, or deletes it when there is no body; answered with the new version.
 
-    Raises as `Documents.write` does.
+    Raises the errors of `Documents.write`.
     """
 
     agent: str
@@ -122,7 +122,7 @@ class WriteDocument(Unit):
 
 @dataclass(frozen=True, slots=True)
 class ReadDocument(Unit):
-    """Read a document. Raises as `Documents.read` does."""
+    """The unit that reads a document. Raises the errors of `Documents.read`."""
 
     path: str
     version: int | None
@@ -135,7 +135,7 @@ class ReadDocument(Unit):
 
 @dataclass(frozen=True, slots=True)
 class ListDocuments(Unit):
-    """List documents. Raises as `Documents.list` does."""
+    """The unit that lists documents. Raises the errors of `Documents.list`."""
 
     prefix: str
 

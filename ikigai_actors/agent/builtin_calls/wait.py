@@ -98,9 +98,10 @@ class Awaited(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NameAwaited(Unit):
-    """Look up the agents that a ``wait`` names when the call begins, since a name may belong to another agent later.
+    """The unit that looks up the agents which a ``wait`` names, when the call begins.
 
-    Answered with the data of the ``tool_call``. Raises `AmbiguousAgent`, and `BadInput` for the agent itself.
+    Later, a name may belong to another agent. Answered with the data of the ``tool_call``. Raises `AmbiguousAgent`, and
+    `BadInput` for the agent itself.
     """
 
     agent: str

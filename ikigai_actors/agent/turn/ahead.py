@@ -1,11 +1,11 @@
 """Several steps of a program's turn in one unit: a result, the reply that follows from it, the beginnings of its calls.
 
-A program is its own model, and a step of it costs little. So what would be three units is written as one, where nothing
-may come in between: no steering message waits, no hook and no person is asked, the agent is not stopped. Pure.
+A program is its own model, and its steps cost little. So three units are written as one if nothing can come between
+them: no steering message waits, no hook and no person is asked, and the agent is not stopped. Pure.
 
 A crash before the unit is committed leaves the call without a result, as a crash in the middle of the call does. The
-function has seen the result, but nothing has left that follows from it. The calls of the reply start once the
-unit is committed, as always.
+function has seen the result, but nothing that follows from the result has left the process. The calls of the reply
+start once the unit is committed, as always.
 """
 
 from collections.abc import Callable

@@ -1,17 +1,17 @@
-"""The calls of one reply, while they are carried out. Pure: decides which may start, and reads where a crash left them.
+"""The calls of one reply: decides which may start, and reads their progress from the log after a crash. Pure.
 
 A call is *waiting* until it is started or refused, *running* from its committed ``tool_call`` on, and *done* when its
 ``tool_result`` is committed. Where the policy says ask, it is *asking* in between, from a committed ``approval`` until
 a person or the program decides: a second ``approval`` makes it *approved*, a result denies it.
 
-Ordinary calls run beside one another, unless their tool runs alone. The agent itself carries out built-in calls, in
+Ordinary calls run at the same time, unless their tool must run alone. The agent itself carries out built-in calls, in
 order, once no ordinary call runs. One of them, ``wait``, takes time: from its ``tool_call`` on it is running and holds
 no thread, and the built-in calls behind it wait for its end. Only the next request to the model waits for a call that
 asks.
 
 Where hooks are to be asked about a call, it is *checking* until their verdict is committed, in one ``hook`` message
-before all else: whatever goes on after that, here or elsewhere, reads the verdict and asks no hook again. The hooks of
-``on_fork`` are asked with those, about calls of ``fork`` alone.
+before all other messages. Later steps, on this host or another one, read the verdict and ask no hook again. For calls
+of ``fork``, the hooks of ``on_fork`` are asked too.
 
 What a crash leaves of a call, and what resuming makes of it:
 
@@ -355,7 +355,7 @@ def marked_unfenced(calls: Calls, ids: Collection[Any]) -> Calls:
 
 
 def defined(calls: Calls, question: Mapping[str, Any]) -> Calls:
-    """Set the definition and the build of one call to those that the data of a question about it name."""
+    """Set the definition and the build of one call to the values in the data of a question about it."""
     named = ("definition", "build", "former_definition", "former_build")
     definition, build, former, former_build = (str(question.get(name) or "") for name in named)
     return tuple(
@@ -367,7 +367,7 @@ def defined(calls: Calls, question: Mapping[str, Any]) -> Calls:
 
 
 def begun_with(calls: Calls, begun: Mapping[str, Any]) -> Calls:
-    """Set the definition and the build of one call to those in the data of its ``tool_call`` message."""
+    """Set the definition and the build of one call to the values in the data of its ``tool_call`` message."""
     definition, build = str(begun.get("definition") or ""), str(begun.get("build") or "")
     return tuple(
         replace(call, definition=definition, build=build) if call.id == begun.get("tool_use_id") else call
@@ -376,7 +376,7 @@ def begun_with(calls: Calls, begun: Mapping[str, Any]) -> Calls:
 
 
 def here(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """Set the definition and the build of each call to those that its tool has in this process."""
+    """Set the definition and the build of each call to the values of its tool in this process."""
     return tuple(replace(call, definition=(own := tools[call.name]).definition, build=own.build) for call in calls)
 
 
@@ -399,7 +399,7 @@ def _is_of_another_build(call: Call, tools: Mapping[str, ToolTraits]) -> bool:
 
 
 def asked_again(calls: Calls, again: Calls) -> Calls:
-    """Return all calls; those that are also in ``again`` wait as if nobody had been asked about them.
+    """Return all calls; the calls that are also in ``again`` wait as if nobody had been asked about them.
 
     Their definition and build move to ``former`` and ``former_build``, so that the next question can show the change.
     """
@@ -572,7 +572,7 @@ def to_be_asked(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
 def startable(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
     """Return the ordinary calls that may start now, in order.
 
-    A call whose tool must run alone waits for those before it.
+    A call whose tool must run alone waits for the calls before it.
     """
     chosen: list[Call] = []
     busy = running(calls)

@@ -1,4 +1,4 @@
-"""Compaction: the model writes a text that replaces all that was said before. Pure.
+"""Compaction: the model writes a text, the summary, that replaces older messages. Pure.
 
     idle, interrupted, or a turn whose calls all have results, also one whose request waits
       │ Compact, with a plan
@@ -10,11 +10,12 @@
 
 A history that is too long for its model is summarised in parts, the oldest first, each of whole steps and with the
 summary of those before it. Each part is a ``summary`` of its own: a crash or INT between two leaves the finished ones.
-Who asked for the summary hears when all parts are written; a request that waits for it leaves as soon as it fits. A
-single step that is too long is stood for by a digest.
+The caller gets the answer when all parts are written. A request that waits for the summary is sent as soon as it fits.
+A digest replaces a single step that is too long.
 
-Where it is enough to show long results by reference, a ``summary`` without a text says so, and no model is asked
-(`ikigai_actors.agent.turn.elision`). A model may ask for a summary itself, by a call: it comes before the next step.
+If it is enough to show long results by reference, a ``summary`` message without a text is written, and no model is
+asked (`ikigai_actors.agent.turn.elision`). A model may ask for a summary by a call; the summary is made before the next
+step.
 
 The questions and answers for a summary are in no log. A crash before the unit is committed leaves nothing of them; a
 crash after it leaves the summary. Messages that are appended meanwhile come after the planned part, so the plan stays
@@ -333,7 +334,7 @@ def summary_instruction(plan: SummaryPlan, focus: str) -> str:
 
 
 def answer_tokens(settings: Mapping[str, Any]) -> int:
-    """Return the most tokens of the answer by the settings. Tokens for thinking are added to those for the text."""
+    """Return the most tokens of a summary, by the settings: those for the text, and those for thinking."""
     thinking = settings.get("thinking") or {}
     budget = thinking.get("budget_tokens", ANSWER_TOKENS if thinking.get("type") == "adaptive" else 0)
     return ANSWER_TOKENS + int(budget)

@@ -34,18 +34,18 @@ def is_elided(message: Message, elide: int) -> bool:
 
 
 def reference(message: Message) -> str:
-    """Return the reference in place of a long result. For a result of ``recall`` it names the recalled message."""
+    """Return the text that replaces a long result. It names the message for ``recall``."""
     size = f"{len(message.content.encode('utf-8', 'replace')) / 1_000:.0f} KB"
     return f"({size}; {_recalled(message)})"
 
 
 def attachment_reference(message: Message, blob: Blob) -> str:
-    """Return the reference in place of an attachment of a message."""
+    """Return the text that replaces an attachment of a message. It refers to the attachment."""
     return f"({_words(blob)}; {_recalled(message)})"
 
 
 def too_large(blob: Blob) -> str:
-    """Return the reference in place of an attachment that is too large for the model."""
+    """Return the text that replaces an attachment which is too large for the model."""
     return f"({_words(blob)}: too large for this model)"
 
 

@@ -99,7 +99,7 @@ MOST_CHILDREN = 10_000
 
 
 class NewChild(NamedTuple):
-    """The uuid, name and prompt of one of several children."""
+    """The uuid, name and prompt of a child to be made."""
 
     uuid: str
     name: str | None
@@ -291,7 +291,7 @@ class Undo:
 
 @dataclass(frozen=True, slots=True)
 class Configure:
-    """Change settings; None removes one. Answered with the position of the change."""
+    """Change settings; the value None removes a setting. Answered with the position of the change."""
 
     needs = Needs.AT_REST
     travels_as = "configure"

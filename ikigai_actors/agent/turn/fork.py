@@ -1,12 +1,12 @@
 """Fork: the only way to make an agent.
 
-One unit holds the children's rows, a ``fork`` message for each in both logs, and the children's first messages. By
-command, these are its settings and its prompt, or those that its kind prescribes. For calls of the model, see
-`ikigai_actors.agent.builtin_calls.fork`. Children of one unit are born one after another: each is forked after the
-``fork`` message of the previous one.
+One unit holds the children's rows, a ``fork`` message for each in both logs, and the children's first messages. For a
+command, the first messages are the settings and the prompt of the child, or those that its kind prescribes. For calls
+of the model, see `ikigai_actors.agent.builtin_calls.fork`. Children of one unit are born one after another: each is
+forked after the ``fork`` message of the previous one.
 
-A child of another history may begin with copies of messages, and may go on with what its history ends with. Its turn is
-then opened by its ``fork`` message, which says ``go``:
+A child of another history may begin with copies of messages, and may continue an unfinished turn of that history. Its
+turn is then opened by its ``fork`` message, which says ``go``:
 
     history  1 prompt, 2 reply with a call | 3 result, 4 reply
     forked at 1 with copies   2 fork go, 3 configure, 4 the reply at 2 with another argument, 5 its result → a request
@@ -188,7 +188,7 @@ def give_birth(
 ) -> Step:
     """Return the step whose unit makes the children, in order.
 
-    ``before`` is written first, ``inherited`` is as in `LogUnit`.
+    ``before`` has messages to write first; ``inherited`` is `LogUnit.inherited`.
     """
     mine = [*before]
     births: list[Birth] = []

@@ -2,15 +2,15 @@
 
 A request has the five calls of `ALWAYS_THERE`, the agent's own functions and its workspace. The call ``find_tools``
 finds the rest. The found tools are recorded only in ``data.found`` of its result. So the set is the same after a fork,
-after a restart and on another host, and an undo removes it. A summary carries what was found before its cut. While one
-is in force ``recall`` is there too, since references name it.
+after a restart and on another host, and an undo removes it. A summary records the tools that were found before its cut.
+While a summary is in force, ``recall`` is sent too, since references name it.
 
     always      the same in each request, sorted
     kept        recorded in the summary in force: sent like those that are always there
     shown       named by results that the model sees: a service may load them where they are named
 
-A find only appends: what was sent before it stays as it was, and a service's cache keeps that. Which tools were found
-is a matter of context, not of rights: a tool that was not found runs all the same.
+Found tools are appended: the descriptions sent before do not change, so a service's cache stays valid. Finding a tool
+is a matter of context, not of rights: a tool that was not found runs, too.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

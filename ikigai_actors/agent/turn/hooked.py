@@ -5,10 +5,10 @@
     after_reply      the reply is committed with ``hook`` that says ``asked``; then ``hook`` with the verdict, and
                      either that ends the turn, or ``context`` has it go on
 
-Both verdicts are committed before what follows from them, so no hook is asked after its verdict: not at a resumption,
+Both verdicts are committed before their consequences, so no hook is asked again after its verdict: not at a resumption,
 not on another host, not in a fork. A crash before that leaves the request unsent, or the reply in the log, and the
-hooks are asked once more. A verdict on a request holds until something new comes that the model reads: the same request
-may leave several times, and no hook is asked again. A paid reply is committed before any hook hears of it.
+hooks are asked once more. A verdict on a request holds until the model has new messages to read: the same request may
+be sent several times, and no hook is asked again. A paid reply is committed before any hook is asked about it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Replies that their service makes and keeps (setting ``background``). Pure.
+"""Replies that their service generates in the background and stores (setting ``background``). Pure.
 
     asked          the request has left; a crash now means that it is paid for, and sent again
     kept           the first event has come, and a `note` with the name of the reply is committed: the process that goes

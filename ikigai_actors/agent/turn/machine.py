@@ -305,7 +305,7 @@ def step(
 
 
 def _with_words(step: Step, words: Sequence[on.Prompt], now: int) -> Step:
-    """Return the step with steering messages as the last ones of its unit, if a request of the turn may follow."""
+    """Return the step with the steering messages as the last messages of its unit, if a request may follow."""
     unit, state = step.unit, step.state
     if not (isinstance(unit, LogUnit) and unit.asks and unit.may_wait):
         return step
@@ -325,7 +325,10 @@ def _mail_of(prompt: on.Prompt) -> Mapping[str, Any]:
 
 
 def _step(state: State, event: TurnEvent, now: int, tools: Mapping[str, ToolTraits], words: bool) -> Step:
-    """Do what `step` does, without letting steering messages in; ``words`` says whether any wait."""
+    """Return the step for an event, as `step` does, without steering messages.
+
+    ``words`` says whether steering messages wait.
+    """
     match event:
         case on.TakeWords():
             return _take_words(state, event, now, words)

@@ -1,4 +1,4 @@
-"""Merging: one message in this agent's history takes over what another agent has said. Pure.
+"""Merging: one message in this agent's history quotes or summarises another agent's work. Pure.
 
     idle, interrupted, or a turn whose model calls ``merge``
       │ Merge

@@ -58,7 +58,7 @@ def shorter(news: Sequence[Message], part: ReadPart | None, window: int) -> Read
 
 
 def behind_part(part: ReadPart, notes: str) -> ReadPart | str:
-    """Return the next part, with the notes of the last one; or the notes themselves if it was the last part."""
+    """Return the part after this one, with the notes so far; or the notes themselves after the last part."""
     if not part.rest:
         return notes
     if part.number >= MOST_PARTS:

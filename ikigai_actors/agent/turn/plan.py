@@ -225,9 +225,9 @@ def less_of(plan: SummaryPlan, log: History, head: int, turn: int, readable: flo
 def _kept(
     log: History, shown: list[Message], sizes: dict[int, int], allowed: int, head: int, turn: int
 ) -> tuple[int, int]:
-    """Return the position from which on all messages are kept, and the number of their tokens.
+    """Return the position from which all messages stay verbatim, and the number of their tokens.
 
-    The newest whole steps are kept, in a turn at least its latest step. ``shown`` is newest first.
+    The newest whole steps stay, in a turn at least its latest step. ``shown`` is newest first.
     """
     keep_from, kept, size = head + 1, 0, 0
     for message in shown:

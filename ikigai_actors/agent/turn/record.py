@@ -14,7 +14,7 @@ the turn (``stop``), or gets an error as its result (``tell``). The attachments 
 
 With ``"imported": True`` another program has recorded the agent: it is no trial, and the setting can be removed.
 
-With ``"once": True`` the first reply ends the turn: a typed turn is not asked for a value that fits.
+With ``"once": True`` the first reply ends the turn, even if it lacks the value of a typed turn.
 """
 
 import json

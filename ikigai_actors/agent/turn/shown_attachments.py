@@ -2,8 +2,7 @@
 
 The limits of a service are data (`providers.attachment_limits`). If the attachments exceed a limit, the oldest are
 replaced. They are counted message by message from the beginning, so the same history always gives the same result.
-Attachments that must be replaced are in passages that were made before; then the conversation is made again from its
-beginning.
+If attachments in passages that were made before must be replaced, the conversation is made again from its beginning.
 """
 
 from collections.abc import Sequence

@@ -325,7 +325,7 @@ class State:
 
         @property
         def status(self) -> Status:
-            """Return the status in the registry."""
+            """The agent's status in the registry."""
 
     else:
         status = property(attrgetter("lifecycle.status"), doc="The status in the registry.")  # a turn asks 20 times
@@ -337,7 +337,7 @@ class State:
 
     @property
     def shown(self) -> Phase:
-        """Return the phase that people see. `UNLOADED` is shown as idle or interrupted."""
+        """The phase that people see. `UNLOADED` is shown as idle or interrupted."""
         if self.phase is Phase.RUNNING_TOOLS and asking(self.calls) and not running(self.calls):
             return Phase.WAITING_FOR_APPROVAL
         if self.service_wait is not None:
@@ -464,7 +464,7 @@ class ComeBack:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Effect: give a caller the result of its command. An exception is raised at the caller."""
+    """Effect: settle the future of a caller with the result of its command, or with an exception."""
 
     caller: Caller
     value: Any

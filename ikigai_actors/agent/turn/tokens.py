@@ -1,9 +1,9 @@
 """Tokens: estimates how many tokens a message has, from the sizes that replies have reported. Pure.
 
-A reply reports how many tokens its request had. So two replies of one model show how many tokens the messages from the
-earlier one on have, which only the later request had, whatever is sent beside the conversation. From their bytes
-follows the number of tokens for each byte. The latest messages for which this is known are used. A text of digits or of
-Chinese has three times as many tokens as one in English.
+A reply reports how many tokens its request had. So the difference between two replies of one model is the number of
+tokens of the messages between them, whatever else is sent. With their bytes, this gives the number of tokens for each
+byte. The latest messages for which this is known are used. A text of digits or of Chinese has three times as many
+tokens as one in English.
 
     messages     u   a   c   r   a   u      asked for: the tokens of the last one
     told            10          510         a to r have 2,000 bytes: 500 tokens, 0.25 for each byte

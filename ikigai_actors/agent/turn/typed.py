@@ -1,10 +1,10 @@
 """Typed turns, which must end with a value of a type. Pure; `records.outputs` checks types and values.
 
-Such a turn ends with a value that fits, and with nothing else that is a success. The model gives it by calling
-`GIVE_RESULT`, a tool that only these turns have, or as an answer in JSON where its service writes that. Another value,
-or an answer in words, goes back to it with every error named, `MOST_REPAIRS` times at most; then the turn fails. It
-fails at once where the model refuses. `exit` in such a turn takes the value too: its supervisor gets it by mail, as
-JSON.
+Such a turn succeeds only with a value that fits. The model gives it by calling
+`GIVE_RESULT`, a tool that only these turns have, or as an answer in JSON where its service writes that. If the value
+does not fit, or the answer is in words, the model gets all errors and tries again, `MOST_REPAIRS` times at most; then
+the turn fails. It fails at once if the model refuses. `exit` in such a turn takes the value too: its supervisor gets it
+by mail, as JSON.
 
 What a crash leaves: the type is in the data of the prompt. Before a unit of this module is committed, the value is
 a call without a result, which is carried out again when the turn goes on, or a reply that was never received. After it
@@ -143,13 +143,13 @@ def _refuse_call(state: State, call: Call, wrong: list[str], now: int, before: S
 
 
 def _is_one_step(state: State) -> bool:
-    """Return whether the first reply ends the turn, whatever it is, because the turn is a replayed step."""
+    """Return whether the first reply ends the turn in any case, because the turn replays one recorded step."""
     effects: Mapping[str, Any] = state.view.settings.get("effects") or {}
     return bool(effects.get("once"))
 
 
 def _end_step(state: State, now: int, *drafts: PendingMessage) -> Step:
-    """End the turn of a replayed step whose reply would need another step, which the record does not have."""
+    """End the turn that replays one recorded step, although its reply would need a further step."""
     text = "The reply has no result that fits, and ends the step: only this one is replayed."
     return end_turn(state, now, ReplayDiverged(text), *drafts, (Kind.ERROR, text, {"diverged": ""}))
 

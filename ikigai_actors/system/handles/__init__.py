@@ -1,7 +1,7 @@
 """Handles: the objects by which a program uses agents and their system.
 
-- ``commands``: every command of an agent, once, as a future; ``outcomes`` is what comes of the larger ones.
-- ``readings``: what is read of an agent, once.
+- ``commands``: every command of an agent, once, as a future; ``outcomes`` has the results of some of them.
+- ``readings``: the methods that read data of an agent, each once.
 - ``ref``: sync and async handles, made of these two, and the system that gives them.
 - ``base``: the base of ``commands`` and ``readings``.
 """

@@ -1,4 +1,4 @@
-"""A host: runs agents, supervises them, shares them with other hosts, and does what other processes ask by rows.
+"""A host: runs agents, supervises them, shares them with other hosts, and carries out commands of other processes.
 
 Its modules:
 

@@ -1,4 +1,4 @@
-"""The batches of a host: it lets requests wait for one, and makes those of the services whose seats it has.
+"""The batches of a host: collects requests, and sends the batches of the services for which the host is responsible.
 
     collected    its request is a row; after a minute, or with a thousand, they are sealed
     sealed       the batch is a row, and is sent: once, as long as nobody knows what came of that
@@ -7,9 +7,9 @@
     at work      the service has named it; every minute it is asked whether the results are there
     over         each member has its end, and its agent's host hands it on
 
-The rows decide; what is remembered here is which requests wait, what is on its way to a service, and when to look. A
-crash loses that: the turns of its agents go on here or on another host, and find their rows. While no request waits and
-no batch is open, nothing is looked at.
+The rows are the truth. In memory are only the waiting requests, the exchanges with services in progress, and the time
+of the next look. A crash loses these: the turns of the agents go on here or on another host, and find their rows. While
+no request waits and no batch is open, nothing is read.
 """
 
 import logging
@@ -93,7 +93,7 @@ class BatchLink(NamedTuple):
 
 
 class BatchWork(NamedTuple):
-    """The state of a service's batches, read at one moment."""
+    """The open batches and waiting requests of a service, read at one moment."""
 
     collected: list[WaitingMember]
     open: list[OpenBatch]

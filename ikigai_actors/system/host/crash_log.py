@@ -29,7 +29,7 @@ def note_decision(text: str, error: BaseException | None = None, level: int = lo
 
 
 def on_one_line(reason: str) -> str:
-    """Return a reason as one line of text."""
+    """Return a reason as one line of text, for the log."""
     line = " ".join(reason.split())
     return line if len(line) <= _MOST else f"{line[:_MOST]} …"
 

@@ -1,11 +1,12 @@
-"""The deliveries of the agents that a host runs: it looks which are due, sends them, and writes what came of each.
+"""Sends the due deliveries of the agents that a host runs, and records the result of each.
 
     asleep      the next time is known, or nothing waits: an event, another process or that time wakes it
     sending     20 at once, 4 to one subscription; of one agent one at a time for a subscription, in order
     recording   the answer is with the journal; then it looks again
 
-The rows decide; what is remembered here is only what is on its way, and when to look. A crash loses that, and the next
-host of the agents sends again under the same id. While nobody has subscribed, an event costs one look at a flag.
+The rows are the truth. In memory are only the deliveries on their way and the time of the next look. A crash loses
+these, and the next host of the agents sends again under the same id. While nobody has subscribed, an event costs one
+check of a flag.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""The bodies of deliveries, made of rows when they are sent: each try has the same, but for what was deleted meanwhile.
+"""The bodies of deliveries, made from rows at each attempt: always the same, except for data deleted meanwhile.
 
 {"type": "turn.done", "timestamp": "2026-11-29T09:28:33.120Z",
  "data": {"agent": "4Kd0…", "name": "triage", "position": 17, "turn": "4Kd0…/t12", "text": "Done."}}

@@ -6,8 +6,8 @@ Timers fire, unanswered questions take their next step, and parked agents whose 
     looking   what is due is given to the journal, some at a time
     firing    it waits for the commits, and then looks again
 
-The rows decide; what is remembered here is only when to look. The calendar may be set while it sleeps, so it looks at
-the clock in between, without reading anything. A firing that was not committed is tried again after a while.
+The rows are the truth. In memory is only the time of the next look. The machine's clock may be set meanwhile, so the
+clock is read in between, without reading rows. A firing that was not committed is tried again after a while.
 """
 
 import logging
@@ -95,7 +95,7 @@ class DueTimers:
         self._alarm = CalendarAlarm(clock, after, self.fire_due)
 
     def fire_due(self) -> None:
-        """Carry out all due things, and schedule the next look."""
+        """Carry out all due things, and schedule the next check."""
         if self._firing:
             return  # it is looked at after them
         upcoming = self._reader.read(lambda tx: self._kind.next(tx, self._host, FIRED_AT_ONCE))

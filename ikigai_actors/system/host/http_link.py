@@ -1,8 +1,8 @@
-"""Sends deliveries over HTTP, from an event loop of its own, which begins with the first of them.
+"""Sends deliveries over HTTP, on a separate event loop, which begins with the first delivery.
 
-A receiver's address is somebody else's text, so each connection is looked at (`AllowedAddresses`): the socket is made
-for the address that a look-up has given, or that the text itself is, and for no other one. Redirections are not
-followed, no cookies are kept, and no proxy of the environment is asked: each would lead elsewhere.
+Anybody may name a receiver's address, so each connection is checked (`AllowedAddresses`): a socket is opened only to
+the checked address, which a look-up returned or which the URL contains. Redirections are not followed, no cookies are
+stored, and no proxy of the environment is used: each could lead to another address.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""An import without agents at work: this process is the host of the database for as long as that takes."""
+"""Imports agents while no agents run. This process is the host of the database during the import."""
 
 import os
 from contextlib import ExitStack
@@ -14,7 +14,7 @@ from ikigai_actors.store.migrations import ensure_schema
 
 
 def import_file(database: str | os.PathLike[str] | None, file: ImportFile, under: str | None = None) -> Imported:
-    """Bring the agents of a file into a database; an empty one gets agent 0 first. No agent begins anything.
+    """Import the agents of a file into a database, and start none of them. An empty database gets agent 0 first.
 
     Args:
         database: the database, as for `ActorSystem.open`.

@@ -1,12 +1,10 @@
 """The process table: the actors of the agents that this host runs, and what births, deaths and signals mean for them.
 
-The registry decides who lives; the table follows it. It carries out what a committed unit did to agents
-(`LifecycleChange`): it stops the actors of the dead, whose effects are cancelled, and sends the other actors the new
-status of their agents.
+The registry decides which agents live; the table follows it. After each committed unit (`LifecycleChange`) it ends the
+actors of dead agents, whose effects are cancelled, and sends the other actors the new status of their agents.
 
-An agent sleeps while nothing of it is open and nobody has asked anything of it: then it has no actor, and a boot costs
-nothing for it. `ProcessTable.get` finds the actors that are there, for the thread of the journal and for what concerns
-only those that are at work. `ProcessTable.wake` makes the actor of one that sleeps, for who asks something of it.
+An agent without open work sleeps until a command for it comes: it has no actor, and a boot costs nothing for it.
+`ProcessTable.get` finds only existing actors, and never waits. `ProcessTable.wake` makes the actor of a sleeping agent.
 
 An agent that crashes gets its next actor at once, as after a boot, and the callers of the old actor wait for the new
 one. But the new actor is held, and does nothing, until the supervisor has decided

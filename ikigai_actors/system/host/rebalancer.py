@@ -1,6 +1,6 @@
 """The rebalancer: has a host run its share of the agents of a database, beside other hosts.
 
-A thread looks again and again at who has which shards (`ikigai_actors.store.hosts.shards`), and does what follows:
+A thread regularly reads which host has which shards (`ikigai_actors.store.hosts.shards`), and acts:
 
     a shard that nobody has       is claimed, up to the share of this host, and after some looks beyond it
     a shard that is new here      its agents are looked at in the registry, and get actors; cut-off turns go on
@@ -8,9 +8,9 @@ A thread looks again and again at who has which shards (`ikigai_actors.store.hos
                                   actors end; then it is given to another host, which finds it at its next look
 
 So a tool that is not idempotent and ends soon is not cut off, and few replies are paid for twice. Between the end of
-the actors and the gift nobody acts for these agents; what comes for them is written as rows, which the next host finds.
-A crash at any point leaves the shard with this host, or with the next one. Messages that the actors had not handled,
-and callers who wait for the end of a turn, go to the remote agent: they are answered by rows from then on
+the actors and the gift no host runs these agents; messages for them are written as rows, which the next host finds. A
+crash at any point leaves the shard with this host, or with the next one. Messages that the actors had not handled, and
+callers who wait for the end of a turn, go to the remote agent: they are answered by rows from then on
 (`ikigai_actors.system.remote.agents`).
 """
 

@@ -9,12 +9,12 @@ Another process on the database writes rows and nothing else; the host that runs
     listeners     the processes that want to see replies on their way
 
 A command is given to its actor once, and again only when an attempt has left it undecided
-(`ikigai_actors.agent.remote_commands`). The rows decide that it is carried out once; that it is given once decides that
-nothing is begun twice which needs no row, such as going on with a turn.
+(`ikigai_actors.agent.remote_commands`). The rows ensure that a command is carried out once. Commands that write no row,
+such as resuming a turn, are not begun twice because they are given once.
 
-Two threads do this, in turns: the one that follows the database (`ikigai_actors.system.remote.following`), as soon as
-it hears of something, and that of the supervision, when an agent has got its next actor. Neither waits for a database
-that is down: what could not be read is tried again half a second later.
+Two threads take turns: the thread that follows the database (`ikigai_actors.system.remote.following`), at each hint,
+and the thread of the supervision, when an agent has got its next actor. Neither waits for a database that is down: a
+failed read is repeated half a second later.
 """
 
 from collections.abc import Callable, Collection, Mapping

@@ -1,4 +1,4 @@
-"""Reply streams: what a host receives of replies on their way, written as rows while other processes listen.
+"""Reply streams: writes the replies in progress of a host as rows, while other processes want to see them.
 
 Its states:
 
@@ -7,10 +7,10 @@ Its states:
                  appended, all of it in one transaction through the journal; and rows that are void are deleted
     leaving      nobody listens any more, or the system closes: the host's rows are deleted
 
-It looks, and gets no messages; so a listener that comes in the middle of a reply gets all of it. A reply that ends
-between two looks leaves no row, and comes as its message alone; slow commits put the next look off (`APART`). How far a
-reply is written moves on when the transaction is committed, so what a failure has lost is written the next time. A host
-that dies leaves its rows, which are void (`ikigai_actors.records.messages.pieces`).
+It polls the requests, so a listener that comes in the middle of a reply gets all of the reply. A reply that ends
+between two looks leaves no row, and comes as its message alone; slow commits put the next look off (`APART`). The
+position in a reply advances only after a commit, so text that a failure has lost is written the next time. A host that
+dies leaves its rows, which are void (`ikigai_actors.records.messages.pieces`).
 """
 
 from collections.abc import Callable, Sequence

@@ -4,10 +4,10 @@
     looking    every `SIGNS_EVERY` seconds at those that have given signs or are on the board, and at no others
     writing    what has changed is one unit of the journal, one row; the next look comes this long after its commit
 
-A turn that is there at two looks is published; so short ones cost no write, and their last messages show when they gave
-a sign. An agent that is silent is published once: times are absolute. A write that is lost with the process is of no
-consequence (`ikigai_actors.records.hosts.host_signs`). Where nothing comes for a while this rests, too: no timer keeps
-a simulation going in which nothing else can happen.
+A turn that exists at two looks is published. So short turns cost no write; their last messages show the time of their
+heartbeat. A silent agent is published once, since times are absolute. A write that is lost with the process does no
+harm (`ikigai_actors.records.hosts.host_signs`). Without heartbeats for a while this rests, so that no timer keeps a
+simulation going in which nothing else can happen.
 """
 
 import threading

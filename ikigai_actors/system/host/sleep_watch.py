@@ -5,7 +5,7 @@
                 actor does that between two messages, and only if nothing of its agent is open
     asleep      the agent is a row. Its mark for the next boot is cleared later, together with those of others
 
-A crash before that leaves marks, at which the next boot looks once more.
+A crash before that leaves marks, and the next boot looks at these agents once more.
 """
 
 from collections.abc import Callable

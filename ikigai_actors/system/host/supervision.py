@@ -9,8 +9,8 @@ process would lose:
     TERM          status ``terminating`` with a deadline, after which the agent is killed, also after a boot
 
 One thread does all this, in the order of events, and waits for each commit; it also fires timers (`DueTimers`), and
-sends events to receivers outside (`Deliveries`). So nothing here happens at the same time as anything else here. What
-other processes ask of agents has its own way to their actors (`RemoteCommands`), which waits for none of this.
+sends events to receivers outside (`Deliveries`). So these actions never happen at the same time.
+Commands of other processes reach the actors in another way (`RemoteCommands`), and do not wait for this thread.
 
 While the store does not answer, the loop waits for it, and a start that failed for that reason is tried again without
 being counted: an outage ends no agent. Any other failed start is counted, as `supervisors.supervisor` says. A child
@@ -332,7 +332,7 @@ class SupervisionLoop(Worker, Supervision):
         self.add(RefusableTask(give, refuse))
 
     def on_lifecycle_change(self, change: LifecycleChange) -> None:
-        """Watch the deadlines of agents that terminate since a commit, and look at the budgets of the dead."""
+        """Schedule the deadlines of agents that a commit terminates, and check the budgets of agents that it ended."""
         self.serve(change.freed)
         self.look_at_woken()
         if self._processes.asking:
@@ -417,7 +417,7 @@ class SupervisionLoop(Worker, Supervision):
                 self._give_up(supervisor, children, failed, failure._replace(known=None, line=""))
 
     def _start(self, agent: str, supervisor: str, failure: AgentFailure | None) -> None:
-        """Restart an agent; one that failed itself goes on with the children that its giving up had stopped.
+        """Restart an agent, and let the children go on that its own failure had stopped.
 
         Args:
             supervisor: counts the restart.
@@ -591,7 +591,7 @@ class SupervisionLoop(Worker, Supervision):
 
 
 def read_supervisor(tx: Transaction, uuid: str, now: int) -> tuple[AgentRecord, AgentRecord, otp.Supervisor]:
-    """Return the rows of an agent and of its supervisor, and the supervisor as the pure functions take it.
+    """Return the rows of an agent and of its supervisor, and the supervisor in the form of the pure functions.
 
     Agent 0 is its own supervisor.
     """

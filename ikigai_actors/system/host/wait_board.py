@@ -1,13 +1,13 @@
-"""The board of a host: what its agents wait for, once that has lasted; and what other hosts have written there.
+"""The board of a host: its rows say which agents wait for which others for long, and other hosts read them.
 
-They wait for other agents, or for the service or the program that is their model. Other processes learn from it what
-the agents are doing. Hosts that share the agents find circles of waits in it that go over several of them. (Those
-within one host, `ikigai_actors.actors.wait_registry` finds at once.)
+Agents wait for other agents, or for the service or the program that is their model. Other processes read from the rows
+what the agents are doing. Hosts that share the agents find circles of waits that go over several hosts. (Those within
+one host, `ikigai_actors.actors.wait_registry` finds at once.)
 
-A thread of its own begins with the first wait, and sleeps while there is none. A wait that is there at two looks, some
-seconds apart, is written; so most waits cost nothing. A circle counts when each of its waits was found again by a look
-of its host after this one had read it: all of them were there at that moment. Then the host with the latest wait ends
-that one.
+A separate thread begins with the first wait, and sleeps while there is none. A wait that exists at two looks, some
+seconds apart, is written; so most waits cost nothing. A circle counts when, after this host has read it, the host of
+each of its waits has found that wait again: then all of them existed at one moment. The host with the latest wait ends
+that wait.
 """
 
 import logging

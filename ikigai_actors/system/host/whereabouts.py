@@ -1,8 +1,8 @@
 """Whereabouts: which agents this host runs, those that have no actor in memory too.
 
 A host that follows the log reads what other processes commit of agents that others run; its own actors publish theirs.
-An agent that sleeps here has no actor. Its shard says that it is this host's, so a hint about it need not be read as if
-it were another host's. Each look at the log notes the shards of the agents that it has read:
+A sleeping agent has no actor, but its shard shows that this host runs it. So a hint about the agent need not be read.
+Each look at the log notes the shards of the agents that it has read:
 
     unknown     a hint about it is looked at, which notes it
     noted       here if the shard is this host's: then a hint about it costs nothing

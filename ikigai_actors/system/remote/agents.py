@@ -5,23 +5,22 @@
     remote.refresh(follower.news)                              # settles the future once the turn is over
 
 Prompts are mail, and wait for the next host when there is none. Every other command is a *remote command*: its row gets
-an answer, which the future is given. One that nobody can take up is withdrawn, so that it does not happen later, after
-its caller has got the error. Hosts that have just gone may go on by themselves, as after a restart of their server:
-what is asked of their agents is awaited for some seconds more.
+an answer, which the future is given. If no host runs the agents, the command is withdrawn, so that it is not carried
+out after its caller has got the error. A host that has just gone may come back, as after a restart of the database's
+server, so commands to its agents wait some seconds more.
 
-A caller always gets its answer, since no message or row that belongs to the answer is missed:
+A caller always gets the answer, since no message or row that belongs to the answer is missed:
 
-- What is asked here is followed before its row is committed, so all of its turn lies after the place of the agent.
-- What was begun elsewhere, by the actor of an agent that has left to another host, is read from where that actor was,
-  and followed from the moment of that read.
-- A look that moves the place of an agent gives what lies between to all who await the agent: `News` names everybody
-  whose place it moves, whether the look was for that agent or not, and what subscribers have heard already.
+- An agent is followed before a command to it is committed, so all of the turn comes after the agent's place.
+- A turn that was begun by the actor of an agent which has moved to another host is read from the position that the
+  actor knew, and followed from the moment of that read.
+- A look that advances the place of an agent passes the messages in between to all callers that wait for the agent:
+  `News` names every agent whose place the look advances, even if subscribers have got the messages already.
 
-It starts no thread. A caller of an agent posts its command, and carries out on its own thread what is posted, in that
-order; so what a program does next comes after it. A thread that may not wait, such as one of the runtime, has the loop
-(`ikigai_actors.system.remote.following`) do it: `wake` has that come soon. The loop also looks for what has ended. No
-wait begins while a look is under way, so that none falls between two looks. Whatever goes wrong with a command comes
-from its future.
+The module starts no thread. The thread of a caller posts the command, and carries out all posted commands in their
+order, so the next command of a program comes after it. For a thread that may not wait, such as one of the runtime, the
+loop (`ikigai_actors.system.remote.following`) does that, soon after `wake`. The loop also finds the turns and commands
+that have ended. No wait begins during a look, so that none is missed. The future of a command raises all its errors.
 """
 
 import logging
@@ -116,7 +115,7 @@ class RemoteAgents:
 
     @property
     def host(self) -> HostRecord | None:
-        """The host that ran the agents at the latest look, the newest if there were several; None if there was none."""
+        """The host that ran the agents at the latest look, the newest of several; None if no host ran them."""
         return next(iter(self.hosts), None)
 
     def actor(self, uuid: str) -> "RemoteActor":
@@ -234,7 +233,7 @@ class RemoteAgents:
                 self._settle(self._answers())
 
     def follow(self, all_are_wanted: Callable[[], bool], now: int) -> None:
-        """Follow all agents from now on, or only those with waiting callers; ``now`` in milliseconds since 1970."""
+        """Follow all agents after this call, or only those with waiting callers; ``now`` in milliseconds since 1970."""
         if all_are_wanted() != self.follower.follows_all:
             with self._looking:  # it is asked once more: somebody may have subscribed meanwhile
                 if not all_are_wanted():
@@ -243,7 +242,7 @@ class RemoteAgents:
                     self.follower.follow_all(now)
 
     def between_looks(self) -> AbstractContextManager[object]:
-        """Return a context manager: no look at the database begins during its block."""
+        """Return a context manager that keeps the loop from reading the database during its block."""
         return self._looking
 
     def listen(self, wants: Callable[[], tuple[bool, bool]], now: float) -> None:

@@ -6,7 +6,7 @@
 
 Works on the thread of the caller, without futures. Each write is a transaction of its own, and committed when the
 method returns; the host follows it. `AttachedSystem` adds a thread, futures and handles; the commands of ``ikigai`` add
-words. What takes time to import is imported by the method that needs it: a command uses one or two of them.
+words. Modules that take long to import are imported by the methods that need them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -116,7 +116,7 @@ class Client(ClosedByBlock):
 
     @classmethod
     def open(cls, database: str | None = None) -> Self:
-        """Open an existing database. Raises what `open_existing` raises."""
+        """Open an existing database. Raises the errors of `open_existing`."""
         return cls(open_existing(database))
 
     @cached_property

@@ -7,11 +7,11 @@
         news = follower.news()                  # what was committed since: messages, deaths, the hosts
         watch.wait()
 
-Rows alone are looked at, each time at one moment: how far each log has come, and what it has more than before. So no
-message is missed and none is published twice, however the wake-ups come. Those of one agent are in order; of several
-agents they are in the order of their times, which says nothing about order. An agent that is born and dies between two
-looks is found by the time of its death. A process that also follows replies on their way (`Follower.listen`) reads what
-hosts have written of them at that same moment, with what their agents have committed.
+Each look reads, at one moment, the end of each log and the messages since the last look. So no message is missed and
+none is published twice, whatever hints come. Messages of one agent are in order; those of several agents are in the
+order of their times, which need not be the order of their commits. An agent that is born and dies between two looks is
+found by the time of its death. A process that also follows replies in progress (`Follower.listen`) reads their rows at
+the same moment as the messages.
 """
 
 import logging
@@ -238,7 +238,7 @@ class Follower:
 
     @property
     def is_midway(self) -> bool:
-        """Whether the latest `page` was not the last one."""
+        """Whether further pages follow the latest `page` before all agents were read."""
         return bool(self._after)
 
     def page(self, most: int = EVERYBODY) -> News:

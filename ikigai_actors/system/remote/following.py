@@ -25,18 +25,18 @@ The states of the loop, and what it does with a hint (`ikigai_actors.store.poll_
 
 What always holds:
 
-- Rows alone decide. Each look reads from the place where the former one ended, at one moment, so a hint that comes
-  twice, late or not at all repeats nothing and skips nothing.
-- The subscribers hear of what was committed before any future is settled by it.
-- While somebody here wants to see replies on their way, the hosts hear so again and again, and each look reads what
-  they have written of them (`ikigai_actors.records.messages.pieces`), together with the messages, which come first.
-- What a look passes over is given to all who await the agent (`ikigai_actors.system.remote.agents` has the law).
+- The rows are the truth. Each look continues, at one moment, where the look before it has ended. So a hint that comes
+  twice, late or not at all repeats no message and skips none.
+- Subscribers get the commits of a look before any future is settled by these commits.
+- While a subscriber wants replies in progress, this process notes that in the database regularly, for the hosts. Each
+  look reads the pieces that hosts have written (`ikigai_actors.records.messages.pieces`), and the messages, which come
+  first.
+- All callers that wait for an agent get the messages of a look (see `ikigai_actors.system.remote.agents`).
 - This thread alone reads news. A thread that asks agents of others takes turns with it (`RemoteAgents`).
 
-A hint that is lost costs time, no truth: a host hears at the next heartbeat what it has to do, and all are looked at
-every few seconds, or within twenty times as long as that takes. A watch that broke connects again within a second, and
-that counts as a hint about everybody. A read that failed changes no place: it is reported as trouble, and the next look
-is at all.
+A lost hint costs time, and no message: a host looks for work at the next heartbeat, and all agents are looked at every
+few seconds, or less often if that takes long. A broken watch connects again within a second, which counts as a hint
+about all agents. A read that failed changes no place: it is reported as trouble, and the next look is at all agents.
 """
 
 import logging

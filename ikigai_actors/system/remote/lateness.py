@@ -1,4 +1,4 @@
-"""Sentences that say why an agent has not answered yet, and what helps.
+"""Sentences on why an agent has not answered yet, and on what to do about it.
 
 buyer waits for budget of lead: grant more.
 buyer asks about bash: approve or deny it.

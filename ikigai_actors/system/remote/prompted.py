@@ -3,8 +3,8 @@
 turn = PromptedTurn(uuid, 7)
 store.read(turn.current_end)               # None while mail 7 waits, or its turn is open; then its outcome
 
-One object is looked at again and again: it remembers the message that has opened the turn. A turn that was resumed has
-the outcome of its end. One that was undone was interrupted, whatever it had said.
+The object remembers the message that has opened the turn, so call it again and again. A resumed turn has the outcome of
+its end. An undone turn counts as interrupted, even if it had a reply.
 """
 
 from collections.abc import Callable
@@ -65,7 +65,7 @@ class PromptedTurn:
         return self._nobody()
 
     def _found(self, tx: Transaction, record: AgentRecord, times: PromptTimes) -> int:
-        """Return the id of the message that the prompt has become. Raises `TurnInterrupted` if there is none."""
+        """Return the id of the message that was made of the prompt. Raises `TurnInterrupted` if there is none."""
         end = heads_of(tx, [record.uuid])[0].position
         while end > record.fork_message_id:
             start = max(record.fork_message_id, end - _PAGE)

@@ -2,7 +2,7 @@
 
 An agent may live here now, and on another host before and after. Its actor publishes what it commits; the loop that
 follows the database (`ikigai_actors.system.remote.following`) publishes what it reads, which may be the same. Each
-message, death, name and status is published once, by the first of the two, since both pass one gate:
+message, death, name and status is published once, by the first of the two. An event passes if:
 
     message     its id is above that of the agent's latest one here
     death       the agent's first one here
@@ -10,7 +10,7 @@ message, death, name and status is published once, by the first of the two, sinc
     status      the same; at first an agent runs
 
 Messages of one agent come in order: before a host lets an agent act it has the loop publish what the former host has
-committed (`FollowingLoop.catch_up`). While nobody listens nothing is remembered of agents.
+committed (`FollowingLoop.catch_up`). Without subscribers nothing is remembered about agents.
 """
 
 from typing import TYPE_CHECKING

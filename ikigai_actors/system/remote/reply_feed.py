@@ -1,4 +1,4 @@
-"""The reply feed: what is new of replies on their way, from the rows of other hosts. Pure.
+"""The reply feed: finds the new pieces of replies in progress in the rows of other hosts. Pure.
 
     feed = ReplyFeed()
     feed.behind(host)                               # read the rows of each host after this one
@@ -7,8 +7,8 @@
 What always holds, since rows and messages were read at one moment (`ikigai_actors.records.messages.pieces`):
 
 - A row is published once, in the order of its reply, and none after the message that ends the reply.
-- A reply that ends without such a message is *cut off*: another one of the agent begins, or its host is gone. That is
-published before anything else of the agent; what was published of it counts no more.
+- A reply that ends without such a message is *cut off*: another one of the agent begins, or its host is gone. The cut
+is published before any other event of the agent; the pieces that were published are void.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from ikigai_actors.records.messages.pieces import PiecesRow, ReplyPiece
 
 
 class ReplyNews(NamedTuple):
-    """The new pieces of one agent's reply, or its cut."""
+    """The new pieces of one agent's reply, or the fact that the reply was cut off."""
 
     agent: str
     """The uuid."""

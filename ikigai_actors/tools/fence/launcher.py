@@ -7,8 +7,8 @@ nothing of the workspace is on the path.
 
 Three processes stand between the host and what it may start. Each step that fails ends them all with exit code 125,
 after one line on the socket ``status``; the program has not run then. When the program runs, ``status`` is closed. With
-layers, it hands descriptors over before that: the directory as the program sees it, and what keeps its mounts. If
-``shown`` is not -1, it is a descriptor of a file or directory that the program may read, wherever it is.
+layers, the launcher first hands two descriptors over: the directory as the program sees it, and one that keeps the
+mounts. If ``shown`` is not -1, it is a descriptor of a file or directory that the program may read, wherever it is.
 
     outside    the child that the host knows. It waits for the keeper, hands TERM on to it, and ends it when the
                descriptor ``lifeline`` is closed: by the host, or because the host is gone

@@ -5,9 +5,9 @@
         if "--force" in call.input["command"]:
             return HookVerdict.deny("Never force.")
 
-A hook runs as a tool does, on a thread or on the event loop, with a time limit. What fails denies: an error, a
-time-out, and what is no verdict of its event. ``on_error="allow"`` opens one hook. A result whose filter fails is
-withheld from the model.
+A hook runs as a tool does, on a thread or on the event loop, with a time limit. A hook that fails denies: it raises an
+error, takes too long, or returns no verdict that its event allows. With ``on_error="allow"`` a failure allows. A result
+whose filter fails is withheld from the model.
 """
 
 import inspect

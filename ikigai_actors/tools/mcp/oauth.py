@@ -1,4 +1,4 @@
-"""OAuth 2.1 as MCP wants it of a client: what is asked of which address, and what an answer must be. Pure.
+"""OAuth 2.1 as MCP requires it of a client: makes the requests, and checks the answers. Pure.
 
     challenge_in(header)                what a 401 says
     resource_urls, resource_in          the protected resource: who issues tokens for the server
@@ -9,7 +9,7 @@
     code_request, renewal_request       what the token endpoint is sent; `revocation_request` alike
     oauth_tokens_in                           the answer
 
-No text of an error holds anything that a server has sent, but for the codes of OAuth.
+Of the texts that a server sends, errors quote only the codes of OAuth.
 """
 
 import base64

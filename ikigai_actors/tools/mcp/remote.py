@@ -1,4 +1,4 @@
-"""Remote MCP servers: a connection by streamable HTTP, and what a call hears of one that fails.
+"""Remote MCP servers: a connection by streamable HTTP, and the errors of calls when it fails.
 
     NotRun          the call did not run, and a person or a later call may mend that
     SessionGone     it did not run, since the server does not know the session any more: a new connection repeats it

@@ -1,26 +1,27 @@
-"""MCP servers: the tools of whatever speaks the Model Context Protocol, by a program's output or by HTTP.
+"""MCP servers: their tools as a toolset. A server is a program, or is reached by HTTP.
 
     ActorSystem.open(tools=[McpServer("uvx mcp-server-time"), McpServer(["npx", "@org/files", "/srv"], name="srv")])
     McpServer("https://mcp.example.com/mcp", headers={"Authorization": "Bearer env:TOKEN"})
 
-Needs the extra ``mcp``: ``pip install 'ikigai-actors[mcp]'``. What takes long to import is imported at open.
+Needs the extra ``mcp``: ``pip install 'ikigai-actors[mcp]'``. Slow imports happen when the server is opened.
 
-The server is started with the system and ends with it, with all that it started. Its tools are named
-``server__tool``. Those that it calls read-only may run; for others a person is asked, unless ``policy`` says otherwise.
-They are those that it lists when it is opened. Of our environment variables it gets a few common ones only, so no key
-of ours; ``env`` adds what it needs. What it writes to its standard error is logged.
+The server is started with the system and ends with it, together with its child processes. Its tools are those that it
+lists when it is opened, with names such as ``server__tool``. Tools that the server calls read-only may run; for others
+a person is asked, unless ``policy`` says otherwise. The server gets only a few common environment variables of this
+process, and so none of its keys; ``env`` adds further ones. Its standard error is logged.
 
-A server that ends by itself is told to a person, and started again by the next call: the first time at once, then after
-`PAUSES`. When it ends once more within `WINDOW` it is given up. A call on its way when it ended gets an error result
-that says that it may or may not have run; a call that was not started says so. After ``kill -9`` of our process a guard
-in the server's session ends what is left of it (see `ikigai_actors.tools.process`).
+If a server ends by itself, a person gets a notice, and the next call starts the server again: the first time at once,
+then after `PAUSES`. If it ends too often within `WINDOW`, it is not started any more. A call in progress gets an error
+result which says that the tool may or may not have run; the result of a call that was not sent says that the tool did
+not run. After ``kill -9`` of our process a guard in the server's session ends what is left of it (see
+`ikigai_actors.tools.process`).
 
-A remote server is connected to when a call needs it, and again after that connection ended. The database keeps the
+A call connects to a remote server if there is no connection. The database keeps the
 tools that it has listed. So a host starts while the server is away, and a changed list replaces the tools: calls that
 were approved by the former definition are asked about again.
 
-All servers are read on the event loop that all agents share, where a long line takes its time. So a server that writes
-one of more than `LINE_LIMIT` bytes is ended, and a notice says why.
+The output of all servers is read on the event loop that all agents share, where a long line blocks. So a server that
+writes a line of more than `LINE_LIMIT` bytes is ended, with a notice.
 """
 
 import asyncio

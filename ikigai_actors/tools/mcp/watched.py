@@ -1,8 +1,8 @@
 """The HTTP of a remote MCP server, watched: for each call it is known whether its request was taken.
 
-The client of the package ``mcp`` gives each failure the same error, and ends all calls of a connection where one cannot
-connect. This transport answers in place of a server that cannot be reached, and writes down what happened to the
-request of each call (`Sent`), which it knows by the context that the call was made in.
+The client of the package ``mcp`` raises the same error for each failure, and ends all calls of a connection if one
+cannot connect. This transport answers in place of a server that cannot be reached, and records the fate of the request
+of each call (`Sent`). It finds the call by a context variable.
 
     unreached      no connection: the call did not run
     401, 403       the server wants another credential, or another right: it did not run

@@ -1,8 +1,8 @@
 """Rules about calls of tools, and how several rules decide on a call. Pure.
 
-A rule belongs to an agent. It applies to that agent and to all below it in the tree of supervisors, or to it alone. Any
-rule that denies a call beats any that asks, and that beats any that allows: so an agent can be given narrower rules
-than those above it, never wider ones. Where no rule fits, the tool's own policy decides.
+A rule belongs to an agent. It applies to that agent and to all below it in the tree of supervisors, or to it alone. A
+rule that denies a call takes precedence over one that asks, and that over one that allows. So the rules of an agent can
+be narrower than those of agents above it, never wider. Where no rule fits, the tool's own policy decides.
 
 The pattern of a rule limits it to certain calls of the tool. Without a pattern a rule fits every call. The tool defines
 the text to which patterns apply (`Subject`): for bash the command, for tools of files the path within the directory.

@@ -1,4 +1,4 @@
-"""Which layers of changes the directory of an agent is made of.
+"""The layers of changes that make up the directory of an agent. Pure.
 
 A directory (the base) is never copied. An agent with a tree sees its base beneath layers: directories that hold what
 was changed, as overlayfs writes them. All but the topmost are frozen: nobody writes to them any more.
@@ -8,8 +8,8 @@ was changed, as overlayfs writes them. All but the topmost are frozen: nobody wr
     a merge     freezes the layers of parent and child, and puts one between that has the child's changes
     a turn      freezes the layer of the one before, where a person wants the files of each turn
 
-Instead, each may have a worktree of git. A layer is then a commit, of what its agent had as it was frozen. The first of
-all works in the base itself.
+Instead, each agent may have a worktree of git. A layer is then a commit of the agent's files at the time of the freeze.
+The first agent works in the base itself.
 
 Rows record when each layer was written to. So the layers at an earlier position of an agent's log are known.
 

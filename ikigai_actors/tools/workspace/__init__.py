@@ -23,9 +23,9 @@ directory beneath layers of changes (see `ikigai_actors.tools.trees`). With ``on
 worktree of git (see `ikigai_actors.tools.workspace.worktrees`).
 
 The modules: `bash` and `shells` run commands, and `apart` those that only a pattern allows; `files` and `grep` are the
-other tools, `withheld` is what rules keep from these, `beneath` confines them, `merging` brings changes from child to
-parent, `pruned_files` removes those of agents that nobody needs, `worktree_scripts` is what git does for worktrees, and
-`skill_files` lays the files of skills out, read-only, where ``$IKIGAI_SKILLS`` names a directory.
+other tools, `withheld` finds the files that rules hide from these, `beneath` confines them, `merging` brings changes
+from child to parent, `pruned_files` removes those of agents that nobody needs, `worktree_scripts` is what git does for
+worktrees, and `skill_files` lays the files of skills out, read-only, where ``$IKIGAI_SKILLS`` names a directory.
 
 All processes in a shell end with it, background jobs too: TERM, and after two seconds KILL. When the host is killed, a
 guard sees its pipe close and kills the rest. Without a fence that is every process of the shell's session: one that

@@ -8,10 +8,10 @@ the agent reads what the clean shell hands on to it: commands run there, and lea
 *apart* runs in a subshell of the clean shell, so it finds nothing that earlier ones have defined. When either ends, so
 does the other.
 
-A command must not spoil the next one. So our own words are quoted, which keeps aliases off, and called through
-``builtin``, which keeps functions off; a function of that name is removed, as long as one of ``unset`` and ``command``
-is itself. The mark goes through a descriptor of its own, which no command gets. A shell that is spoiled all the same
-(``enable -n printf``, ``set -n``) runs into the time-out, and the next call gets a new one.
+A command must not spoil the next one. So the commands of this module are quoted, against aliases, and called through
+``builtin``, against functions. A function named ``builtin`` is removed, if ``unset`` or ``command`` was not replaced.
+The mark is written to a separate descriptor, which no command gets. If a command spoils the shell in another way
+(``enable -n printf``, ``set -n``), the time-out ends it, and the next call gets a new shell.
 """
 
 import asyncio

@@ -5,8 +5,8 @@
 
 A path that is checked first and opened later can be exchanged for a link in between. So the kernel resolves the path
 and refuses to leave the directory (openat2 with RESOLVE_BENEATH, Linux 5.6 and later). Where that call is missing, in
-an older system or under a filter of system calls, `Root` goes from directory to directory by hand: it follows no link
-itself, but reads the link and judges its text like a given path.
+an older system or under a filter of system calls, `Root` goes from directory to directory by hand: it does not follow
+links, but reads the text of a link and treats it like a given path.
 
 Links within the directory are followed, relative and absolute ones. The directory itself is found by its path each
 time: a program that can replace it can write outside of it already. A mount within it belongs to it, and so does a file

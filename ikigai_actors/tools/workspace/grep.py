@@ -7,8 +7,9 @@ ripgrep opens what it finds by its path, and whoever exchanges a directory for a
 workspace. So one ripgrep only lists names (it knows what is hidden and ignored). The files are opened here, beneath the
 directory, and others search what they are handed open, `_BATCH` files each.
 
-In a fence one ripgrep does all of it by itself: what leads it out of the directory leads to nothing that it may read.
-Files that have forked are seen in the fence of their agent's shell alone; ripgrep, in its own one, is handed the place.
+In a fence one ripgrep does all of this: a link out of the directory leads to nothing that it may read. Files that have
+forked are visible only in the fence of their agent's shell, so ripgrep, in another fence, gets a descriptor of the
+directory.
 """
 
 import asyncio
