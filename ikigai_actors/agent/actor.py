@@ -235,7 +235,7 @@ class AgentActor(PooledActor):
         return self._unused[1]
 
     def sleep(self) -> None:
-        """Let the agent go to sleep soon, if nothing of it is open: the actor ends until it is needed.
+        """Ask the agent to go to sleep if it has no open work: its actor ends until the agent is needed.
 
         Thread-safe; never waits.
         """
@@ -483,7 +483,7 @@ class AgentActor(PooledActor):
         return self._decide_on(event, asked, again)
 
     def _with_hooks(self, event: on.ReplyReceived) -> on.ReplyReceived:
-        """Return the event, with the hooks to ask before a reply ends the turn if the turn needs no typed value."""
+        """Add to a reply's event the hooks that must be asked before the reply ends the turn. A typed turn has none."""
         settings = self.state.view.settings
         if event.reply.tool_calls or self.state.output is not None or self.runtime.toolbox.is_program(settings):
             return event

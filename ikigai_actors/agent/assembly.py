@@ -40,7 +40,7 @@ def conversation_of(
         limits: the limits of the model's service for attachments; None if they are not known.
         further: messages that follow, and that are in no log.
         end: the position at which the shown conversation ends; None for ``head``.
-        gone: the tools to which results must not refer any more; None if results never refer to tools.
+        gone: the tools that no longer exist, to which results must not refer; None if results never refer to tools.
 
     Returns:
         The conversation, which ends with a message of the user.

@@ -88,7 +88,7 @@ class Costs:
         self._outputs: deque[int] | None = None  # of the latest replies; None until they are looked for
 
     def filled(self, before: State, step: Step, event: object, asked: bool) -> Step:
-        """Complete a step: its unit records the cost of the request that ends, and the need of the next request.
+        """Complete a step: its unit records the cost of the request that ends, and the estimated cost of the next one.
 
         Args:
             before: the state before the step.

@@ -801,7 +801,7 @@ class Effects:
         self._runtime.publisher.publish(event)
 
     def _ask_before(self, state: State, log: Log) -> bool:
-        """Ask hooks about the request that is due, if any are to be asked; return whether it has to wait for them."""
+        """Ask hooks about the request that is due; return whether the request must wait for their verdict."""
         book, settings, request = self._runtime.hooks, state.view.settings, state.request
         if not (book.of(settings) or settings.get("hooks")) or self._runtime.toolbox.is_program(settings):
             return False
@@ -843,7 +843,7 @@ class Effects:
             HookQuestion(executor, list(hooks), asked, handle, current, lambda outcome: None, self._hook_failed)
 
     def _current_of(self, event: str, place: int) -> CurrentCall:
-        """The `current_call` of a hook that is asked about no call: its key is the same each time it is asked."""
+        """Return the `current_call` for a hook that is asked about no call. Its key is the same at each attempt."""
         return CurrentCall(effect_key(self._uuid, place, event), 0, self._uuid, "", place)
 
     def _ask_approval(self, call: Call) -> None:

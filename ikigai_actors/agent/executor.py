@@ -517,11 +517,11 @@ class Executor:
         return ending.result()
 
     async def _close_all(self) -> list[Exception]:
-        """Give the cancelled calls a moment to unwind, then close each part, whatever happens to another one.
+        """Give the cancelled calls a moment to unwind, then close each part, even if others fail; return the errors.
 
-        A part ends its own tasks, in its own order: cancelling one of them from here may leave a process running.
-        Returns the errors; a part that could not be closed is left for the next attempt. The next attempt waits for
-        this one: Ctrl-C may reach `close` when this has begun, and before `close` knows of it.
+        A part ends its own tasks, in its own order, because cancelling one of them from here may leave a process
+        running. A part that could not be closed is closed by the next attempt. That attempt waits for this one, since
+        Ctrl-C may interrupt `close` when this has begun and `close` does not know of it yet.
         """
         self._attempts.add(asyncio.current_task())
         async with self._one_attempt:
@@ -549,7 +549,7 @@ class Executor:
         return closing.result()
 
     def _note(self, task: "asyncio.Task[Any] | None") -> None:
-        """Remember a task that a toolset runs for the system: it ends before the toolsets are closed."""
+        """Remember a task that a toolset runs for the system. The task is ended before the toolsets are closed."""
         assert task is not None  # on the loop
         self._at_toolsets.add(task)
         task.add_done_callback(self._at_toolsets.discard)

@@ -69,7 +69,7 @@ class Job(ABC, Generic[A]):
         Args:
             coroutine: its result is the outcome.
             done: called when no part of the job is left on the loop.
-            name: a name for people that says what runs, and for which agent.
+            name: a name for people: the work, and the agent for which it is done.
         """
         self.task = self._loop.create_task(self._unless_over(coroutine), name=name)
         self.task.add_done_callback(lambda _: coroutine.close())  # it may never have begun

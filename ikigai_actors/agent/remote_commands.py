@@ -277,7 +277,7 @@ def remote_command_of(step: Step) -> tuple[RemoteCaller, Any] | None:
 
 
 def mails_before(command: Any) -> int | None:
-    """Return the number of the agent's latest mail when this command was sent.
+    """Return the number of the agent's latest mail at the time when this command was sent.
 
     None for a command of this process, for which the number is not known.
     """

@@ -143,10 +143,7 @@ class Tally:
         self.steps += 1
 
     def answered(self, spent: Spent | None = None) -> None:
-        """Note that the request to the model has ended, and what it has cost.
-
-        A cancelled request may cost tokens, too.
-        """
+        """Note that the request to the model has ended, and its cost. A cancelled request may cost tokens, too."""
         self._model, self._model_since = self._until_now(self._model, self._model_since), None
         if spent is not None:
             self.tokens = self.tokens + spent.usage
@@ -224,7 +221,7 @@ class TurnStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemStatistics(TurnStatistics):
-    """Counters of a system that runs agents."""
+    """Counters of a host that runs agents, and of the work of its agents."""
 
     agents: int
     """The number of agents that this host runs, including those that sleep."""

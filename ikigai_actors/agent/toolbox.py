@@ -265,8 +265,8 @@ class Toolbox:
             settings: the settings of the agent.
             found_tools: the tools that the model has found; None where all tools are shown to it (see `finds`).
             by_reference: whether the model's service loads a tool's description when a result refers to the tool.
-            wanted: the value that the turn must give. The tool for it is then the last, and ``exit`` takes the value
-                too.
+            wanted: the value that the turn must give; None for an untyped turn. The tool that takes the value is then
+                the last, and ``exit`` takes it too.
 
         Raises:
             ProviderError: as for `names`.

@@ -2,8 +2,8 @@
 
 A conversation is sent again with each request, so an attachment that a service refuses would make every later request
 fail. An attachment that is too large by itself is replaced by a line of text. If all of them together are too much,
-references replace the oldest ones, so many at once that there is room for as many new ones. Until then the beginning of
-the requests stays the same, as a provider's prompt cache needs it.
+references replace the oldest ones. Enough are replaced at once to make room for as many new ones. Until then the
+beginning of the requests stays the same, as a provider's prompt cache needs it.
 """
 
 from collections.abc import Sequence

@@ -228,30 +228,31 @@ class OnDelta(Protocol):
 class Provider(Protocol):
     """A model, or code that answers in its place.
 
-    A provider that is the agent's own code has a true attribute ``own_code``. What it raises is a crash of the agent,
-    and its supervisor's business. An error of any other provider ends the turn.
+    A provider that is the agent's own code has a true attribute ``own_code``. Its exceptions are crashes of the agent,
+    on which the supervisor decides. An error of any other provider ends the turn.
 
-    A provider may have an attribute ``counts``: whether its service bills by tokens, so that the size of a request
-    tells what that needs of a budget. False is for code: only what a reply's usage says is spent.
+    A provider may have an attribute ``counts``: whether its service bills by tokens, so that the cost of a request can
+    be estimated from its size. It is False for code: then only the usage in a reply counts as spent.
 
-    A provider may have an attribute ``attachments``, an `AttachmentLimits`: what its service takes of pictures and the
-    like. Older ones are then shown by reference where they are too many, and one that is too large is a line of text.
+    A provider may have an attribute ``attachments``, an `AttachmentLimits`: the limits of its service for pictures and
+    other attachments. If there are too many, references replace the older ones. A line of text replaces an attachment
+    that is too large.
 
-    A provider may have a method ``load()``: it imports what takes long. It is called before turns go on that were cut
-    off, and tokens of budgets are held for their requests; on a thread that may wait.
+    A provider may have a method ``load()``, which does slow imports. It is called on a thread that may wait, before
+    cut-off turns are resumed and budgets reserve tokens for their requests.
 
-    A provider may have a method ``check_ready()``: it raises `ProviderMissing` where there is no key. An experiment
-    calls it before it makes anything.
+    A provider may have a method ``check_ready()``, which raises `ProviderMissing` if there is no key. An experiment
+    calls it before it makes any agents.
 
     A provider may have a method ``refers_to_tools(model)``: whether its service loads the description of a tool where
-    a result refers to it (`ResultBlock.found_tools`), and leaves what is cached as it was. Where it is missing, tools
-    that were found are sent with the others.
+    a result refers to it (`ResultBlock.found_tools`), without a change to the cached beginning of the request. Without
+    this method, found tools are sent with the others.
 
-    A provider that says `Delta.kept` has a method ``async give_up(id)``: nobody reads that reply any more, and its
-    service need not make it. Whatever that raises is logged.
+    A provider that sends `Delta.kept` has a method ``async give_up(id)``, which ends a reply at the service that nobody
+    reads any more. Exceptions of this method are logged.
 
-    A provider may have a method ``window(model)``: how many tokens a model takes, 0 where it does not know. A
-    conversation that comes near it is summarised.
+    A provider may have a method ``window(model)``, which returns the size of a model's window in tokens, 0 if unknown.
+    A conversation that comes near that size is summarised.
     """
 
     name: str

@@ -58,7 +58,7 @@ async def read_in_background(
     on_delta: OnDelta,
     pause: float | None,
 ) -> Reply:
-    """Read a reply to its end, over as many connections as that takes. Raises the errors of `received`.
+    """Read a reply to its end, over several connections if they break. Raises the errors of `received`.
 
     Args:
         ask: sends the request.

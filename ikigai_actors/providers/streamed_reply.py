@@ -83,7 +83,7 @@ class StreamedReply(ABC):
 
     @property
     def text(self) -> str:
-        """Return the text so far."""
+        """Return the text that has been received so far."""
         return "".join(self._text)
 
     @property

@@ -66,7 +66,7 @@ def check_key(key: str, setting: str) -> str:
 
 
 async def shorten_page(response: "Response") -> None:
-    """Read only the beginning of an error page: clients would read all of it, though it may have no end."""
+    """Read only the beginning of an error page, because clients would read all of it, and it may be endless."""
     if not response.is_error:
         return
     import httpx2

@@ -312,10 +312,7 @@ class EventFeed(ClosedByBlock, Generic[E_co]):
             start = upto
 
     def _before(self, event: Event) -> list[Message]:
-        """Return the messages between the latest that the feed has seen of an agent and this one.
-
-        The subscription did not deliver them.
-        """
+        """Return the messages of an agent that came before an event, and that the subscription did not deliver."""
         if not isinstance(event, Message) or (passed := self._seen.passed.get(event.agent_uuid)) is None:
             return []
         return [*self._log(event.agent_uuid, passed, event.id - 1)]

@@ -84,7 +84,7 @@ def check_addressed(row: QuestionRow, by: str, roles: Collection[str]) -> None:
 
 
 class OpenQuestions(OfOneProcess):
-    """The questions of a system. See `ActorSystem.questions`."""
+    """The questions of a system to people, and their answers. See `ActorSystem.questions`."""
 
     def __init__(self, store: Store, approvals: Approvals) -> None:
         """Use a store; ``approvals`` decides on calls."""
@@ -97,7 +97,7 @@ class OpenQuestions(OfOneProcess):
         return [WaitingQuestion(row, calls[key]) for row in rows if (key := (row.agent, row.position)) in calls]
 
     def calls(self) -> list[PendingCall]:
-        """The calls that wait for a person, those of one agent in the order in which its model named them."""
+        """The calls that wait for a person. Those of one agent are in the order in which its model made them."""
         return self._approvals._waiting()
 
     def waiting(self, question: str) -> WaitingQuestion | None:

@@ -23,7 +23,7 @@ class Receipt(Future[Steered]):
 
         Args:
             agent: the agent that gets the steering message, by uuid.
-            delete: deletes the mail of this number if it is unread; returns whether it was.
+            delete: deletes the mail with this number if it is unread; returns whether it has deleted the mail.
         """
         super().__init__(agent, late=_LATE, until=Until.STEP)
         self.kept: Future[int] = Future()

@@ -133,7 +133,7 @@ class ReplyStream(ClosedByBlock):
 
     @property
     def reply(self) -> Reply:
-        """The reply that ends the turn; waits for it. Raises what ``prompt(...).get()`` raises."""
+        """The reply that ends the turn; waits for it. Raises the errors of ``prompt(...).get()``."""
         return self.outcome.get()
 
     def __iter__(self) -> Self:

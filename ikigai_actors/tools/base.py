@@ -144,13 +144,13 @@ class Toolset(ABC):
 
         Args:
             command: the command, for bash.
-            text: its standard input.
+            text: the standard input of the command.
 
         Returns:
-            Its exit code, its output and its standard error.
+            The exit code, the output and the standard error.
 
         Raises:
-            BadInput, OSError, RuntimeError: it cannot run here.
+            BadInput, OSError, RuntimeError: the command cannot run here.
         """
         raise NotImplementedError(f"{self.name} runs no commands")
 

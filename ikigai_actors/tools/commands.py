@@ -29,17 +29,17 @@ async def run_command(
     Args:
         bash: the path of bash.
         command: the command, for bash.
-        text: its standard input.
-        directory: its working directory.
-        environment: its variables; ``CLAUDE_PROJECT_DIR`` is added, with the directory.
-        fence: starts it behind a fence; None for none.
+        text: the standard input of the command.
+        directory: the working directory of the command.
+        environment: the variables of the command; ``CLAUDE_PROJECT_DIR`` is added, with the directory.
+        fence: starts the command behind a fence; None for no fence.
 
     Returns:
-        Its exit code, its output and its standard error.
+        The exit code, the output and the standard error.
 
     Raises:
-        OSError: it cannot be started.
-        RuntimeError: it prints too much.
+        OSError: the command cannot be started.
+        RuntimeError: the command prints too much.
     """
     variables = {**environment, "CLAUDE_PROJECT_DIR": str(directory)}
     where = directory if fence is None else None

@@ -223,7 +223,7 @@ def _required(part: Any) -> list[str]:
 
 
 def _own_names(properties: Iterable[str]) -> dict[str, str]:
-    """Return new, unique names for the properties whose names no service accepts; by the new name, the old one."""
+    """Return the names of properties that no service accepts, by new and unique names that replace them."""
     taken = {name for name in properties if _PROPERTY.fullmatch(name)}
     own: dict[str, str] = {}
     for name in properties:

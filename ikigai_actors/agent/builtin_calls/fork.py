@@ -33,7 +33,7 @@ from ikigai_actors.tools.policy import SHELL, ToolTraits
 
 
 class ForkCall(BuiltinCall):
-    """The call ``fork``: make a child that goes on with the turn of its parent."""
+    """The call ``fork``: make a child. Both the parent and the child continue the turn after the call."""
 
     name = FORK
     description = (

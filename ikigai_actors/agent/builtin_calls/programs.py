@@ -268,7 +268,7 @@ class ProgramKill(BuiltinCall):
 
 
 class ProgramSignal(BuiltinCall):
-    """Send a signal to another agent; the result says whether it had an effect."""
+    """Send a signal to another agent. The result says whether the signal had an effect."""
 
     name = "signal"
     description = "Send a signal to another agent."

@@ -381,9 +381,9 @@ def here(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
 
 
 def redefined(calls: Calls, tools: Mapping[str, ToolTraits]) -> Calls:
-    """Return the calls about which a person was asked before their tool got another definition or build.
+    """Return the calls whose tool has another definition or build than when a person was asked about them.
 
-    None of these calls runs. Questions of earlier versions name no definition or no build; then it is not compared.
+    None of these calls runs. Calls for which an earlier version has recorded no definition are left out.
     """
     asked = (Progress.ASKING, Progress.APPROVED)
     return tuple(

@@ -126,7 +126,7 @@ def begin_for_model(state: State, plan: SummaryPlan | None) -> Step:
 
 
 def begin_automatic(state: State, compaction: Compaction) -> Step:
-    """Ask for a summary before the next request, because the request is too long, or would soon be."""
+    """Begin a summary before the next request, because that request is too long, or will soon be."""
     after = replace(_compacting(state, compaction), hold=None)
     return Step(after, holding(after), (Summarise(after.request),))
 

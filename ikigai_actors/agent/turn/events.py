@@ -335,7 +335,7 @@ class GetOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Decide:
-    """Decide on a call that waits for a decision; answered with whether it was still undecided."""
+    """Decide on a call that waits for a decision; answered with whether nobody had decided before."""
 
     needs = Needs.LOG
     travels_as = "decide"

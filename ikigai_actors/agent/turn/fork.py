@@ -226,7 +226,7 @@ def _told(name: str, other: str, head: int, bed: Childbed, of_another: Mapping[s
 
 
 def _birth(maker: State, head: int, bed: Childbed, now: int) -> Birth:
-    """A child, born when the log of its maker ends here. Its own log begins with its messages."""
+    """Return the birth of a child after the message ``head`` of its maker's log, with the child's first messages."""
     parent = maker.uuid
     fork = head if bed.at is None else bed.at
     note = _told("parent", bed.of or parent, head, bed, {"by": parent})

@@ -80,9 +80,11 @@ def begin_merge(
     call: Call | None = None,
     for_code: bool = False,
 ) -> Step:
-    """Begin a merge by reading the child. ``call`` is the model's call that asks for it; otherwise ``caller`` asks.
+    """Begin a merge by reading the child.
 
-    ``for_code``: whether the result of the call is JSON data for a program, rather than a sentence for a model.
+    Args:
+        call: the model's call that asks for the merge; None if ``caller`` asks.
+        for_code: whether the result of the call is JSON data for a program, rather than a sentence for a model.
     """
     request = state.request + 1
     merging = Merging(child, how, tuple(positions), caller, call, back=state.phase, for_code=for_code)

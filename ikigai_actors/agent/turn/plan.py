@@ -59,7 +59,7 @@ class History(Replies, Findings, Protocol):
 
 
 class SummaryPlan(NamedTuple):
-    """A plan for a summary: where it cuts the history, and what it replaces."""
+    """A plan for a summary: the position at which it cuts the history, and the messages that it replaces."""
 
     keep_from: int
     """The position from which messages stay. The summary replaces all visible messages before it."""

@@ -48,7 +48,7 @@ def advance(state: State, messages: tuple[Message, ...], **changes: Any) -> Stat
 
 
 def write_messages(state: State, now: int, *drafts: PendingMessage, caller: Caller) -> Step:
-    """Append drafts to the log, and give the caller the position of the first.
+    """Append drafts to the log, and give the caller the position of the first message.
 
     The messages may change a request that waits for a budget, so its cost is estimated again. A request that waits for
     its service or for a program is sent if the settings have changed, because the model may be another one.

@@ -52,7 +52,7 @@ def form_of(wanted: Expected) -> Mapping[str, Any]:
 
 
 def described_exit(exit_tool: Mapping[str, Any], wanted: Expected) -> Mapping[str, Any]:
-    """Return the tool ``exit`` in a typed turn, as a Messages-API dict: its result is the value."""
+    """Return the tool ``exit`` of a typed turn, as a Messages-API dict. Its arguments are the value."""
     return {**exit_tool, "input_schema": wanted.arguments}
 
 

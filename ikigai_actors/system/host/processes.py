@@ -93,7 +93,7 @@ class _Sleeper(Successor):
 
 
 class Supervision(Protocol):
-    """The supervision as the process table uses it: it decides about agents that fail, and keeps times."""
+    """The supervision, as the process table uses it: decides about agents that fail, and schedules later work."""
 
     def note_failure(self, uuid: str, cause: Cause, reason: str, error: BaseException | None) -> None:
         """Note that an agent has crashed, or has exited and is permanent.
@@ -716,7 +716,7 @@ class ProcessTable(Processes):
         return [actor.origin.uuid for actor in self if isinstance(actor.state.hold, Paused)]
 
     def reset(self, uuid: str) -> Future[None]:
-        """Replace an agent's actor by one that is held until `restart`. The future is settled when that is done."""
+        """Replace an agent's actor by a new one, which is held until `restart`. The future is settled after that."""
         done: Future[None] = Future()
         actor = self._actors.get(uuid)
         if actor is None or uuid in self._held:

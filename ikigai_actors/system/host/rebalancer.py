@@ -152,7 +152,7 @@ class Rebalancer(Worker):
         """Give all shards away, and take no more.
 
         The future is settled when none is left, or after ``within`` seconds. It raises `NoHost` when no other host
-        takes any, or none is left that would: several may drain at once.
+        takes shards, for example because all hosts drain.
         """
         drained: Future[None] = Future()
 
@@ -212,7 +212,7 @@ class Rebalancer(Worker):
         return shares
 
     def _settle_drained(self, shares: Shares) -> None:
-        """Settle the futures of a drain if no shard is left. After a failed gift, shards are left."""
+        """Settle the futures of a drain when this host has no shard, or when no other host can take its shards."""
         stuck = is_stuck(self._host.id, shares.members)
         if shares.own and not stuck:
             return

@@ -138,7 +138,7 @@ class SupervisionLoop(Worker, Supervision):
         Args:
             store: where the registry and the rows of other processes are read.
             journal: commits restarts and deaths.
-            host: its id.
+            host: the id of the host.
             clock: for deadlines, and for the times of restarts.
             listen: see `RemoteCommands`.
             link: sends to receivers outside.

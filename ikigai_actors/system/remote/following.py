@@ -88,7 +88,7 @@ class FollowingLoop(Service):
 
         Args:
             clock: gives the time, and measures how long a look takes.
-            waits: those of this process, which may concern agents of others.
+            waits: the waits of this process, which may be for agents that others run.
             remote: the agents that others run; None if no other process runs agents.
             on_others: for a host: takes the uuids of the agents for which it may have work, None for any agent.
             tell: takes the news, and the hosts that ran the agents at the previous look.

@@ -444,8 +444,8 @@ def _mount_layers(root: str, place: str, base: str, trees: str, layers: str) -> 
 
     Args:
         root: the root directory, in which names are made for a moment: a mount's options are a page at most.
-        place: where it is mounted.
-        base: the directory.
+        place: the path at which the directory is mounted.
+        base: the directory beneath the layers.
         trees: the directory of the layers.
         layers: their paths beneath that, with ``:`` between them: the one that is written to, a directory for the
             kernel, then those that are only read, the topmost first.
@@ -508,7 +508,7 @@ def _place(root: str, path: str, make: str = "") -> str:
 def _without_links(path: str) -> str:
     """Return a path by a new descriptor for a path of the host, which must contain no link.
 
-    The lists have no link in any path. If one is there now, an agent has put it in the place of what was listed.
+    No listed path contained a link. If it contains one now, an agent has exchanged a directory for the link.
     """
     how = struct.pack("=QQQ", os.O_PATH | os.O_CLOEXEC, 0, _RESOLVE_NO_SYMLINKS)
     try:
@@ -532,10 +532,10 @@ def _entered(held: int, name: str, file: bool, make: bool) -> int:
 
 
 def _protect(root: str, above: str, name: str, fixed: set[str]) -> None:
-    """Make a name read-only, if it is there.
+    """Make a name read-only, if it exists.
 
-    Each directory on the way becomes a mount of its own, which cannot be renamed: else `.git` could be moved away, and
-    another one put in its place. ``fixed`` has the paths that are mounts already.
+    Each directory on the way becomes a mount, which cannot be renamed; else a program could move ``.git`` away, and put
+    another directory in its place. ``fixed`` has the paths that are mounts already.
     """
     *way, last = name.split("/")
     path = above

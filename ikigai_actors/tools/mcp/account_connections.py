@@ -44,10 +44,10 @@ class AccountConnections:
         """Begin without connections.
 
         Args:
-            server: the URL.
+            server: the URL of the server.
             label: the label of an agent that says whose account it uses.
             client: the client that was registered by hand: its id, and the reference to its secret.
-            remotes: the accounts.
+            remotes: has the tokens of the accounts.
             make: makes a connection, which connects at its first call.
             monotonic: the time, in seconds.
         """

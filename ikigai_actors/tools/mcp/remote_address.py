@@ -86,11 +86,11 @@ def looked_up(headers: Mapping[str, str], secret: Callable[[str], str]) -> dict[
     """Return headers with their references replaced by the secrets.
 
     Args:
-        headers: as they were configured.
-        secret: the secret of a reference; empty where there is none.
+        headers: the headers as configured.
+        secret: returns the secret of a reference; empty if there is none.
 
     Raises:
-        BadInput: there is no such secret. The text names the reference alone.
+        BadInput: a reference has no secret. The text names only the reference.
     """
 
     def filled(match: re.Match[str]) -> str:

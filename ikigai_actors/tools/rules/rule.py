@@ -111,7 +111,7 @@ class RuleSet(Rules):
         return frozenset((agent, len(ids), max(ids)) for agent, ids in numbers.items())
 
     def about(self, tool: str) -> Rules:
-        """Return the rules about a tool, in order."""
+        """Return the rules that are about a tool, in the order of the set."""
         if (rules := self._about.get(tool)) is None:
             rules = self._about[tool] = tuple(rule for rule in self if rule.names(tool))
         return rules

@@ -169,7 +169,7 @@ class HistoryCommands(CommandBase[H]):
         *,
         key: str | None = None,
     ) -> Future[Merged]:
-        """Take over what an agent below this one has said. This agent's model sees it from now on, as a quotation.
+        """Merge the work of an agent below this one. This agent's model then sees the merged text, as a quotation.
 
         The child can be merged again after it has said more, and then only the new part is taken over. Documents are
         shared between agents, so the merge only names those that the child has written, with their conflicts. A busy
@@ -226,7 +226,7 @@ class HistoryCommands(CommandBase[H]):
     def merge_files(
         self, child: Handle | str | None = None, how: str | None = None, timeout: float | None = None
     ) -> Future[list[str]]:
-        """Take over what a child has changed in the files of a workspace with ``on_fork="overlay"`` or ``"worktree"``.
+        """Merge a child's changes to the files of a workspace with ``on_fork="overlay"`` or ``"worktree"``.
 
         All changes are taken over, or none. The child can be merged again after it has changed more files, and then
         only the new changes are taken over. A busy agent merges after its turn, and the running calls of both agents
