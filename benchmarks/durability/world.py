@@ -42,7 +42,7 @@ class World:
         self._receipts: dict[str, int] = {}
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Service", (_Service,), {"world": self}))
         self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, name="world", daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), name="world", daemon=True).start()
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import httpx
 import pytest
@@ -28,6 +28,7 @@ from tests.doors.test_accounts import every_byte
 from tests.doors.test_api import Stage
 from tests.kit.blocking_provider import Gate
 from tests.kit.databases import eventually
+from tests.kit.http_servers import LocalServer
 from tests.kit.program import COMMAND, PATIENCE, environment
 from tests.kit.zygote import popen
 from tests.system.test_subscriptions import hosted
@@ -60,17 +61,15 @@ class TaskReceiver:
 
             def log_message(self, *args: object) -> None: ...
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}/tasks"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self._server = LocalServer(Handler)
+        self.url = f"{self._server.url}/tasks"
 
     def states(self) -> list[str]:
         return [sdk.TaskState.Name(task.status.state).removeprefix("TASK_STATE_") for task in self.heard]
 
     def close(self) -> None:
         self.holds.set()
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.close()
 
 
 @pytest.fixture

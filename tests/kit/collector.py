@@ -1,9 +1,10 @@
 """A collector of spans on a port of this machine."""
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler
+
+from tests.kit.http_servers import LocalServer
 
 
 @contextmanager
@@ -22,12 +23,5 @@ def collector(answer: tuple[int, bytes]) -> Iterator[str]:
         def log_message(self, *args: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with closing(LocalServer(Handler)) as server:
+        yield server.url

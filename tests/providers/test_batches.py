@@ -3,9 +3,9 @@
 import asyncio
 import json
 import re
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 from ikigai_actors import AnthropicProvider, OpenAIProvider, ProviderError, ToolCall, Usage
 from ikigai_actors.providers.base import Request
 from ikigai_actors.providers.batches import BatchRequest, BatchService, batches_of, custom_id
+from tests.kit.http_servers import LocalServer
 
 BATCH = "0" * 32
 QUESTION = Request(
@@ -25,12 +26,11 @@ QUESTION = Request(
 )  # fmt: skip
 
 
-class Service(ThreadingHTTPServer):
+class Service(LocalServer):
     """The doubles of both services."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.url = f"http://127.0.0.1:{self.server_port}"
+        super().__init__(_Handler)
         self.batches: dict[str, list[dict[str, Any]]] = {}
         self.files: dict[str, str] = {}
         self.metadata: dict[str, dict[str, str]] = {}
@@ -174,11 +174,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    server = Service()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with closing(Service()) as server:
+        yield server
 
 
 def provider_of(kind: str, service: Service) -> Any:

@@ -4,7 +4,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from ikigai_actors.system.handles.ref import System
 from ikigai_actors.system.remote.client import Client
 from tests.kit.databases import eventually, sql
 from tests.kit.echo import echo
+from tests.kit.http_servers import LocalServer
 from tests.kit.program import COMMAND, PATIENCE, environment
 from tests.kit.zygote import popen
 
@@ -64,16 +65,14 @@ class Receiver:
 
             def log_message(self, *args: object) -> None: ...
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}/events"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self._server = LocalServer(Handler)
+        self.url = f"{self._server.url}/events"
 
     def kinds(self) -> list[str]:
         return [value["type"] for _, value in self.got]
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.close()
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,6 +29,7 @@ from ikigai_actors.records import batches as records
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store import open_store
 from ikigai_actors.system.host import batches as host
+from tests.kit.http_servers import LocalServer
 from tests.torture.__main__ import databases
 
 TURNS = 2
@@ -36,18 +37,14 @@ WORKS_FOR = 3.0
 """Seconds from an order to its results."""
 
 
-class BatchServer(ThreadingHTTPServer):
+class BatchServer(LocalServer):
     """Batches of the Messages API."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.url = f"http://127.0.0.1:{self.server_port}"
+        super().__init__(_Handler)
         self.orders: list[tuple[float, list[str]]] = []
         """When each batch was taken, and the ids of its requests."""
         self.lock = threading.Lock()
-        threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def take(self, ids: list[str]) -> int:
         """Take a batch; return its number."""

@@ -1,9 +1,9 @@
 """The sender: what it sends again, what it gives up, and that a redirection takes nothing elsewhere."""
 
 import gzip
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
@@ -21,6 +21,7 @@ from ikigai_actors.sight.traces.sending import (
     resource_of,
 )
 from ikigai_actors.sight.traces.spans import TraceSpan
+from tests.kit.http_servers import LocalServer
 
 
 def asked(*answers: CollectorAnswer) -> tuple[CollectorAnswer, list[float]]:
@@ -184,13 +185,8 @@ class _Sink(BaseHTTPRequestHandler):
 @pytest.fixture
 def sink() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
     heard: list[tuple[str, bytes]] = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Sink", (_Sink,), {"heard": heard}))
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", heard
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with closing(LocalServer(type("Sink", (_Sink,), {"heard": heard}))) as server:
+        yield server.url, heard
 
 
 def test_a_body_goes_over_http_and_is_not_redirected(sink: tuple[str, list[tuple[str, bytes]]]) -> None:
