@@ -32,6 +32,10 @@ WORKERS = {"quick": PROCESSORS + 1, "standard": 3 * PROCESSORS, "thorough": 2 * 
 
 STYLE = (("ruff", "check", "."), ("ruff", "format", "--check", "."))
 
+PLUGINS = ("pytest_timeout", "_hypothesis_pytestplugin", "ikigai_actors.testing.pytest_plugin")
+"""Those of pytest that are loaded. Where it looks for plugins itself it finds one in our package, all of whose modules
+it then rewrites for the sake of their assertions: seconds of a first run."""
+
 TYPED = ("ikigai_actors", "supervisors", "examples")
 """Whose types each run checks; those of tests and benchmarks are a third of the time, for the thorough tier and CI."""
 
@@ -73,7 +77,8 @@ def main(arguments: Sequence[str]) -> int:
     for check in STYLE:
         if status := subprocess.run(command(check)).returncode:
             return status
-    options = ["-q", "--workers", str(min(12, WORKERS[tier])), "--tier", tier]
+    plugins = ["--disable-plugin-autoload", *(f"-p{name}" for name in PLUGINS)]
+    options = [*plugins, "-q", "--workers", str(min(12, WORKERS[tier])), "--tier", tier]
     with (
         temporary_files(tier) as folder,
         tempfile.TemporaryFile() as output,

@@ -149,10 +149,10 @@ class Run:
 
     def all_tests(self, workers: int) -> None:
         """Run all, and once more what fails."""
+        gc.freeze()  # first: what follows has the collector go through all that it knows, twice, which takes seconds
         if any(hasattr(getattr(item, "obj", None), EXAMPLES) for item in self.session.items):
             _read_constants()
         assert threading.active_count() == 1, "A process with threads cannot be forked."
-        gc.collect()
         gc.freeze()
         gc.enable()
         queue = self._queue()
