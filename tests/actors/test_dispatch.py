@@ -326,6 +326,7 @@ def test_asks_that_race_a_stop_are_each_answered_once(workers: ThreadDispatcher)
                 assert number not in actor.received
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_actor_that_nobody_refers_to_is_freed(workers: ThreadDispatcher) -> None:
     class Silent(PooledActor):
         """Has handled nothing."""

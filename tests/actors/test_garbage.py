@@ -23,6 +23,7 @@ def collections() -> Iterator[list[int]]:
     gc.callbacks.remove(count_phase)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_what_a_block_has_made_is_looked_at_when_it_ends_and_not_behind_it(collections: list[int]) -> None:
     with everything_stays():
         kept = [[number] for number in range(2 * MANY_OBJECTS)]

@@ -324,6 +324,7 @@ class Elsewhere(Toolset):
     async def close(self) -> None: ...
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_question_about_a_tool_that_has_changed_since_is_asked_again(durable: str) -> None:
     changes: list[str] = []
     script = scripted([calling(change("a")), "done"])
@@ -379,6 +380,7 @@ def paying(unit: str, paid: list[str]) -> FunctionTool:
     return pay
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_question_of_another_build_is_asked_again_though_the_tools_look_alike(durable: str) -> None:
     paid: list[str] = []
     script = scripted([calling(("pay", {"amount": 5})), "done"])

@@ -351,6 +351,7 @@ async def late(request: Request) -> str:
     return "late"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_reply_of_a_stopped_agent_whose_turn_was_resumed_comes_when_it_goes_on() -> None:
     with simulated() as world:
         child = world.open(FunctionProvider(late)).root.fork(name="mast")

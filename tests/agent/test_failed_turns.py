@@ -87,6 +87,7 @@ def test_a_failed_turn_goes_on_after_a_restart_with_another_model(durable: str) 
         assert system.root.reply(timeout=DEADLINE).text == "Name a tea. / 1"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_resumed_turn_that_is_cut_off_comes_back_as_interrupted(durable: str) -> None:
     with ActorSystem.open(durable, provider=ScriptedProvider([ProviderError("overloaded")])) as system:
         failure(system.root, "Name a tea.")

@@ -92,6 +92,7 @@ def test_a_find_appends_a_fork_has_it_too_and_an_undo_takes_it_away(database: st
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_what_was_found_is_the_same_after_a_restart_and_after_summaries(durable: str) -> None:
     model = Finder()
     with ActorSystem.open(durable, model.provider) as system:

@@ -50,6 +50,7 @@ def hooks_said(agent: Any) -> list[str]:
     return [message.content for message in agent.history() if message.kind == "hook"]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("name", ["audit", "filter_result:audit"])
 def test_a_call_waits_ten_minutes_for_its_hook_and_is_denied_then(name: str) -> None:
     shop = Shop()
@@ -82,6 +83,7 @@ def test_a_request_waits_for_its_hook_and_is_denied_then() -> None:
         assert (shop.paid, check(root.system._store)) == ([], [])
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_next_process_asks_the_hook_and_one_without_it_waits_for_the_rest_of_the_time() -> None:
     shop = Shop()
     with simulated() as world:

@@ -31,6 +31,7 @@ def held(system: ActorSystem, agent: AgentRef) -> bool:
     return system._actor(agent.uuid).state.phase is not Phase.UNLOADED
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(1, "hundreds of turns")
 @pytest.mark.sample(1, "hundreds of turns")
 def test_logs_in_memory_are_bounded_and_agents_go_on_as_if_they_had_theirs(durable: str) -> None:
@@ -60,6 +61,7 @@ def test_who_was_used_last_keeps_the_log(durable: str) -> None:
         assert held(system, agents[0])
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_who_is_told_of_new_mail_keeps_the_log_and_is_told(durable: str) -> None:
     with opened(durable) as system:
         clerk = system.root.fork()
@@ -74,6 +76,7 @@ def test_who_is_told_of_new_mail_keeps_the_log_and_is_told(durable: str) -> None
         eventually(lambda: len(clerk.history()) > length, "the line about the mail")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_fork_of_one_that_rests_inherits_all(durable: str) -> None:
     with opened(durable) as system:
         agents = [system.root.fork() for _ in range(10)]

@@ -52,6 +52,7 @@ def test_agents_before_a_slow_service_wait_and_all_are_answered() -> None:
     assert slow.begun[-1] - slow.begun[0] == pytest.approx(4 * 30.0, abs=1)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_no_minute_has_more_requests_than_the_limit_and_none_waits_longer_than_it_must() -> None:
     slow = Slow(1.0)
     with simulated() as world:

@@ -185,6 +185,7 @@ def test_a_step_of_a_program_takes_no_place_of_a_tool() -> None:
         few.close([])
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_closing_does_not_wait_for_ever_for_an_async_tool_that_heeds_no_cancellation(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -45,6 +45,7 @@ def answer_with(helpers: list[AgentRef], request: Request) -> str:
     return "done"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @cheaper("seeds", 2, 10, "more schedules")
 def test_a_function_that_waits_for_other_agents_is_answered_by_one_worker(seeds: int) -> None:
     for seed in range(seeds):

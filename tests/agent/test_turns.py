@@ -153,6 +153,7 @@ def test_int_ends_the_request_of_a_prompt_that_waited_with_it_for_the_log() -> N
         assert not world.requests
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_int_right_behind_a_prompt_ends_its_turn_and_no_later_one(database: str) -> None:
     with ActorSystem.open(database, FunctionProvider(answers_what_comes_later)) as system:
         for number in range(20):

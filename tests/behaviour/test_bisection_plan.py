@@ -91,6 +91,7 @@ def runs(number: int, places: int) -> tuple[int, int]:
     return hits, most
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_first_bad_place_is_found_by_a_judge_that_errs_one_time_in_ten() -> None:
     hits, most = runs(30, 100)
     assert hits >= 29

@@ -57,6 +57,7 @@ def end_of(agent: AgentRef, turn: int) -> int:
     return [message.id for message in agent.history() if message.kind == "assistant"][turn - 1]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(3, "a bisection for each")
 @pytest.mark.parametrize("bad", [1, 4, 9])
 def test_the_first_bad_turn_is_found_and_the_agent_gets_no_message(database: str, bad: int) -> None:
@@ -82,6 +83,7 @@ def test_no_step_is_blamed_when_all_is_bad_or_nothing_is(probe: str | None, alwa
         assert (result.position, result.answer) == (None, answer)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("bad", [1, 3])
 def test_without_a_question_the_recorded_prompts_are_sent_again_and_the_reply_that_slipped_is_found(bad: int) -> None:
     slips: list[int] = [bad]
@@ -106,6 +108,7 @@ def test_without_a_question_the_recorded_prompts_are_sent_again_and_the_reply_th
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_recorded_prompt_that_came_as_mail_is_sent_again_as_a_prompt() -> None:
     """The number of the mail is one of the recorded agent's mailbox: a trial has none."""
     with simulated() as world:
@@ -130,6 +133,7 @@ def test_a_score_that_is_no_number_from_0_to_1_ends_the_call(score: float) -> No
         assert bisect(agent, lambda run: 1, probe="?").answer == "nothing"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_judge_that_knows_nothing_blames_no_step() -> None:
     chance = random.Random(1)
     with opened() as system:
@@ -149,6 +153,7 @@ def test_a_judge_that_errs_one_time_in_ten_finds_the_turn_of_a_dead_agent() -> N
         assert 10 < result.probes <= 60
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_steps_within_a_turn_are_told_apart() -> None:
     def calls(request: Request) -> Reply:
         results = [part for part in request.messages[-1]["content"] if part["type"] == "tool_result"]
@@ -172,6 +177,7 @@ def test_steps_within_a_turn_are_told_apart() -> None:
         assert result.position == results[1]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_call_that_is_made_again_behind_a_place_gets_the_result_that_it_got_there() -> None:
     prices = iter(["12", "13", "14"])
 
@@ -198,6 +204,7 @@ def said(agent: AgentRef) -> list[str]:
     return [message.content for message in own if message.content]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_recorded_calls_are_answered_again_and_nothing_runs() -> None:
     ran: list[str] = []
 
@@ -265,6 +272,7 @@ def test_a_bisection_is_the_same_at_whichever_commit_its_host_ends(step: int, pr
             return
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_budget_of_a_bisection_ends_it_in_the_middle_and_a_grant_lets_it_go_on() -> None:
     with opened(answer=lambda request: Reply(currency(request), usage=Usage(0, 30))) as system:
         agent = clerk(system, 9, 4)
@@ -361,6 +369,7 @@ def test_what_cannot_be_bisected_is_refused_and_nothing_is_made(tmp_path: Path) 
             bisect(agent, is_good, probe="?")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_prior_leads_to_the_place_where_the_fault_is_thought_to_be() -> None:
     with opened() as system:
         agent = clerk(system, 40, 21)

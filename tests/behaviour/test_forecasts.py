@@ -187,6 +187,7 @@ def stored(store: Store) -> dict[str, list[str]]:
     return store.read(lambda tx: {name: sorted(map(repr, sql(tx, f"SELECT * FROM {name}"))) for name in names})
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(3, "an experiment each")
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_dry_run_says_what_would_be_asked_and_writes_and_asks_nothing(shop: Shop, verb: str) -> None:
@@ -231,6 +232,7 @@ def test_a_further_prompt_reads_all_that_the_latest_reply_has_read_and_said(shop
     assert begun.text() == "At most 10 trials, 10 requests to shop:tea; no tokens on record."
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_bisection_without_a_question_costs_the_rest_of_the_log(shop: Shop) -> None:
     forecast = bisect(shop.agent, judged, most=5, dry_run=True).forecast
     requests = [
@@ -245,6 +247,7 @@ def test_a_bisection_without_a_question_costs_the_rest_of_the_log(shop: Shop) ->
     assert 0 < tokens <= forecast.input_tokens + forecast.output_tokens
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_judge_that_asks_a_model_is_one_request_more_and_reads_the_history(shop: Shop) -> None:
     how: dict[str, Any] = {"plan": BestOf(2), "options": ["Oolong?"]}
     alone = search(shop.agent, judged, **how, dry_run=True).forecast
@@ -295,6 +298,7 @@ def test_the_model_that_an_agent_has_been_given_is_no_stranger_to_its_history(sh
     assert search(shop.system.root.fork(model="other:tea"), judged, **how).forecast.new_readers == ()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_nothing_is_made_when_a_model_cannot_be_asked(shop: Shop, tmp_path: Path) -> None:
     file = tmp_path / "clerk.jsonl"
     shop.system.export(shop.agent, tmp_path / "shop.jsonl")
@@ -314,6 +318,7 @@ def test_nothing_is_made_when_a_model_cannot_be_asked(shop: Shop, tmp_path: Path
         assert replay(turns, change={"model": None}).forecast.new_readers == ("shop:tea",)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_forecast_counts_what_is_left(shop: Shop) -> None:
     def breaks_off(run: Any) -> bool:
         if run.trial.number == 3:
@@ -331,6 +336,7 @@ def test_a_forecast_counts_what_is_left(shop: Shop) -> None:
     assert search(shop.agent, judged, **how).forecast == dry.forecast
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_library_says_it_once_and_before_the_first_request(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
     heard: list[int] = []
     answer = shop.provider.answer
@@ -346,6 +352,7 @@ def test_the_library_says_it_once_and_before_the_first_request(shop: Shop, caplo
     assert caplog.messages == [f"replay: {result.forecast.text()}"]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_trials_that_were_cut_off_go_on_behind_what_is_said_and_not_in_a_dry_run(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -382,6 +389,7 @@ def test_trials_that_were_cut_off_go_on_behind_what_is_said_and_not_in_a_dry_run
             return
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_where_another_process_knows_the_models_their_names_are_those_on_record(tmp_path: Path, shop: Shop) -> None:
     with AttachedSystem.open(str(tmp_path / "shop.db")) as attached:
         turns = recorded(attached.agent("clerk"))

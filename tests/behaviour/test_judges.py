@@ -111,6 +111,7 @@ def test_a_program_that_breaks_ends_the_call_and_nothing_is_lost(code: str, scor
         assert ([trial.score for trial in result.trials], result.resumed) == ([1.0, 1.0], True)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_evaluator_gives_a_value_a_reason_or_several_values() -> None:
     class Length:
         def evaluate(self, ctx: Any) -> Any:

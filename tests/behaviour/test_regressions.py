@@ -161,6 +161,7 @@ def test_answers_are_checked_by_character_and_by_type() -> None:
         assert [check(turn, replace(turn, how="failed")) for check in (fits, same_text)] == [None, None]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(1, "a database each")
 def test_a_regression_is_found_and_says_where_and_nothing_is_done(durable: str) -> None:
     shop = TeaShop()
@@ -194,6 +195,7 @@ def test_a_regression_is_found_and_says_where_and_nothing_is_done(durable: str) 
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_another_check_judges_the_same_replays_and_the_same_one_is_not_asked_again() -> None:
     asked: list[str] = []
     heard: list[tuple[int, str, float | None]] = []
@@ -272,6 +274,7 @@ def test_what_failed_is_undecided_and_no_pass() -> None:
         assert "Not judged: 2 × down" in report.text()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_value_that_does_not_fit_is_wrong_and_is_not_asked_for_once_more() -> None:
     asked: list[str | None] = []
 
@@ -289,6 +292,7 @@ def test_a_value_that_does_not_fit_is_wrong_and_is_not_asked_for_once_more() -> 
         assert asked.count("Use words.") == 4 * 3  # each is repaired twice
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_regression_whose_budget_ends_is_unsure_and_goes_on_after_a_grant() -> None:
     def costs(request: Request) -> Reply:
         return Reply("fine", usage=Usage(0, 30))
@@ -305,6 +309,7 @@ def test_a_regression_whose_budget_ends_is_unsure_and_goes_on_after_a_grant() ->
         assert (last.verdict, last.ended, last.samples) == ("pass", "", 6)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_evaluation_asks_prompts_of_forks_and_counts_what_was_right() -> None:
     def says(request: Request) -> str:
         return f"{request.system} {request.messages[-1]['content'][-1]['text']}"
@@ -333,6 +338,7 @@ def test_an_evaluation_asks_prompts_of_forks_and_counts_what_was_right() -> None
             evaluate(agent, TEAS, polite, baseline=True, at_least=0.8)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_judges_of_an_evaluation_that_block_are_at_all_its_trials_at_once() -> None:
     together = threading.Barrier(4)
 
@@ -397,6 +403,7 @@ def units(report: RegressionReport) -> list[list[tuple[int, str]]]:
     return [unit for unit in batches if unit]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_first_samples_of_all_turns_are_born_at_once_and_the_others_when_those_have_answered() -> None:
     with TeaShop().open() as system:
         report = regress(recorded(clerk(system)), samples=3, parallel=32)

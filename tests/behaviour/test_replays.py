@@ -87,6 +87,7 @@ def clerk(system: ActorSystem, teas: tuple[str, ...] = TEAS) -> AgentRef:
     return agent
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_unchanged_replay_asks_the_same_and_nothing_is_done() -> None:
     shop = TeaShop()
     with shop.open() as system:
@@ -104,6 +105,7 @@ def test_an_unchanged_replay_asks_the_same_and_nothing_is_done() -> None:
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_change_shows_where_calls_differ_and_the_turn_ends_there(durable: str) -> None:
     shop = TeaShop()
     with shop.open(durable) as system:
@@ -205,6 +207,7 @@ BETWEEN: Mapping[str, Callable[[AgentRef], Any]] = {
 }
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(3, "an event each")
 @pytest.mark.parametrize("what", BETWEEN)
 def test_a_log_is_replayed_with_what_stood_between_its_turns(what: str) -> None:
@@ -235,6 +238,7 @@ def test_behind_what_was_taken_back_a_log_goes_on_from_the_replay_of_what_counts
         assert first.again.text != first.recorded.text
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_step_of_a_typed_turn_ends_with_its_first_reply() -> None:
     asked: list[str] = []
 
@@ -267,6 +271,7 @@ def test_a_step_of_a_typed_turn_ends_with_its_first_reply() -> None:
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_each_request_of_a_turn_is_replayed_by_itself() -> None:
     shop = TeaShop()
     with shop.open() as system:
@@ -289,6 +294,7 @@ def test_each_request_of_a_turn_is_replayed_by_itself() -> None:
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize(
     ("kind", "text", "calls", "answer"),
     [
@@ -318,6 +324,7 @@ def test_a_message_is_edited_and_the_turn_goes_on_from_there(
             assert shop.requests[-2].messages[-1]["content"][-1]["content"] == text
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_picture_of_a_result_is_shown_again() -> None:
     requests: list[Request] = []
 
@@ -356,6 +363,7 @@ def test_a_copy_of_calls_that_a_model_has_not_named_is_answered_as_they_were() -
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_trial_that_began_with_an_edit_is_replayed_from_there() -> None:
     shop = TeaShop()
     with shop.open() as system:
@@ -433,6 +441,7 @@ def test_a_replay_whose_budget_ends_says_so_in_each_report() -> None:
         assert json.loads(poor.json())["ended"] == "budget"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_replay_goes_on_where_it_was_cut_off_and_other_terms_are_refused() -> None:
     shop = TeaShop()
     with shop.open() as system:
@@ -518,6 +527,7 @@ def test_a_wrong_argument_is_named_and_nothing_is_made() -> None:
             assert len(system.agents()) == 2, message
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_turns_of_a_log_that_was_deleted_meanwhile_are_refused() -> None:
     with TeaShop().open() as system:
         agent = clerk(system, TEAS[:1])

@@ -89,6 +89,7 @@ def test_every_verb_goes_on_with_an_experiment_by_its_name_however_that_is_spelt
         )
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(2, "a count each")
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_trial_that_the_provider_failed_is_resumed_so_often_before_it_is_judged(verb: str) -> None:
@@ -188,6 +189,7 @@ def test_trials_that_are_judged_on_threads_are_heard_of_in_order_on_the_drivers_
     assert heard == [1, 2, 3, 4]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_no_judge_is_asked_about_a_trial_without_a_reply() -> None:
     def fails(request: Request) -> str:
         if "?" in str(request.messages[-1]["content"]):

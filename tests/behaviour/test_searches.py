@@ -79,6 +79,7 @@ def shape(result: Found) -> list[tuple[object, ...]]:
     return [tuple(trial) for trial in result.trials]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_search_finds_what_spells_the_word_and_the_agent_gets_no_message(database: str) -> None:
     with opened(database) as system:
         agent = player(system)
@@ -100,6 +101,7 @@ def test_a_search_finds_what_spells_the_word_and_the_agent_gets_no_message(datab
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(1, "a place each")
 @pytest.mark.parametrize("plan", [BestOf(5), Beam(2, 3), MCTS(12)])
 def test_a_search_that_was_cut_off_anywhere_ends_with_the_same_tree(tmp_path: Path, plan: Any) -> None:
@@ -130,6 +132,7 @@ def test_a_search_that_was_cut_off_anywhere_ends_with_the_same_tree(tmp_path: Pa
     assert attempt > 2
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_search_from_agent_0_which_gets_the_experiment_as_a_child_goes_on_as_well() -> None:
     with opened(":memory:") as system:
         system.root.prompt(".").get(timeout=DEADLINE)
@@ -415,6 +418,7 @@ def test_a_search_ends_with_its_budget_and_goes_on_after_a_grant() -> None:
         assert [trial.score for trial in last.trials] == [0.25, 0.0] * 3
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_search_ends_when_no_further_trial_may_be_born_and_goes_on_after_a_grant() -> None:
     judged: list[int] = []
 
@@ -435,6 +439,7 @@ def test_a_search_ends_when_no_further_trial_may_be_born_and_goes_on_after_a_gra
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_search_ends_when_its_experiment_is_stopped_and_goes_on_when_that_is_continued() -> None:
     judged: list[int] = []
     with opened(":memory:") as system:
@@ -466,6 +471,7 @@ def test_what_is_kept_gets_back_no_tool_that_was_withdrawn() -> None:
         assert settings(result.keep()) == {"tools": ["fork"], "max_tokens": 7}
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_experiment_goes_to_another_database_and_comes_twice_as_a_copy(tmp_path: Path) -> None:
     with opened(":memory:") as system, opened(":memory:") as other:
         result = search(player(system), closeness, plan=MCTS(8), options=["a", "b"], seed=2)
@@ -484,6 +490,7 @@ def test_an_experiment_goes_to_another_database_and_comes_twice_as_a_copy(tmp_pa
             assert check(there._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_verdicts_on_trials_that_have_answered_share_a_unit_and_a_judge_that_raises_loses_none_of_them() -> None:
     def judge(run: TrialRun) -> float:
         if run.trial.number == 15:

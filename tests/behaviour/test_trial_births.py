@@ -177,6 +177,7 @@ def test_go_is_refused_where_nothing_waits_for_an_answer() -> None:
                 search(whose, lambda run: 1, plan=BestOf(1), options=[GO], name=f"of-{whose.uuid}")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(1, "a host ends at each commit")
 @pytest.mark.parametrize("committed", [False, True])
 def test_a_trial_without_a_prompt_is_answered_once_at_whichever_commit_its_host_ends(committed: bool) -> None:

@@ -165,6 +165,7 @@ def test_the_turns_of_a_file_are_without_those_of_trials_that_were_exported_with
         assert sorted(str(turn.prompt) for turn in turns) == ["four", "one"]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_nothing_runs_of_the_agents_of_a_file_whatever_waits_for_them(tmp_path: Path) -> None:
     """A prompt that nobody has answered, a turn that was cut off, and mail: none of them begins anything."""
     asked: list[str] = []

@@ -1,7 +1,7 @@
 """The tiers of the suite, a plugin of pytest: which tests run when, and in which order.
 
     quick       after each change: what is pure, and all on the embedded stores
-    standard    before each stop, and in CI: PostgreSQL, programs, whatever takes over a second; the usual one
+    standard    before each stop, and in CI: PostgreSQL, doors, programs, whatever takes over a tenth of a second
     thorough    before a release: every database below every feature, Ray, soaks, campaigns
 
 A mark says the first tier that runs a test, and why: ``slow("starts a host")`` is standard, ``thorough("a minute of
@@ -58,10 +58,14 @@ class Case(NamedTuple):
     """Whether it shows its folder, or a file that each run shows, on PostgreSQL."""
 
 
-SLOW = ("cluster", "fuzz", "shell/app", "shell/cli", "shell/web", "soak", "torture")
-"""Folders that are not in the quick tier. Of each kind of program it has one elsewhere, of the shell the line mode."""
+SLOW = (
+    *("cluster", "doors", "fuzz", "programs", "shell/app", "shell/cli", "shell/web", "soak", "torture"),
+    *("providers/test_pydantic_ai_provider.py", "system/test_kept_secrets.py", "tools/test_a2a_agent.py"),
+)
+"""Folders that are not in the quick tier, and files whose imports take it a second. Of each kind of program that tier
+has one elsewhere, of the shell the line mode, of what doors do the verbs that they call."""
 
-_SLOW = tuple(f"{TESTS / folder}{os.sep}" for folder in SLOW)
+_SLOW = tuple(f"{TESTS / path}{os.sep}" for path in SLOW)
 
 STORE, SQL = "store", "records"
 """The folder in which each kind of database is tried, and the one in which each kind of SQL is."""
@@ -172,4 +176,5 @@ def marked(item: pytest.Item) -> Tier:
         if mark := item.get_closest_marker(name):
             assert len(mark.args) == 1, f"{item.nodeid}: Give the reason: {name}(REASON)."
             return marked
-    return Tier.STANDARD if str(item.path).startswith(_SLOW) else Tier.QUICK  # a root of a run is not asked above
+    slow = f"{item.path}{os.sep}".startswith(_SLOW)  # asked here too: a root of a run is not asked above
+    return Tier.STANDARD if slow else Tier.QUICK

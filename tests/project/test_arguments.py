@@ -248,6 +248,7 @@ def taken(calls: Iterable[tuple[str, Callable[..., Any]]], these: Subject) -> It
                         yield f"{name}({parameter}={shown(value)})"
 
 
+@pytest.mark.slow("takes half a second")
 def test_every_value_of_a_wrong_type_is_bad_input_to_every_parameter_of_all_that_is_public() -> None:
     with subject() as these:
         before = stored(these.running)

@@ -126,6 +126,7 @@ def test_the_file_that_is_named_counts_before_that_of_the_directory_and_that_of_
         configuration(wrong, environ)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_program_uses_what_the_file_says_and_its_arguments_count_before_it(tmp_path: Path) -> None:
     with MessagesServer(lambda body: Says.text(f"I am {body['model']}.")) as server:
         file = tmp_path / "ikigai.toml"

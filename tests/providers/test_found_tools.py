@@ -58,6 +58,7 @@ def test_after_a_find_and_in_a_fork_all_that_the_messages_api_had_cached_is_read
         assert "cache_control" in json.dumps(first["tools"])
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_after_a_find_and_in_a_fork_a_request_of_responses_begins_as_the_one_before() -> None:
     with OpenAIServer() as server:
         server.answers += [

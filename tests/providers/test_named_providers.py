@@ -121,6 +121,7 @@ def test_a_package_whose_provider_is_broken_or_there_twice_is_named(
         ActorSystem.open(":memory:", "acme")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_package_that_is_gone_is_an_error_of_those_who_ask_it_alone(
     shop: str, install: Callable[[str, str], None], tmp_path: Path
 ) -> None:

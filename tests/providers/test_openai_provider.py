@@ -775,6 +775,7 @@ def test_another_refusal_of_a_typed_turn_is_told(server: OpenAIServer) -> None:
     assert len(server.requests) == 1
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("api", ["chat", "responses"])
 def test_a_system_takes_the_value_that_the_service_writes(server: OpenAIServer, api: str) -> None:
     for text in ('{"result": "7"}', '{"result": 7}'):
@@ -823,6 +824,7 @@ def read_on(server: OpenAIServer, kept: KeptReply | None = None) -> tuple[Reply,
     return reply, [delta.kept for delta in heard if delta.kept is not None]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_reply_in_the_background_is_read_on_where_its_connection_broke(server: OpenAIServer) -> None:
     server.answers.append(Streams(response_events(message_item("Hello")), pause=3, cut=True))
     reply, named = read_on(server)

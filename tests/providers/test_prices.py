@@ -150,6 +150,7 @@ def test_the_newer_list_counts_and_one_that_cannot_be_read_does_not(tmp_path: Pa
     assert (updated_prices(tmp_path).of("tea") is not None) is counts
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_list_that_is_made_costs_what_the_package_says(tmp_path: Path) -> None:
     package = pytest.importorskip("genai_prices")
     now = datetime.now(UTC)

@@ -56,6 +56,7 @@ def fork_calls(count: int) -> Says:
 # The system
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_each_turn_of_an_agent_reads_what_the_one_before_wrote(server: MessagesServer) -> None:
     with parent(server):
         for earlier, later in zip(server.served, server.served[1:], strict=False):
@@ -85,6 +86,7 @@ def test_forks_by_command_read_the_history_that_was_written_once(server: Message
     assert {each.plain for each in served} == {0}
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_forks_by_calls_in_one_reply_send_the_same_bytes_and_read_what_was_written_once(server: MessagesServer) -> None:
     with parent(server) as root:
         before = len(server.served) + 1
@@ -100,6 +102,7 @@ def test_forks_by_calls_in_one_reply_send_the_same_bytes_and_read_what_was_writt
     assert (len(requests), len(sent)) == (FORKS + 1, 1), "marks included, and the parent's own next request too"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_step_of_more_calls_than_the_cache_looks_back_is_no_miss(server: MessagesServer) -> None:
     uses = tuple({"type": "tool_use", "id": f"toolu_{place}", "name": "none", "input": {}} for place in range(LOOKBACK))
     with parent(server) as root:
@@ -134,6 +137,7 @@ def test_who_summarises_reads_the_history_that_was_written_before(server: Messag
         assert after.read == prefix(tools, 0), "tools and system prompt"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_without_the_cache_nothing_is_written_or_read(server: MessagesServer) -> None:
     with parent(server, prompt_cache=False) as root:
         reply = root.fork("Do your part.").reply(timeout=DEADLINE)

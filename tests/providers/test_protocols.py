@@ -124,6 +124,7 @@ def test_the_same_tree_has_the_same_logs_whatever_protocol_its_model_speaks() ->
     assert logs[0] == logs[1] == logs[2]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_tree_may_mix_models_and_change_them_within_a_history() -> None:
     pytest.importorskip("openai", reason="OpenAIProvider needs the extra openai")
     with MessagesServer() as first, OpenAIServer() as second, OpenAIServer() as third:

@@ -52,6 +52,7 @@ def test_others_get_a_turn_between_the_pieces_of_a_flood() -> None:
     assert len(turns) == len(set(turns)) == 6
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_stream_without_end_is_given_up() -> None:
     comments = b":" + bytes(2**20) + b"\n"
     with pytest.raises(MalformedStreamError, match="it does not end: 256 MB have come"):

@@ -459,6 +459,7 @@ def test_a_subscriber_that_raises_hears_what_comes_later(
     assert sum("subscriber failed" in record.message for record in caplog.records) == len(heard)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_agents_that_did_nothing_wrong_outlive_one_whose_script_exits(durable: str) -> None:
     def script(request: Request) -> str:
         if "exit" in str(request.messages[-1]):

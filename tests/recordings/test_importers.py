@@ -100,6 +100,7 @@ def test_the_commands_know_the_formats_and_the_formats_are_recognised() -> None:
     }
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_command_finds_out_what_has_written_a_file(tmp_path: Path) -> None:
     (tmp_path / "other.jsonl").write_bytes(b'{"a": 1}\n')
     database = f"sqlite:///{tmp_path}/ship.db"
@@ -133,6 +134,7 @@ def test_a_file_of_our_own_may_be_larger_than_any_session(tmp_path: Path) -> Non
         read_sessions(file)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_every_format_comes_into_each_database(durable: str, tmp_path: Path) -> None:
     odd = SAMPLES["claude-code"].replace(b"We build", b"We \\u0000\\ud800 build")
     with ActorSystem.open(durable, OfflineProvider()) as system:

@@ -63,6 +63,7 @@ def test_an_imported_agent_asks_what_the_real_program_asked(tmp_path: Path, name
     assert sent_in(asked_by(tmp_path, session.data).messages) == sent
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_agent_that_was_made_of_requests_sends_the_last_one_again(tmp_path: Path) -> None:
     expected: list[Sent] = [
         ("user", ("Look.",)),

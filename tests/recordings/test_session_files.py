@@ -44,6 +44,7 @@ def test_an_unchanged_agent_and_its_other_paths_give_the_same_bytes(
             assert exported(system, agent, name, tmp_path) == data
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("name", FORMATS)
 def test_what_was_said_since_comes_after_the_lines_and_comes_back(
     system: ActorSystem, tmp_path: Path, name: str

@@ -140,6 +140,7 @@ def test_the_log_of_the_application_is_for_its_user_alone(tmp_path: Path) -> Non
         assert (tmp_path / "ikigai.log").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_list_of_mail_shows_no_control_character() -> None:
     async def play(stage: Stage) -> None:
         await stage.press("f5")
@@ -179,6 +180,7 @@ def test_a_notice_is_no_markup() -> None:
         on_stage(system, play, size=(200, 24))
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_help_of_a_command_is_shown_in_the_application() -> None:
     async def play(stage: Stage) -> None:
         await stage.say("/switch --help")

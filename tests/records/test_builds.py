@@ -61,6 +61,7 @@ def test_the_latest_builds_are_kept_and_those_of_hosts_that_live(store: Store) -
     assert kept == {"old"} | {f"b{number:03}" for number in range(6, MOST_BUILDS + 6)}
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_prune_deletes_definitions_that_no_message_no_build_and_no_living_host_names(durable: str) -> None:
     script = scripted([calling("price"), "done"])
     with ActorSystem.open(durable, script, tools=[price("In euros.")], approvals="ask") as system:

@@ -184,6 +184,7 @@ def test_a_fork_that_a_name_forbids_changes_nothing_and_the_next_one_works(durab
         assert reads(system) == (0, 0)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_forks_and_prompts_at_once_after_a_start_keep_every_log_whole(durable: str) -> None:
     with open_echo(durable) as system:
         system.root.prompt("one").get(timeout=DEADLINE)
@@ -214,6 +215,7 @@ def test_the_pages_of_a_start_read_no_log(durable: str) -> None:
         assert reads(system) == (0, 0)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_agent_that_has_cleared_reads_only_what_came_since(durable: str) -> None:
     with open_echo(durable) as system:
         system.root.configure(system="Be brief.")

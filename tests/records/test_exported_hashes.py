@@ -39,6 +39,7 @@ def imported(url: str, file: Path) -> Imported:
     return import_file(url, ImportFile.of(file))
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_agents_keep_their_hashes_where_their_uuids_are_the_same(tmp_path: Path, new_sqlite: NewDatabase) -> None:
     with ActorSystem.open(MEMORY, provider()) as system:
         family(system)
@@ -53,6 +54,7 @@ def test_agents_keep_their_hashes_where_their_uuids_are_the_same(tmp_path: Path,
     store.close()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_branch_keeps_its_hashes_in_another_database(tmp_path: Path, new_sqlite: NewDatabase) -> None:
     with ActorSystem.open(MEMORY, provider()) as system:
         system.export(family(system), tmp_path / "1")
@@ -70,6 +72,7 @@ def test_a_branch_keeps_its_hashes_in_another_database(tmp_path: Path, new_sqlit
         assert system.verify(None).problems == ()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_hashes_are_made_again_from_where_the_uuid_of_another_is_told(tmp_path: Path, new_sqlite: NewDatabase) -> None:
     with ActorSystem.open(MEMORY, provider()) as system:
         top = family(system)
@@ -96,6 +99,7 @@ def test_hashes_are_made_again_from_where_the_uuid_of_another_is_told(tmp_path: 
     assert inherited <= set(here.values())
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_receipt_names_the_agents_as_they_were_and_as_they_are(tmp_path: Path, new_sqlite: NewDatabase) -> None:
     with ActorSystem.open(url := new_sqlite(), provider()) as system:
         top = family(system)
@@ -107,6 +111,7 @@ def test_the_receipt_names_the_agents_as_they_were_and_as_they_are(tmp_path: Pat
     assert receipt["rehashed"] > 0
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_what_was_left_out_keeps_the_hash_of_what_stood_there(tmp_path: Path, new_sqlite: NewDatabase) -> None:
     with ActorSystem.open(MEMORY, provider()) as system:
         ask(system.root, "secret")

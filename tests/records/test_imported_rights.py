@@ -156,6 +156,7 @@ def test_a_call_of_an_open_turn_was_neither_approved_nor_started_by_anybody_here
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_agent_may_do_no_more_than_a_child_of_the_one_under_which_it_comes(
     machine: Machine, tmp_path: Path, database: str
 ) -> None:
@@ -185,6 +186,7 @@ def test_an_agent_may_do_no_more_than_a_child_of_the_one_under_which_it_comes(
             system.import_(tmp_path / "1", under=trial)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_agent_may_fork_no_further_than_a_child_of_the_one_under_which_it_comes(
     tmp_path: Path, database: str
 ) -> None:
@@ -260,6 +262,7 @@ def test_what_the_policies_of_an_earlier_program_asked_or_denied_are_rules_here(
         assert sorted(str(rule) for rule in kid.rules() if rule.agent == kid.uuid) == ["ask rm", "deny shell"]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_limits_and_options_of_a_file_do_not_count_and_it_says_so(machine: Machine, tmp_path: Path) -> None:
     lifted: dict[str, Any] = {"max_steps": 2**31 - 1, "service_retries": 9, "options": {"service_tier": "priority"}}
     kept: dict[str, Any] = {"max_steps": 7, "stream_retries": 0, "temperature": 0.5}
@@ -346,6 +349,7 @@ def test_what_gives_no_right_is_left_as_it_is() -> None:
     assert restricted({}, {"fork_models": ["x:z"]}) == {}
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_commands_say_what_a_file_would_bring_before_it_comes(
     tmp_path: Path, new_sqlite: NewDatabase, open_session: OpenSession
 ) -> None:

@@ -184,6 +184,7 @@ def test_a_whole_history_goes_back_beyond_the_clear(store: Store) -> None:
     assert whole(store, "a") == ["root1", "a2", "a3"]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(1, "thousands of logs")
 @cheaper("levels", 1_500, 5_000, "more levels")
 def test_thousands_of_levels_are_read_in_a_few_queries(store: Store, levels: int) -> None:

@@ -25,6 +25,7 @@ def live(agent: AgentRef, turns: int) -> None:
             agent.clear()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(1, "dozens of turns")
 def test_an_agent_that_clears_now_and_then_holds_what_came_since_and_the_database_all(durable: str) -> None:
     with ActorSystem.open(durable, provider=FunctionProvider(answer)) as system:
@@ -44,6 +45,7 @@ def test_an_agent_that_clears_now_and_then_holds_what_came_since_and_the_databas
         assert len(system.root.history(all=True)) == whole
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(1, "dozens of turns")
 def test_what_was_cleared_is_held_as_long_as_a_child_forked_before_needs_it(database: str) -> None:
     with ActorSystem.open(database, provider=FunctionProvider(answer)) as system:

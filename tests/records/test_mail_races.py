@@ -89,6 +89,7 @@ def test_of_two_readers_at_one_moment_one_gets_the_mail(arena: Arena) -> None:
     assert sound(arena.store)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_mail_that_is_read_while_it_is_sent_is_read_once(arena: Arena) -> None:
     sends = [arena.one.submit(Send("a", "b", str(number), 5)) for number in range(ROUNDS)]
     reads = [arena.other.submit(Read("a", 6, None, number % 3)) for number in range(ROUNDS)]

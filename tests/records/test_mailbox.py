@@ -232,6 +232,7 @@ INDEXES = {
 """By which index each of these statements finds its mail."""
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_mail_is_found_by_index(desk: Desk) -> None:
     senders = ["a", "b", "c", "d", "root", None]
     mails = [

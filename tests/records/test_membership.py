@@ -68,6 +68,7 @@ def test_a_group_without_others_takes_no_mail(desk: Desk) -> None:
     assert desk.store.read(every_group) == {"team": ["a"]}
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_who_has_a_full_mailbox_is_passed_over_and_named(desk: Desk) -> None:
     for uuid in "bc":
         desk.accepts(JoinGroup(uuid, "team", 1))

@@ -91,6 +91,7 @@ def test_whole_logs_of_those_who_are_needed_by_nobody_go_and_nothing_else(durabl
         assert agents["old"].record.pruned_at == 7
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_reading_a_pruned_history_in_any_way_is_one_error_that_tells_the_date(new_sqlite: Callable[[], str]) -> None:
     with ActorSystem.open(database := new_sqlite(), provider()) as system:
         agents = team(system)

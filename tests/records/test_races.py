@@ -178,6 +178,7 @@ def test_nothing_is_appended_after_a_death(arena: Arena) -> None:
     assert arena.other.store.runs == arena.other.journal.statistics().batches
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_death_of_an_agent_beside_the_death_of_its_supervisor(arena: Arena) -> None:
     families = [(f"top {number}", f"middle {number}", f"leaf {number}") for number in range(ROUNDS)]
     for top, middle, leaf in families:

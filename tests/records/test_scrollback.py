@@ -93,6 +93,7 @@ class CountedRows:
         return rows
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_end_of_a_history_costs_the_same_however_much_is_inherited(new_sqlite: NewDatabase) -> None:
     def read(count: int) -> int:
         database = new_sqlite()

@@ -90,6 +90,7 @@ def test_while_the_latest_one_is_unread_no_other_one_is_added(desk: Desk, fires_
     assert desk.store.read(lambda tx: timers_of(tx, "b"))[0].missed == 0
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(1, "a database each")
 def test_a_delayed_mail_that_meets_a_full_mailbox_is_tried_again_and_its_sender_is_told_once(desk: Desk) -> None:
     put(desk, fires_as=MAIL, sender="a")

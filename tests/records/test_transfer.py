@@ -153,6 +153,7 @@ def below(agent: AgentRef) -> list[AgentRef]:
     return agents
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(2, "four databases")
 @pytest.mark.parametrize("other", ["sqlite", "postgres"])
 def test_a_branch_is_the_same_on_another_database_and_back_again(
@@ -223,6 +224,7 @@ def test_what_was_done_under_a_key_is_known_where_an_agent_comes_to_live_and_no_
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_importing_twice_makes_a_copy_whose_uuids_are_its_own(tmp_path: Path) -> None:
     with ActorSystem.open(MEMORY, provider()) as system:
         top = family(system)
@@ -369,6 +371,7 @@ SHARED: dict[str, tuple[str, int, int]] = {
 }
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(1, "five files for each")
 @pytest.mark.parametrize("case", SHARED)
 def test_what_many_inherit_from_one_outside_stands_once_in_the_file(tmp_path: Path, case: str) -> None:
@@ -561,6 +564,7 @@ def act(system: ActorSystem, agents: list[AgentRef], number: int, what: str) -> 
         works[what]()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @settings(max_examples=25)
 @given(agent_trees(4), st.lists(st.tuples(st.integers(0, 99), st.sampled_from(ACTS)), max_size=14), st.integers(0, 9))
 def test_random_branches_mean_the_same_when_they_were_exported_and_imported(
@@ -614,6 +618,7 @@ def test_damage_anywhere_in_a_file_refuses_all_of_it(
             looked_at(file, damaged)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_two_lines_that_change_places_and_one_that_comes_twice_refuse_a_file(sound: bytes, tmp_path: Path) -> None:
     rows = sound.splitlines(keepends=True)
     for place in range(len(rows)):

@@ -113,6 +113,7 @@ def test_only_a_search_of_many_messages_makes_the_index_and_only_of_what_it_lack
     assert len(store.read(lambda tx: find_in_history(tx, "ann", "mast", 9, 3))) == 2
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_message_with_very_many_words_is_found_too(store: Store) -> None:
     talk = Talk(store)
     talk.add("ann", "mast " + " ".join(f"word{number}" for number in range(60_000)))

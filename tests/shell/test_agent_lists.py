@@ -42,6 +42,7 @@ def lines(store: Store, text: str = "", most: int = 200, dead_too: bool = False)
     return [line.text for line in list_lines(listed, listed.state, "ikigai agents")]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_of_many_agents_a_list_shows_some_and_says_how_many_more_there_are(crowd: Store) -> None:
     shown = lines(crowd)
     assert (len(shown), "last" in shown[-3], words_of("root") in shown[0]) == (203, True, True)
@@ -54,6 +55,7 @@ def test_of_many_agents_a_list_shows_some_and_says_how_many_more_there_are(crowd
     assert (len(everybody), everybody[-1]) == (MANY + 2, "1005 running, 1 dead")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_word_finds_who_is_not_in_the_list_and_says_so_when_it_finds_nobody(crowd: Store) -> None:
     shown = lines(crowd, "FIRST")
     assert [line.split()[0] for line in shown[:-1]] == [words_of("root"), "└─"]

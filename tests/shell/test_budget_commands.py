@@ -66,6 +66,7 @@ def test_a_person_sees_a_budget_at_the_shell_and_grants_more_of_it(open_session:
     assert "does not limit seconds" in wrong
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_command_beside_a_running_system_lets_those_go_on_who_wait(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(thirty), budget={"tokens": 0}) as system:
         buyer = system.root.fork("go", name="buyer")

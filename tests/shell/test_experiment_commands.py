@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from ikigai_actors import Request, ScriptedProvider
 from ikigai_actors.behaviour.book import Book
 from tests.kit.sessions import OpenSession
@@ -14,6 +16,7 @@ def clerk(request: Request) -> str:
     return f"{'Please: ' if request.system else ''}{said[-1]} {currency}"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_person_bisects_a_history_and_the_next_session_goes_on(open_session: OpenSession, database: str) -> None:
     session = open_session(ScriptedProvider(clerk))
     for text in ("Assam", "from Texas", "Ceylon", "Keemun"):
@@ -33,6 +36,7 @@ def test_a_person_bisects_a_history_and_the_next_session_goes_on(open_session: O
     assert "No bisection" in session("/good")[-1]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_of_two_bisections_that_which_was_shown_last_is_judged(open_session: OpenSession) -> None:
     session = open_session(ScriptedProvider(clerk))
     for text in ("Assam", "Ceylon"):
@@ -48,6 +52,7 @@ def test_of_two_bisections_that_which_was_shown_last_is_judged(open_session: Ope
     assert probes == {"one?": 0.0, "two?": 1.0}
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_verdict_too_many_is_none_on_an_answer_that_nobody_has_seen(open_session: OpenSession) -> None:
     session = open_session(ScriptedProvider(clerk))
     session("Assam")

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from click.testing import CliRunner
 
 from ikigai_actors import ActorSystem, OfflineProvider
@@ -9,6 +10,7 @@ from ikigai_actors.shell.cli.main import cli
 from tests.kit.sessions import OpenSession
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_person_sets_lists_and_cancels_timers_of_the_current_agent(open_session: OpenSession) -> None:
     session = open_session(OfflineProvider())
     assert session("/timer") == ["No timers."]
@@ -67,6 +69,7 @@ def ikigai(database: str, *words: str) -> str:
     return result.output
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_timers_are_set_listed_and_cancelled_beside_a_running_system_and_without_one(durable: str) -> None:
     with ActorSystem.open(durable, OfflineProvider()) as system:
         system.root.fork(name="buyer")

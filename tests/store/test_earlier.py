@@ -64,6 +64,7 @@ def exported(store: Store, file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_bytes().splitlines()]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_export_of_an_earlier_database_has_every_message_as_it_was_written(earlier: Store, tmp_path: Path) -> None:
     written = earlier.read(lambda tx: sql(tx, "SELECT agent_uuid, id, kind, content, hash FROM messages"))
     version = schema_version(earlier)

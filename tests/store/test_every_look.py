@@ -64,5 +64,6 @@ def test_no_host_that_beats_in_time_is_ended(beats: float, unheld: float) -> Non
     assert ended(beats, unheld, 6.0) == 0
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_who_beats_later_than_its_lock_may_be_free_can_be_ended() -> None:
     assert ended(2.0, 9.0, 3.0) > 0

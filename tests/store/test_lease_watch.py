@@ -115,6 +115,7 @@ def watched() -> Iterator[Watched]:
             watched.host.release()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_lease_is_renewed_in_time_and_is_no_trouble(watched: Watched) -> None:
     before = watched.store.writes
     for _ in range(400):

@@ -182,6 +182,7 @@ def hosted(tmp_path: Path) -> Iterator[HostedFile]:
     hosted.close()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_host_commits_while_another_process_moves_the_log_and_moves_it_itself_later(hosted: HostedFile) -> None:
     hosted.commit()
     hosted.act("begin to move")
@@ -194,6 +195,7 @@ def test_a_host_commits_while_another_process_moves_the_log_and_moves_it_itself_
     assert log_path(hosted.file).stat().st_size < 5 * LOG_PAGES * 4120
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_host_ends_no_move_by_a_mark_that_another_process_may_still_overtake(hosted: HostedFile) -> None:
     """The other one moves the mark of the move into the file, after the host has looked whether it is there."""
     hosted.commit()

@@ -28,6 +28,7 @@ def written(work: Callable[[], object]) -> int:
     return (written_by_process() or 0) - before
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_large_transaction_writes_each_page_once(tmp_path: Path) -> None:
     store: Store = open_store(tmp_path / "large.db")
     ensure_schema(store)

@@ -131,6 +131,7 @@ def test_at_every_moment_of_a_hosts_life_the_file_alone_is_refused_or_whole_and_
     assert state(life.file) == life.acknowledged[-1]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_reader_from_before_the_host_delays_the_mark_and_keeps_nothing_from_being_written(life: Life) -> None:
     with reading(life.file):
         life.begin()
@@ -198,6 +199,7 @@ def test_a_file_and_a_log_that_were_copied_at_different_moments_are_refused_and_
     assert ((tmp_path / "b.db").read_bytes(), (tmp_path / "b.db-wal").read_bytes()) == before
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_log_that_another_file_has_left_is_refused(life: Life, tmp_path: Path) -> None:
     life.begin()
     life.change()
@@ -228,6 +230,7 @@ def test_a_backup_that_is_put_beside_the_log_of_the_lost_file_is_refused_until_t
     assert state(file) == life.store.read(tree_version)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_copy_that_went_on_while_a_host_began_and_the_file_grew_is_refused(life: Life, tmp_path: Path) -> None:
     before = life.file.read_bytes()
     life.begin()

@@ -244,6 +244,7 @@ def pair(durable: str, capsys: pytest.CaptureFixture[str]) -> Iterator[tuple[Act
         yield host, Session(system, capsys)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_lines_command_the_agents_of_the_host(pair: tuple[ActorSystem, Session]) -> None:
     host, session = pair
     home = f"/switch {host.root.uuid}"

@@ -76,6 +76,7 @@ def test_the_model_sees_what_is_attached_before_the_text(tmp_path: Path) -> None
         assert violations(json.loads(json.dumps(body))) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @cheaper("many", 40, 1_000, "a thousand forks")
 def test_forks_after_a_picture_add_no_blob_and_further_mentions_neither(many: int) -> None:
     with ActorSystem.open(provider=OfflineProvider()) as system:
@@ -199,6 +200,7 @@ def test_only_blobs_to_which_nothing_refers_are_dropped() -> None:
         assert [media for media, _ in blobs(system)] == ["application/pdf"]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("committed", [False, True])
 def test_after_a_crash_a_message_and_its_picture_are_both_there_or_neither(committed: bool) -> None:
     for commit in range(1, 4):
@@ -237,6 +239,7 @@ def pictures_in(request: Request) -> list[str]:
     return [blob.name for block in blocks for blob in blobs_in(block)]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_agent_that_looks_at_many_large_pictures_goes_on_and_can_look_at_an_old_one_again() -> None:
     wide = painted([[(0, 0, 0, 255)] * 3_000])
     taken = 0
@@ -270,6 +273,7 @@ def test_an_agent_that_looks_at_many_large_pictures_goes_on_and_can_look_at_an_o
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_picture_that_the_service_does_not_take_is_a_line_of_text_to_its_model_alone() -> None:
     large = PNG + bytes(4 * 2**20)
     providers = {"picky": (picky := Picky(["no"])), "other": (other := ScriptedProvider(["yes"]))}

@@ -54,6 +54,7 @@ def test_a_reply_that_was_named_is_paid_once_whenever_the_process_is_killed(
     assert check(world.system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_two_kills_and_broken_connections_lead_to_the_same_reply(world: Simulation, provider: KeptReplies) -> None:
     provider.cuts = 2
     ask(world, 30)
@@ -121,6 +122,7 @@ def test_a_child_does_not_read_the_reply_of_its_parent(world: Simulation, provid
     assert provider.read == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("forgotten", [False, True])
 def test_the_reply_of_responses_is_read_by_the_next_process(durable: str, forgotten: bool) -> None:
     events = response_events(message_item("a long answer"))
@@ -146,6 +148,7 @@ def test_the_reply_of_responses_is_read_by_the_next_process(durable: str, forgot
         assert server.cancelled == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_interrupt_cancels_the_response_at_the_service() -> None:
     with OpenAIServer() as server:
         server.answers += [Streams(response_events(message_item("a long answer")), pause=2)]
@@ -158,6 +161,7 @@ def test_an_interrupt_cancels_the_response_at_the_service() -> None:
             eventually(lambda: server.cancelled == ["resp_1"], "it is cancelled")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_reply_that_is_read_again_is_charged_once(provider: KeptReplies) -> None:
     with simulated() as world:
         world.open(provider, budget={"tokens": 100_000, "strict": True})

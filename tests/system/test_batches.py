@@ -65,6 +65,7 @@ def test_a_turn_that_waits_for_its_batch_is_not_counted_as_silent() -> None:
         assert [dict(metric.values) for metric in silent] == [{(): 0}]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_requests_of_many_agents_are_one_batch(world: Simulation, provider: ScriptedBatches) -> None:
     ask(world, 7)
     world.sleep(300)
@@ -73,6 +74,7 @@ def test_requests_of_many_agents_are_one_batch(world: Simulation, provider: Scri
     assert len(provider.paid) == 7
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_half_the_price_is_charged_and_a_strict_budget_holds_the_whole(
     provider: ScriptedBatches, tmp_path: Path
 ) -> None:
@@ -93,6 +95,7 @@ def test_half_the_price_is_charged_and_a_strict_budget_holds_the_whole(
         assert spent.spent["usd"] == pytest.approx((3 * 1_000 + 15 * 100) / 1_000_000 / 2)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_request_that_the_service_refuses_ends_its_turn_and_may_be_asked_again(
     world: Simulation, provider: ScriptedBatches
 ) -> None:
@@ -107,6 +110,7 @@ def test_a_request_that_the_service_refuses_ends_its_turn_and_may_be_asked_again
     assert len(provider.paid) == 1
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("kind", ["expired", "errored", "canceled"])
 def test_a_request_that_is_not_answered_is_put_into_three_batches_and_then_asked_directly(
     world: Simulation, provider: ScriptedBatches, kind: str
@@ -119,6 +123,7 @@ def test_a_request_that_is_not_answered_is_put_into_three_batches_and_then_asked
     assert "batched" not in agent.history()[-1].data
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_request_whose_time_is_over_is_asked_directly() -> None:
     provider = ScriptedBatches(said, polls=10_000)
     with simulated() as slow:
@@ -134,6 +139,7 @@ def test_a_request_whose_time_is_over_is_asked_directly() -> None:
         assert check(slow.system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_batch_that_the_service_will_not_have_is_asked_directly(world: Simulation, provider: ScriptedBatches) -> None:
     provider.refused_orders = 1
     ask(world, 3)
@@ -161,6 +167,7 @@ def test_an_interrupted_request_is_not_sent_and_one_that_was_sealed_is_charged(
     assert check(world.system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_subscribers_are_told_once_of_a_batch_that_was_refused_and_of_one_that_cannot_be_fetched() -> None:
     provider = UnreachableBatches(said)
     with simulated() as world:
@@ -209,6 +216,7 @@ class UnreachableBatches(ScriptedBatches):
         return await super().has_ended(remote)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("polls", [1, 3])
 def test_an_order_without_an_answer_is_found_again_and_paid_once(polls: int) -> None:
     provider = ScriptedBatches(said, polls)
@@ -221,6 +229,7 @@ def test_an_order_without_an_answer_is_found_again_and_paid_once(polls: int) -> 
         assert (len(provider.orders), len(provider.paid)) == (1, 5)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_request_that_waits_for_its_batch_goes_on_however_often_its_host_ends(
     world: Simulation, provider: ScriptedBatches
 ) -> None:
@@ -235,6 +244,7 @@ def test_a_request_that_waits_for_its_batch_goes_on_however_often_its_host_ends(
     assert (len(provider.paid), provider.direct) == (1, 0)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("after", [30, 55, 55.5, 56, 116])
 def test_nothing_is_paid_twice_or_lost_when_the_process_is_killed(
     world: Simulation, provider: ScriptedBatches, after: float
@@ -249,6 +259,7 @@ def test_nothing_is_paid_twice_or_lost_when_the_process_is_killed(
     assert check(world.system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_request_that_goes_on_in_its_batch_is_charged_once_however_often_its_host_ends() -> None:
     provider = ScriptedBatches(said)
     with simulated() as world:

@@ -37,6 +37,7 @@ def last(world: Simulation, uuids: list[str]) -> list[str]:
     return [world.system.agent(uuid).history()[-1].content for uuid in uuids]
 
 
+@pytest.mark.slow("a second: two hosts, and requests that wait")
 def test_the_requests_of_both_hosts_are_one_batch(world: Simulation, provider: ScriptedBatches) -> None:
     uuids = asked(world, 8)
     owners = {record.owner for record in world.system.agents() if record.uuid in uuids}

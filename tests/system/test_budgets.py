@@ -235,6 +235,7 @@ def test_a_request_that_a_process_has_left_behind_counts_as_spent(durable: str) 
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_client_is_loaded_before_anything_is_held_for_a_turn_that_goes_on(tmp_path: Path) -> None:
     path = str(tmp_path / "a.db")
     held: list[object] = []
@@ -473,6 +474,7 @@ def test_a_grant_must_be_of_what_is_limited(database: str) -> None:
         assert kid.budget.granted == {"tokens": 5}
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_limit_that_is_set_is_at_least_what_is_spent_and_held_and_lets_go_on_who_waits(database: str) -> None:
     for strict in (False, True):
         with ActorSystem.open(
@@ -494,6 +496,7 @@ def test_a_limit_that_is_set_is_at_least_what_is_spent_and_held_and_lets_go_on_w
             assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_budget_that_is_made_for_a_living_agent_counts_from_then_for_its_whole_branch(database: str) -> None:
     gated = Gated()
     for strict in (False, True):
@@ -617,6 +620,7 @@ def test_a_summary_between_turns_is_charged_and_refused_where_it_does_not_fit(da
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_answer_that_is_no_summary_is_charged_also_where_no_other_one_fits(database: str) -> None:
     words = [Reply("so many words " * 50, usage=Usage(100, 10))] * 6
     cut = Reply("and so on", usage=Usage(100, 150), stop_reason="max_tokens")
@@ -635,6 +639,7 @@ def test_an_answer_that_is_no_summary_is_charged_also_where_no_other_one_fits(da
             assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_summary_that_is_cut_off_between_turns_counts_as_any_request_does(durable: str) -> None:
     former, two = Hanging("notes"), Hanging("notes")
     with ActorSystem.open(
@@ -678,6 +683,7 @@ class Billing(ScriptedProvider):
     counts = True
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize(("granted", "how"), [(1, "digest"), (90, "model")])
 def test_a_summary_that_nobody_asked_for_is_held_at_the_price_of_its_own_model(
     tmp_path: Path, granted: int, how: str

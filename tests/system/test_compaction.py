@@ -95,6 +95,7 @@ def sound(system: ActorSystem) -> None:
 FACTS = tuple(f"remember FACT-{number}" for number in range(6))
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_summary_stands_for_what_was_said_and_the_next_request_knows_its_facts(database: str) -> None:
     model = Model()
     with ActorSystem.open(database, model.provider) as system:
@@ -158,6 +159,7 @@ def test_uncompact_brings_everything_back_byte_for_byte_with_what_came_since(dat
         sound(system)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_children_forked_before_and_after_see_what_was_in_force_then(database: str) -> None:
     model = Model()
     with ActorSystem.open(database, model.provider) as system:
@@ -495,6 +497,7 @@ def limited_to(model: Model, window: list[int], refusals: list[int]) -> Callable
     return answer
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize(
     "settings", [{}, {"compact": "off"}, {"compact": "off", "context_window": 3_000}], ids=["auto", "off", "known"]
 )
@@ -594,6 +597,7 @@ def test_a_model_that_asks_for_a_summary_of_what_is_past_its_window_gets_it_in_p
         sound(system)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_what_was_summarised_before_a_part_that_fails_stands_and_the_error_says_so() -> None:
     model, window = Model("the first part", "the second", ""), [10**9]
     with ActorSystem.open(":memory:", ScriptedProvider(limited_to(model, window, []))) as system:
@@ -666,6 +670,7 @@ def test_near_its_window_a_model_summarises_before_the_next_request(database: st
         sound(system)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_what_would_fill_its_window_does_not_leave_even_if_no_model_summarises_it() -> None:
     model = Counting(*[ProviderError("no summary today")] * 90)
     with ActorSystem.open(":memory:", model.provider) as system:
@@ -770,6 +775,7 @@ def test_who_watches_is_told_once_in_a_turn_that_a_window_is_nearly_full() -> No
         assert "of the 10,000 tokens that its model takes; /compact" in explained(warnings[0])
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(1, "dozens of turns each")
 @pytest.mark.parametrize(("window", "most"), [(6_000, 10), (8_192, 5)])
 def test_in_a_window_that_the_tools_fill_summaries_do_not_come_with_each_prompt_and_it_is_said_once(
@@ -795,6 +801,7 @@ def test_in_a_window_that_the_tools_fill_summaries_do_not_come_with_each_prompt_
     assert warning.tokens < window
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_window_that_its_tools_fill_is_told_of_and_the_stand_in_answers_whatever_was_cut() -> None:
     heard: list[Event] = []
     with ActorSystem.open(":memory:", OfflineProvider()) as system:
@@ -847,6 +854,7 @@ def _uncompact(agent: AgentRef) -> Future[Any]:
     return agent.aio.uncompact()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_what_comes_while_all_of_a_log_is_read_waits_and_nothing_is_lost(durable: str) -> None:
     may_read = threading.Event()
     with cold(durable) as it:
@@ -861,6 +869,7 @@ def test_what_comes_while_all_of_a_log_is_read_waits_and_nothing_is_lost(durable
         sound(it.system)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize(("ask", "error"), [(_undo, AgentDead), (_uncompact, None)])
 def test_who_dies_or_is_closed_while_all_of_its_log_is_read_answers_who_waits(
     durable_url: NewDatabase, ask: Callable[[AgentRef], Future[Any]], error: type[Exception] | None
@@ -888,6 +897,7 @@ def test_who_dies_or_is_closed_while_all_of_its_log_is_read_answers_who_waits(
             asked.get(timeout=DEADLINE)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_after_a_start_what_a_summary_stands_for_is_read_when_it_is_asked_for(durable: str) -> None:
     model = Model()
     with ActorSystem.open(durable, model.provider) as system:
@@ -903,6 +913,7 @@ def test_after_a_start_what_a_summary_stands_for_is_read_when_it_is_asked_for(du
         sound(system)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_turn_that_cannot_read_all_of_its_log_says_so_once_and_is_resumed_with_nothing_lost(durable: str) -> None:
     model = Model()
 

@@ -107,6 +107,7 @@ def test_without_a_host_an_open_turn_is_interrupted_and_has_none(durable: str) -
         assert attached.agent(kid).state == "interrupted, no host"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_turn_that_comes_no_further_is_left_after_it_was_cut_off_three_times_and_a_person_may_go_on() -> None:
     with simulated() as world:
         hang(world)
@@ -130,6 +131,7 @@ def test_a_turn_that_comes_no_further_is_left_after_it_was_cut_off_three_times_a
         assert len(world.requests) == 4
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_message_of_the_turn_begins_the_count_again() -> None:
     @tool(idempotent=True)
     def look() -> str:
@@ -230,6 +232,7 @@ def test_a_shell_on_a_file_leaves_it_and_says_how_to_go_on_and_a_host_goes_on(tm
         assert system.agent("kid").reply(timeout=DEADLINE).text == "heard review"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_turn_that_waits_for_a_person_goes_on_however_often_its_host_ends() -> None:
     @tool(policy="ask")
     def pay() -> str:

@@ -130,6 +130,7 @@ def test_models_that_wait_for_each_other_by_call_are_told_so(seed: int) -> None:
         assert sum('"idle"' in text for text in texts) == 1
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_call_of_wait_lets_its_agent_fork_and_so_is_no_circle_with_a_fork() -> None:
     def model(request: Request) -> Any:
         if request.name == "b":

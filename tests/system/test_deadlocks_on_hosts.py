@@ -59,6 +59,7 @@ def play(way: str, schedule: Schedule | int) -> str:
         return str(world.trace)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(1, "three hosts each; tests/system/test_deadlocks.py has each way on one")
 @pytest.mark.parametrize(("way", "schedule"), [("prompt", Schedule({})), ("wait", 1)])
 def test_a_circle_over_hosts_ends_in_an_error_that_names_it(way: str, schedule: Schedule | int) -> None:
@@ -88,6 +89,7 @@ def test_who_is_the_last_to_wait_closes_the_circle_and_its_prompt_is_taken_back(
         assert [prompt.content for prompt in agents["a"].history() if prompt.kind == "user"] == ["go"]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_wait_that_lasts_is_told_to_other_hosts_and_processes_and_a_short_one_is_not() -> None:
     with simulated(hosts=2) as world:
         slow = ScriptedProvider([Stream(("early",), delay=30)])

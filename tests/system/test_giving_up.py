@@ -50,6 +50,7 @@ def test_all_below_come_back_when_several_supervisors_give_up_in_a_row(database:
         assert [agent.record.status for agent in (top, middle, leaf)] == ["running"] * 3
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_process_that_ended_while_a_supervisor_gave_up_leaves_nobody_stopped(durable: str) -> None:
     worker = Worker()
     with worker.open(durable) as system:

@@ -100,6 +100,7 @@ def test_members_and_watchers_on_other_hosts_are_reached() -> None:
         assert [member.uuid for member in a.system.groups()["team"]] == [ann.uuid]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_model_joins_sends_and_monitors_and_is_told_what_it_may_not() -> None:
     calls = [
         ToolCall("join_group", {"group": "team"}),

@@ -53,6 +53,7 @@ def far(world: Simulation) -> AgentRef:
     return child
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_children_that_live_on_several_hosts_are_not_restarted_together(
     world: Simulation, near: AgentRef, far: AgentRef
 ) -> None:
@@ -62,6 +63,7 @@ def test_children_that_live_on_several_hosts_are_not_restarted_together(
     assert (root.record.strategy, near.record.shard == root.record.shard) == ("one_for_one", False)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_children_in_other_shards_of_a_host_come_to_that_of_their_supervisor_and_are_restarted_together(
     world: Simulation, near: AgentRef
 ) -> None:
@@ -85,6 +87,7 @@ def test_an_agent_of_another_host_is_not_adopted_into_a_group(world: Simulation,
     assert far.supervisor == world.system.root
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_agent_of_the_same_host_is_adopted_into_a_group_and_its_shard(
     world: Simulation, near: AgentRef, far: AgentRef
 ) -> None:

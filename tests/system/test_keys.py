@@ -228,6 +228,7 @@ def test_an_asyncio_program_has_the_same_keys(durable: str) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_commands_of_a_script_have_the_same_keys(tmp_path: Path) -> None:
     database = str(tmp_path / "team.db")
 

@@ -82,6 +82,7 @@ def results(agent: AgentRef) -> list[str]:
     return [message.content for message in agent.history() if message.kind == "tool_result"]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_child_of_a_kind_begins_with_its_text_alone_and_has_no_tool_that_its_parent_lacks(
     database: str, tmp_path: Path
 ) -> None:
@@ -131,6 +132,7 @@ def test_a_child_of_a_kind_begins_with_its_text_alone_and_has_no_tool_that_its_p
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_fork_inherits_kinds_an_undo_leaves_them_and_a_changed_file_changes_nothing(
     durable: str, tmp_path: Path
 ) -> None:
@@ -172,6 +174,7 @@ def test_a_kind_that_was_edited_in_the_database_is_refused(tmp_path: Path) -> No
         system.root.fork("x", kind="reviewer")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_kind_brings_skills_a_budget_a_type_and_may_keep_the_history(tmp_path: Path) -> None:
     write_skill(tmp_path / "skills")
     schema = '{"type": "object", "properties": {"worst": {"type": "string"}}, "required": ["worst"]}'
@@ -240,6 +243,7 @@ def _pinned(agent: AgentRef) -> dict[str, object]:
     return entry
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_model_names_for_a_child_only_a_model_that_its_settings_list(database: str) -> None:
     model = Lead()
     with ActorSystem.open(database, model.provider) as system:

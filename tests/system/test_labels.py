@@ -145,6 +145,7 @@ def test_wrong_labels_are_refused_and_nothing_is_begun() -> None:
         assert len(root.history()) == 0
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_import_brings_labels_and_costs_along(tmp_path: Path) -> None:
     here, there, file = (str(tmp_path / name) for name in ("here.db", "there.db", "kid.jsonl"))
     with opened(here, labels={"team": "sales", "user": "ann"}) as system:

@@ -119,6 +119,7 @@ def race(first: Callable[[], object], second: Callable[[], object], swap: bool) 
             future.result(DEADLINE)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(1, "a database each")
 @pytest.mark.parametrize("kill", [by_handle, by_another_connection])
 def test_of_a_kill_and_a_reply_one_wins_and_the_caller_learns_which(
@@ -144,6 +145,7 @@ def test_of_a_kill_and_a_reply_one_wins_and_the_caller_learns_which(
         assert fsck.check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_of_an_interrupt_and_a_reply_one_wins_and_both_callers_learn_which(database: str) -> None:
     finish = Finish()
     with ActorSystem.open(database, provider=FunctionProvider(finish, "finish")) as system:

@@ -348,6 +348,7 @@ class Reader:
 WORDS = "so much was said about it " * 20
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(2, "long histories")
 @pytest.mark.parametrize(
     ("most", "window", "inherited", "own", "requests"),

@@ -61,6 +61,7 @@ def test_a_prompt_waits_for_the_end_of_the_turn_and_its_agent_is_not_idle_meanwh
         assert [message.content for message in kid.history() if message.kind == "assistant"] == ["done", "done"]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_prompt_without_a_host_is_taken_up_at_the_next_open(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
         kid = system.root.fork(name="kid").uuid
@@ -107,6 +108,7 @@ def test_an_int_behind_prompts_that_no_host_has_taken_up_ends_the_turn_of_the_fi
         assert system.statistics().steps == 1
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_int_right_behind_a_prompt_of_an_attached_process_ends_its_turn_and_no_later_one(durable: str) -> None:
     with ActorSystem.open(durable, FunctionProvider(answers_what_comes_later)) as system:
         kid = system.root.fork(name="kid")

@@ -183,6 +183,7 @@ def test_a_row_is_open_exactly_while_its_call_waits_however_the_wait_ends(databa
         assert is_sound(system)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_question_waits_on_behind_a_restart_and_in_a_file(tmp_path: Path) -> None:
     database, file = str(tmp_path / "a.db"), tmp_path / "a.jsonl"
     script = scripted(kid=[calling(asks(form={"type": "boolean"}))])
@@ -223,6 +224,7 @@ def test_an_answer_is_kept_for_thirty_days(tmp_path: Path) -> None:
 TERMS = {"within": "4h", "default": "deny", "remind": "30m", "escalate": ["role:lead", "above"]}
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_question_that_nobody_answers_reminds_escalates_and_is_decided(caplog: pytest.LogCaptureFixture) -> None:
     changes: list[str] = []
     with simulated() as world:
@@ -273,6 +275,7 @@ def prompt_until_it_crashes(world: Simulation) -> None:
         world.system.root.mark()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("committed", [False, True])
 def test_a_crash_at_any_commit_neither_loses_a_question_nor_decides_it_twice(committed: bool) -> None:
     for commit in range(1, 7):

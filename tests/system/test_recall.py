@@ -122,6 +122,7 @@ def recalling(request: Request) -> Reply:
     return Reply("heard")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_recall_shows_what_a_summary_stands_for_and_nothing_that_was_cleared_or_taken_back(database: str) -> None:
     with ActorSystem.open(database, ScriptedProvider(recalling)) as system:
         talk(system.root, "cleared: SECRET-1")
@@ -206,6 +207,7 @@ def test_where_no_summary_comes_of_its_call_the_turn_of_a_model_goes_on_with_all
         sound(system)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_summary_that_did_not_come_is_asked_for_again_when_a_good_deal_more_was_said() -> None:
     model = Model(*[ProviderError("no summary today")] * 99)
     asked: list[int] = []
@@ -223,6 +225,7 @@ def test_a_summary_that_did_not_come_is_asked_for_again_when_a_good_deal_more_wa
         assert all(later - earlier > 300 for earlier, later in pairwise(asked))
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_summary_that_a_model_has_asked_for_comes_first_after_a_restart(durable: str) -> None:
     hanging, model = Hanging("the notes so far"), compacting(ToolCall("compact", {"focus": "the facts"}, "a"))
     with ActorSystem.open(durable, model.provider, providers={"notes": hanging}) as system:

@@ -67,6 +67,7 @@ def test_a_rule_can_be_seen_and_taken_back_and_its_number_is_not_given_again(dat
         kid.remove_rule(1)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_agent_has_no_more_than_a_number_of_rules() -> None:
     with ActorSystem.open(":memory:", scripted()) as system:
         for number in range(MOST_RULES):
@@ -303,6 +304,7 @@ def bash(*commands: str) -> Reply:
     return calling(*(("bash", {"command": command}) for command in commands))
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(2, "a pattern each")
 @pytest.mark.parametrize("rule", [("allow", "bash"), ("allow", "b*"), ("allow", "*"), ("allow", "bash", "* --help")])
 def test_no_rule_allows_all_of_a_bash_without_its_fence(durable: str, rule: tuple[str, ...]) -> None:

@@ -104,6 +104,7 @@ def test_a_skill_is_listed_loaded_once_forked_undone_and_loaded_again(database: 
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_two_summaries_keep_the_text_once_and_so_does_taking_them_off(durable: str, tmp_path: Path) -> None:
     write_skill(tmp_path)
     model = Reader()

@@ -122,6 +122,7 @@ def put_to_sleep(system: ActorSystem, *agents: AgentRef) -> None:
     eventually(lambda: all(system._here(agent.uuid) is None for agent in agents), "their sleep")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_agent_that_rests_gives_up_its_actor_and_goes_on_when_it_is_asked(asleep: str) -> None:
     with ActorSystem.open(asleep, TEA) as system:
         a, b = system.agent("a"), system.agent("b")
@@ -133,6 +134,7 @@ def test_an_agent_that_rests_gives_up_its_actor_and_goes_on_when_it_is_asked(asl
         assert [message.content for message in a.history()][-4:] == ["And now?", "tea", "And now?", "tea"]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_agent_with_anything_open_stays_awake(asleep: str) -> None:
     gate = Gate()
     with ActorSystem.open(asleep, gate.provider) as system:
@@ -210,6 +212,7 @@ def test_supervisors_that_sleep_give_up_when_a_child_fails_too_often(durable: st
         assert [agent.record.status for agent in again] == ["running"] * 3
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_siblings_that_sleep_are_restarted_together_with_one_that_fails(durable: str) -> None:
     with Worker().open(durable) as system:
         top = system.root.fork(name="top")

@@ -39,6 +39,7 @@ def replies(agent: AgentRef) -> list[str]:
     return [message.content for message in agent.history() if message.kind == "assistant"]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_stand_in_does_not_answer_in_what_another_provider_wrote(mixed: str) -> None:
     with ActorSystem.open(mixed) as system:
         real = system.agent("real")
@@ -62,6 +63,7 @@ def test_the_stand_in_does_not_answer_in_what_another_provider_wrote(mixed: str)
         assert system.agent("kid").reply(timeout=DEADLINE).text == "Later."
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_stand_in_answers_anywhere_when_it_is_asked_for(mixed: str) -> None:
     for asked in ("offline", OfflineProvider()):
         with ActorSystem.open(mixed, asked) as system:
@@ -85,6 +87,7 @@ VERBS: Mapping[str, Callable[[AgentRef], ExperimentResult]] = {
 }
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_no_experiment_asks_the_stand_in_unless_it_wrote_the_record(mixed: str) -> None:
     with ActorSystem.open(mixed) as system:
         born = len(system.agents())
@@ -159,6 +162,7 @@ def test_a_trial_whose_host_has_no_key_for_its_model_has_no_verdict_and_is_asked
         assert real.requests
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_judge_whose_host_has_no_key_for_its_model_is_asked_later(named: str) -> None:
     polite = ask("Polite?", model="openai:gpt")
     with (

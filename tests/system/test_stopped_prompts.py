@@ -50,6 +50,7 @@ def test_it_is_kept_and_answered_when_the_agent_goes_on(database: str) -> None:
         assert (said(kid), kept(kid)) == (["one", "two", "three"], [])
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_it_survives_the_end_of_the_process_and_is_taken_up_once(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
         kid = system.root.fork(name="kid")

@@ -30,6 +30,7 @@ def test_mail_to_a_stopped_agent_waits_also_over_a_restart(durable: str) -> None
         assert child.check_mail().unread == 0
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_stopped_agent_finishes_its_step_and_goes_on_when_it_may(durable: str) -> None:
     gate = Gate()
     with ActorSystem.open(durable, provider=gate.provider) as system:

@@ -281,6 +281,7 @@ def test_a_question_brings_a_link_that_answers_it_where_a_subscription_wants_it(
         assert (place, opened and opened.question) == ("https://x/agents/q", system.questions.pending()[0].id)
 
 
+@pytest.mark.slow("waits for a second")
 def test_a_decision_on_a_question_is_an_event_and_so_is_a_default(receiver: Receiver, secret: str) -> None:
     def asks(**arguments: Any) -> Reply:
         return Reply("", (ToolCall("ask_person", {"question": "How many?", "form": {"type": "integer"}, **arguments}),))

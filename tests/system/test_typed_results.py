@@ -233,6 +233,7 @@ def test_a_child_is_forked_for_a_value() -> None:
             kid.reply(output=int)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_handle_gives_the_value_of_its_fork_and_leaves_other_replies_alone() -> None:
     with opened(gives(GOOD), gives(7), "words", gives(GOOD), gives(GOOD)) as system:
         kid = system.root.fork("is it sound?", output=Verdict)
@@ -279,6 +280,7 @@ def test_the_code_of_an_agent_exits_with_the_value_or_its_turn_fails() -> None:
         assert [mail.body for mail in system.root.read_mail()] == ["7"]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_another_process_asks_for_a_value_and_the_host_knows_its_schema(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider([gives({}), gives(GOOD), gives(GOOD)])) as host:
         with AttachedSystem.open(durable) as system:

@@ -164,6 +164,7 @@ def test_a_wait_goes_on_until_each_agent_has_answered(database: str) -> None:
         assert waiting.answer == {children[0]: "mail", children[1]: "idle"}
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_agent_with_a_prompt_that_was_accepted_is_not_idle(database: str) -> None:
     with ActorSystem.open(database, ScriptedProvider(lambda request: "answered")) as system:
         root, child = system.root, system.root.fork()
@@ -187,6 +188,7 @@ def test_mail_that_an_agent_sends_just_before_it_is_idle_is_never_missed(databas
             assert len(boss.read_mail()) == 4
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_no_wait_sleeps_through_what_ends_it(database: str) -> None:
     """Agents that send, work, and end at random moments, while others begin to wait for them."""
     random = Random(5)

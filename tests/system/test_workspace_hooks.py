@@ -43,6 +43,7 @@ def say(system: ActorSystem) -> str:
     return system.root.prompt("pay").get(timeout=DEADLINE).text
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_command_of_a_workspace_runs_once_somebody_has_said_so_and_not_before(durable: str, tmp_path: Path) -> None:
     workspace = tmp_path / "src"
     workspace.mkdir()
@@ -68,6 +69,7 @@ def test_a_command_of_a_workspace_runs_once_somebody_has_said_so_and_not_before(
         assert "There is no workspace here" in say(system)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_command_of_a_workspace_runs_in_its_fence(tmp_path: Path) -> None:
     needs("required")
     workspace, outside = tmp_path / "src", tmp_path / "outside.txt"

@@ -29,6 +29,7 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @programs(few=3, many=60)
 def test_made_up_programs_keep_every_invariant(examples: int) -> None:
     run_programs(AgentTreeMachine, examples, steps=20)
@@ -89,6 +90,7 @@ def test_a_question_is_answered_once_whoever_crashes_and_expires_where_nobody_an
     assert [(row.how, row.level) for row in rows[4:]] == [("expired", 3), ("expired", 1)]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_what_is_asked_for_under_a_key_is_done_once_whatever_crashes_between(machine: AgentTreeMachine) -> None:
     for _ in range(3):
         machine.prompt_under_keys(who=0, keys=["k1", "k2", "k1"])
@@ -133,6 +135,7 @@ def test_a_small_window_makes_an_agent_summarise_whatever_its_summariser_gives(
     assert "error" not in {message.kind for message in history}
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_host_that_has_ended_asks_no_model_when_its_threads_are_unwound() -> None:
     """As a long run has found it."""
     machine = AgentTreeMachine()
@@ -151,6 +154,7 @@ def test_a_host_that_has_ended_asks_no_model_when_its_threads_are_unwound() -> N
     machine.teardown()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_agent_that_crashes_again_and_again_leaves_a_tree_that_keeps_every_invariant(
     machine: AgentTreeMachine,
 ) -> None:
@@ -163,6 +167,7 @@ def test_an_agent_that_crashes_again_and_again_leaves_a_tree_that_keeps_every_in
     assert sum("add_restart" in line.text for line in machine.world.trace.lines) > 3
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("pause", [False, True])
 def test_a_second_crash_is_one_too_many_at_once_and_exactly_at_the_end_of_the_period(
     machine: AgentTreeMachine, pause: bool
@@ -224,6 +229,7 @@ def test_an_invariant_that_does_not_hold_is_named(machine: AgentTreeMachine) -> 
         machine.look_at_work()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_branch_that_was_moved_and_is_not_what_it_was_is_found(machine: AgentTreeMachine) -> None:
     machine.prune_line(who=0, deep=True, moves=True)
     machine.ledger.oracle.mails[machine.system.root.uuid, 9] = "lost"
@@ -231,6 +237,7 @@ def test_a_branch_that_was_moved_and_is_not_what_it_was_is_found(machine: AgentT
         machine.check_transfer(machine.system.root.uuid)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_branch_that_dies_at_once_is_dead_to_all_who_follow_the_changes(machine: AgentTreeMachine) -> None:
     machine.fork(who=0, prompt="go", reply="ok")
     machine.fork(who=1, prompt="go", reply="ok")
@@ -243,6 +250,7 @@ def test_a_statement_that_names_agents_by_their_rows_is_told_as_one_that_names_t
     assert {name for name in queries() if changes_rows(name) and "row_key" in query(name)} == BY_ROW.keys()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_history_that_is_left_of_a_pruned_agent_is_found(machine: AgentTreeMachine) -> None:
     machine.prune_line(who=0, deep=False, moves=False)
     assert len(machine.upkeep.pruned) == 2
@@ -252,6 +260,7 @@ def test_a_history_that_is_left_of_a_pruned_agent_is_found(machine: AgentTreeMac
     machine.upkeep.pruned.remove(machine.system.root.uuid)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_prune_that_was_the_last_of_its_process_leaves_rows_that_are_no_violation(machine: AgentTreeMachine) -> None:
     machine.fork_line(who=0, length=2)
     for number in (1, 2):
@@ -265,6 +274,7 @@ def test_a_prune_that_was_the_last_of_its_process_leaves_rows_that_are_no_violat
     machine.upkeep.check_pruned(machine.system._store)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_prompt_to_a_stopped_agent_survives_a_crash_and_is_answered_once(machine: AgentTreeMachine) -> None:
     machine.fork(who=0, prompt=None, reply="ok")
     machine.stop_and_prompt(who=1)

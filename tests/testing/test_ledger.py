@@ -77,6 +77,7 @@ def test_a_message_that_is_not_remembered_when_all_is_at_rest_is_found(machine: 
         machine.history_is_what_copying_gives()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_who_has_not_heard_of_its_commit_yet_need_not_remember_it() -> None:
     """While the store does not answer the journal asks again, a little later: until then nothing happens."""
     behind = 0

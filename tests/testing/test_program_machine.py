@@ -35,6 +35,7 @@ def test_made_up_programs_with_durable_ones_keep_every_invariant() -> None:
     run_programs(ProgramMachine, 60, steps=20)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_program_that_is_steered_stopped_and_killed_does_each_step_once(machine: ProgramMachine) -> None:
     machine.follow_plan(who=0, kinds=("prompt", "once", "wait", "by_key", "nap"), steps=40)
     machine.steer(who=1)
@@ -46,6 +47,7 @@ def test_a_program_that_is_steered_stopped_and_killed_does_each_step_once(machin
     assert [kind for _, kind in machine.outside.done] == ["once", "by_key"]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_program_may_wait_for_a_child_that_is_stopped_and_for_nobody_else(machine: ProgramMachine) -> None:
     machine.follow_plan(who=0, kinds=("nap", "prompt"), steps=60)
     machine.what_was_acknowledged_is_there()  # the child is known from now on

@@ -57,6 +57,7 @@ def exported(file: Path) -> list[int]:
         return [message.id for message in clerk.history() if message.kind == "user"]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_each_recorded_turn_is_a_test_that_replays_it(tmp_path: Path) -> None:
     places = exported(tmp_path / "shop.jsonl")
     (tmp_path / "test_shop_turns.py").write_text(TESTS, "utf-8")

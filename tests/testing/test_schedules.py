@@ -55,6 +55,7 @@ def test_one_choice_holds_up_what_it_passes_over_until_nothing_else_can_happen()
     assert order(Schedule({0: 2}), "a", "bb", "ccc") == ["ccc", "cc", "c", "a", "bb", "b"]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_one_choice_lets_an_agent_overtake_another() -> None:
     def first(schedule: Schedule) -> str | None:
         with simulated(schedule) as world:

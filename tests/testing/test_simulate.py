@@ -51,6 +51,7 @@ def failure(run: Callable[[], None]) -> tuple[AssertionError, str]:
     return caught.value, "\n".join(caught.value.__notes__)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_lost_update_is_found_and_its_line_replays_it() -> None:
     _, story = failure(lambda: simulate(counts, examples=100))
     assert story.count("add_document_version path=count") == 3
@@ -80,6 +81,7 @@ def test_after_a_crash_what_must_hold_is_looked_at_all_the_same(examples: int) -
     assert False in looked
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @FAST
 @given(schedule=schedules(), shape=agent_trees(), text=prompts(), reply=replies())
 def test_strategies_make_programs_that_run(schedule: Schedule, shape: Tree, text: str, reply: object) -> None:

@@ -111,6 +111,7 @@ def test_a_strict_budget_is_never_exceeded_whatever_the_schedule_and_the_faults(
     simulate(run, hosts=hosts, faults=faults, after=lambda world: never_exceeded(meters[-1])(world), examples=examples)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_expected_budget_says_how_much_more_may_have_been_spent() -> None:
     with simulated() as world:
         meter = Meter()
@@ -126,6 +127,7 @@ def thirty(request: Request) -> Reply:
     return Reply("ok", usage=Usage(0, 30))
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_requests_that_are_too_many_for_a_minute_go_on_by_themselves_when_it_is_over() -> None:
     with simulated() as world:
         provider = ScriptedProvider(thirty)
@@ -302,6 +304,7 @@ def granted(system: ActorSystem) -> None:
     system.root.grant(tokens=1_000)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(1, "two hosts for two minutes")
 @pytest.mark.parametrize("strict", [False, True])
 def test_what_a_killed_host_held_is_spent_once_by_the_host_that_takes_its_agents(strict: bool) -> None:
@@ -334,6 +337,7 @@ def test_what_a_killed_host_held_is_spent_once_by_the_host_that_takes_its_agents
         assert [living.system.handle(kid.uuid).reply().text for kid in kids] == ["it takes time"] * 4
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_pause_below_is_seen_above_within_a_second_and_the_kill_of_its_host_changes_nothing() -> None:
     with simulated(hosts=2) as world:
         provider = ScriptedProvider(thirty)

@@ -88,6 +88,7 @@ def test_the_story_tells_which_lines_of_the_test_waited_and_by_how_much_mail_was
     assert 'assert system.root.prompt("hello").get().text == "hello"' in story
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_agents_that_keep_each_other_busy_are_an_error_and_do_not_hang() -> None:
     again = Reply(tool_calls=(ToolCall("agents"),))
     with pytest.raises(Endless, match="within 300 steps"), simulated(steps=300) as world:
@@ -100,6 +101,7 @@ def prompted(world: Simulation) -> tuple[ActorSystem, AgentRef]:
     return system, system.root.fork(name="anna")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_crash_before_a_commit_loses_it_and_one_after_it_keeps_what_nobody_was_told_of() -> None:
     for is_committed, expected in ((False, ["fork"]), (True, ["fork", "mark"])):
         with simulated() as world:
@@ -111,6 +113,7 @@ def test_a_crash_before_a_commit_loses_it_and_one_after_it_keeps_what_nobody_was
             assert kinds(again.history(all=True)) == expected
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @each_commit(3)
 def test_every_commit_of_a_turn_can_be_the_last_and_the_turn_goes_on_after_it(step: int) -> None:
     for number in count(1, step):
@@ -158,6 +161,7 @@ class Ending:
         return self._left % stop
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @cheaper("step", 31, 7, "more moments of a run")
 def test_what_chance_raises_goes_to_the_test_wherever_the_run_is(step: int) -> None:
     def until_it_ends(draws: int) -> None:

@@ -18,6 +18,7 @@ from tests.kit.fences import ENVIRONMENT, Scene, enclosed, needs, run_in, run_st
 TRIES = "cat ../secret; echo mine > ../made; echo fine > made; cat made; git config user.name; env | grep -c ANTHROPIC"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("mode", ["required", "landlock"])
 def test_a_program_reads_and_writes_its_workspace_and_nothing_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
@@ -102,6 +103,7 @@ def test_the_paths_of_a_host_are_its_database_with_what_is_beside_it_and_its_con
     assert host_paths(":memory:", "") == HostPaths(tmp_path / "home")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_person_hears_of_code_that_agents_could_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work, paths = tmp_path / "work", HostPaths(tmp_path / "state")
     (work / "own").mkdir(parents=True)

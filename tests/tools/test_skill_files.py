@@ -50,6 +50,7 @@ class Runner:
         return Reply(tool_calls=(ToolCall("bash", arguments, f"b{len(request.messages)}"),))
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("fence", ["auto", "none"])
 def test_a_script_of_a_loaded_skill_runs_as_it_was_pinned_and_cannot_be_written(fence: str, tmp_path: Path) -> None:
     folder, work = skill_at(tmp_path / "skills"), tmp_path / "work"

@@ -262,6 +262,7 @@ def uses_the_set(request: Request) -> Reply | str:
     return contents[0] if contents else calling("recorded")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_nothing_that_waits_for_a_host_is_taken_up_before_the_tools_are_there() -> None:
     with simulated() as world:
         root = world.open(ScriptedProvider(uses_the_set)).root
@@ -282,6 +283,7 @@ def test_nothing_that_waits_for_a_host_is_taken_up_before_the_tools_are_there() 
             assert system.agent(name).history()[-1].content == "from the set"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_host_that_joins_gets_and_takes_no_agents_before_its_tools_are_there() -> None:
     with simulated(hosts=2) as world:
         late = Late(world)

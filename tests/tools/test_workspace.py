@@ -51,6 +51,7 @@ def use(directory: Path) -> Use:
     return call
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_files_are_read_written_edited_and_found(use: Use, directory: Path) -> None:
     assert use("read", file_path="notes.txt") == Result("tea\ncoffee\n")
     assert not use("write", file_path="new/plan.txt", content="one\n").is_error
@@ -104,6 +105,7 @@ def test_what_is_no_regular_file_is_refused_and_holds_no_thread(
     assert results == [Result(f"{name}: odd: not a regular file", True)]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_looking_for_files_does_not_follow_links_out_of_the_directory(use: Use, directory: Path) -> None:
     assert use("grep", pattern="secret").content == "no matches"
     assert use("glob", pattern="way_out/*.txt").content == "no matches"
@@ -111,11 +113,13 @@ def test_looking_for_files_does_not_follow_links_out_of_the_directory(use: Use, 
     assert use("glob", pattern=f"{directory.parent}/*").is_error
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_pattern_that_backtracks_for_ever_elsewhere_is_answered_at_once(use: Use, directory: Path) -> None:
     (directory / "long.txt").write_text("a" * 1_000 + "!\n")
     assert use("grep", pattern="(a+)+$", path="long.txt") == Result("no matches")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_pattern_that_is_none_is_an_error_that_says_so(use: Use) -> None:
     result = use("grep", pattern="(")
     assert result.is_error
@@ -123,6 +127,7 @@ def test_a_pattern_that_is_none_is_an_error_that_says_so(use: Use) -> None:
     assert use("grep", pattern="a\0b").is_error
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_what_grep_finds_is_cut_at_the_limit_and_long_lines_are_shortened(use: Use, directory: Path) -> None:
     (directory / "wide.txt").write_text("x" * 10_000 + "\n")
     assert len(use("grep", pattern="x", path="wide.txt").content) < 3_000
@@ -178,6 +183,7 @@ def test_a_write_that_changes_the_line_ends_says_so(use: Use, directory: Path) -
     assert (directory / "ends.txt").read_bytes() == b"1\n"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_lines_of_a_crlf_file_are_found_and_shown_without_their_ends(use: Use, directory: Path) -> None:
     (directory / "ends.txt").write_bytes(b"one\r\ntwo\r\n")
     assert use("grep", pattern="^o.e$", path="ends.txt").content == f"{directory / 'ends.txt'}:1:one\n"

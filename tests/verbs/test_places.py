@@ -140,6 +140,7 @@ def test_json_is_what_the_verb_returns(session: Session, script: Script, case: C
         assert kid.uuid in line
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_script_remembers_marks_compacts_and_merges_as_a_person_does(session: Session, script: Script) -> None:
     root = session.system.root
     root.prompt("tea").get(timeout=DEADLINE)
@@ -185,6 +186,7 @@ def test_a_tool_forks_and_prompts_without_waiting_for_an_answer(session: Session
     assert [record["parent_uuid"] for record in many.value] == [kid.uuid] * 3
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_script_decides_on_calls_by_their_ids(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     changes: list[str] = []
 

@@ -146,6 +146,7 @@ def content(system: AttachedSystem) -> list[object]:
     )
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_what_only_looks_commits_nothing(system: AttachedSystem) -> None:
     before, access = content(system), Access.of(system)
     for name, arguments in CHANGES:
@@ -170,6 +171,7 @@ def test_an_operator_changes_endpoints_and_subscriptions_by_the_same_calls(syste
             before = after
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_what_reads_does_so_for_a_principal_who_may_only_look(system: AttachedSystem) -> None:
     eve = Principal("eve", "Eve", frozenset({"look"}))
     for name, arguments in LOOKING:
@@ -210,6 +212,7 @@ def test_a_verb_is_refused_without_the_role_that_it_needs(system: AttachedSystem
     assert content(system) == before
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_branch_reaches_nothing_of_another_by_any_parameter(system: AttachedSystem) -> None:
     access = Access.of(system, top="kid")
     for verb in VERBS:

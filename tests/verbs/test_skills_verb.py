@@ -26,6 +26,7 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return work
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_person_is_told_of_each_skill_until_it_is_taken_or_refused_and_again_when_it_changes(
     disk: Path, session: Session
 ) -> None:

@@ -13,10 +13,12 @@ from ikigai_actors.verbs.verb import Verb, VerbGroup
 from tests.kit.verbs import PAGE, page, rows
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_table_is_what_the_declarations_say() -> None:
     assert rows() == DECLARED, "run python -m tests.kit.verbs"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_new_verb_gets_a_row_in_the_page_of_commands_and_no_other_is_touched() -> None:
     text, known = PAGE.read_text(encoding="utf-8"), rows()
     assert page(text, known) == text

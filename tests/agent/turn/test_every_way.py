@@ -560,6 +560,7 @@ WORLDS: Mapping[str, World] = {
 }
 
 
+@pytest.mark.slow("takes half a second")
 def test_laws_hold_on_every_way_of_a_few_events() -> None:
     assert {name: follow(world, world.quick) for name, world in WORLDS.items()} == {
         "words": 340, "built-in calls": 175, "a permanent agent": 55, "rules": 654, "a typed turn": 212,

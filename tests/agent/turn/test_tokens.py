@@ -91,6 +91,7 @@ def test_behind_a_summary_its_sizes_go_on_until_replies_tell_others() -> None:
     assert request_tokens(log, log.head, "m:1") == -(-(251 + 251) * 11 // 10)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize(
     ("text", "tokens"), [("word " * 150, lambda size: size // 4), ("字" * 250, lambda size: size // 2)]
 )

@@ -124,6 +124,7 @@ while (line := terminal.read("agent")) is not None:
 """
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_terminal_knows_what_was_typed_before_a_question(tmp_path: Path) -> None:
     keys = b"y\ry\r\x04"
     assert told_by(READ_AROUND_A_QUESTION, tmp_path, keys) == ["y True", "y True"]

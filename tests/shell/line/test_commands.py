@@ -82,6 +82,7 @@ def test_bytes_that_are_no_text_are_an_error_of_that_line_alone(open_session: Op
     ]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_fork_goes_to_the_child_which_remembers(session: Session) -> None:
     printed = session("tea", "/fork --name dba", "coffee", "/parent", "milk")
     dba = session.system.agent("dba")
@@ -97,6 +98,7 @@ def test_a_fork_with_a_prompt_prints_the_answer_of_the_child(session: Session, p
     assert printed[2].startswith("You said “two words”. I remember 2 prompts")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_fork_after_a_clear_inherits_what_is_still_there(session: Session) -> None:
     assert session("tea", "/clear", "/fork")[-1].endswith("inherits 0 messages")
     assert session("milk", "/fork")[-1].endswith("inherits 3 messages")
@@ -203,6 +205,7 @@ def test_a_reply_that_breaks_off_is_told_and_asked_for_again(capsys: pytest.Capt
         ]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_child_can_rewind_to_a_mark_of_its_parent(session: Session) -> None:
     assert "milk" not in session("tea", "/mark", "milk", "/fork", "/rewind", "coffee")[-1]
 
@@ -332,6 +335,7 @@ def test_help_explains_the_first_commands_and_names_the_others(session: Session)
     assert sum(bool(re.match("  /[a-z]", line)) for line in printed) == 10
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_every_command_has_help_that_reads_the_same_in_both_ways(session: Session) -> None:
     for name in sorted(commands.commands):
         by_option = session(f"{name} --help")

@@ -56,6 +56,7 @@ def test_every_argument_of_every_command_declares_what_is_offered_for_it(paramet
     assert isinstance(parameter.type, declared), "declare its type: one of verbs/arguments.py, TEXT if none fits"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_what_an_argument_declares_is_offered_wherever_it_stands(session: Session) -> None:
     root = session.system.root
     kid = root.fork(name="kid")

@@ -78,6 +78,7 @@ def drop_what_is_referred_to(work: Callable[[], object]) -> None:
     assert reference() is None
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(2, "signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("lose", [collect_garbage, Breaking, drop_what_is_referred_to])
@@ -96,6 +97,7 @@ def test_a_signal_that_is_raised_where_python_raises_nothing_comes_again(
     assert not interrupts.pending
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_signal_that_is_lost_at_the_end_of_a_block_comes_in_the_next_one(interrupts: Interrupts) -> None:
     def wait() -> None:
         with interrupts.heard():
@@ -107,6 +109,7 @@ def test_a_signal_that_is_lost_at_the_end_of_a_block_comes_in_the_next_one(inter
         wait()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_other_errors_that_python_cannot_raise_go_to_the_hook_before() -> None:
     reports: list[object] = []
     before, sys.unraisablehook = sys.unraisablehook, lambda unraisable: reports.append(unraisable.exc_type)

@@ -108,6 +108,7 @@ def test_what_is_no_exporter_is_refused() -> None:
         trace_turns("d.db", "http://localhost")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_spans_of_tools_and_providers_lie_below_those_of_their_calls_and_requests() -> None:
     sdk = pytest.importorskip("opentelemetry.sdk.trace", reason="needs the extra otel")
     memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter").InMemorySpanExporter()

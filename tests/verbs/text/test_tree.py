@@ -167,6 +167,7 @@ def test_the_summary_names_other_states_only_when_there_are_any() -> None:
     )
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_five_thousand_levels_are_drawn_without_recursion_and_with_a_bounded_indent() -> None:
     records = [agent(0)]
     for number in range(1, 5000):
