@@ -249,8 +249,6 @@ class _Ref(pykka.ActorRef[Any]):
 
 
 class _Start:
-    """The first message of an actor that has an ``on_start``."""
-
     __slots__ = ()
 
 

@@ -50,8 +50,6 @@ class _Aside(NamedTuple):
 
 
 class _Own(threading.local):
-    """The state that each worker thread keeps for itself."""
-
     runs_slice = False
     is_caller = False
     """Whether it runs an actor for whose answer it would wait."""

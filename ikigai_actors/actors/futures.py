@@ -377,7 +377,6 @@ def _nothing() -> None:
 
 
 def _pass_on(value: Promise[T], to: Promise[T]) -> None:
-    """Settle the second promise with the outcome of the first one, which is done."""
     with contextlib.suppress(concurrent.futures.InvalidStateError):
         if value.cancelled():
             to.cancel()

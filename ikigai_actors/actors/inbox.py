@@ -188,7 +188,6 @@ class Inbox:
             self._owner.wake()
 
     def _schedule(self) -> bool:
-        """Mark the actor as scheduled; return whether this call did it."""
         with self._lock:
             already, self.scheduled = self.scheduled, True
         return not already

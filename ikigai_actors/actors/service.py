@@ -114,7 +114,7 @@ class RefusableTask:
 
 
 class Worker(Service):
-    """A service that runs tasks: `post` runs one soon, `after` later."""
+    """A service that runs tasks on its thread: `post` queues a task, and `after` runs it later."""
 
     def __init__(self, name: str, threads: Threads = SYSTEM_THREADS, clock: Clock = SYSTEM_CLOCK) -> None:
         """Prepare a worker; `start` begins with all tasks given before. The clock is for `after`."""
@@ -124,11 +124,13 @@ class Worker(Service):
         self._timers = Timers[Task]()
 
     def post(self, task: Task) -> None:
-        """Run this task after all tasks given before; never waits. Any thread may call."""
+        """Queue a task, to run after all earlier ones; never waits. Any thread may call."""
         self._tasks.put(task)
 
     def add(self, task: RefusableTask) -> None:
-        """Run this task after all tasks given before; closing refuses the task if it was not begun.
+        """Queue a task, to run after all earlier ones.
+
+        If the worker closes before the task has begun, the task is refused.
 
         Any thread may call.
         """

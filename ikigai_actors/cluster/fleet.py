@@ -229,7 +229,6 @@ class Fleet:
             yield to
 
     def _find(self, ray: Any) -> None:
-        """Find the Ray namespace of this fleet. Raises `StoreError`."""
         if self._namespace:
             return
         try:
@@ -246,7 +245,6 @@ class Fleet:
             raise
 
     def _names(self, ray: Any) -> list[str]:
-        """Return the names of the hosts, in the order of their numbers."""
         return sorted((actor["name"] for actor in _actors(ray) if actor["namespace"] == self._namespace), key=_number)
 
     def _reports(self, ray: Any) -> dict[str, ShimReport | None]:
@@ -403,7 +401,6 @@ def _directory(ray: Any) -> str | None:
 
 
 def _actors(ray: Any) -> list[dict[str, str]]:
-    """Return the names and namespaces of all named actors of the cluster."""
     listed: list[dict[str, str]] = ray.util.list_named_actors(all_namespaces=True)
     return listed
 

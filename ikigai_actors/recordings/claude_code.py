@@ -202,7 +202,6 @@ class ClaudeCodeSession:
         return self._tree.leaves(shown)
 
     def _opens(self, keys: Iterable[str]) -> bool:
-        """Return whether a turn begins with these lines."""
         roles = (self._nodes[uuid].role for uuid in keys)
         return next((role for role in roles if role is not Role.HIDDEN), None) is Role.PROMPT
 
@@ -254,7 +253,6 @@ class ClaudeCodeSession:
         return side
 
     def _write_path(self, draft: Draft, path: Sequence[str]) -> None:
-        """Write the lines of a path into a log."""
         written = set[str]()
         before, start, meta = draft.head, path[0], False
         boundary: RecordedLine | None = None

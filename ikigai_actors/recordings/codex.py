@@ -178,7 +178,6 @@ class Rollout:
         return sum(1 for _ in takewhile(lambda two: _said(two[0]) == _said(two[1]), both))
 
     def _opens(self, keys: Iterable[str]) -> bool:
-        """Return whether a turn begins with these lines."""
         place = len(self.path) - len(list(keys))
         said = (
             object_of(line.value["payload"]) for line in self._lines[place:] if line.value["type"] == "response_item"
@@ -320,7 +319,6 @@ def _pictures_in(content: object) -> list[Attachment]:
 
 
 def _call_in(line: RecordedLine, item: Mapping[str, Any]) -> ToolCall:
-    """Return the tool call in an item, which may be of any of Codex's three kinds."""
     call = item.get("call_id") or item.get("id")
     name = "local_shell" if item["type"] == "local_shell_call" else item.get("name")
     if not isinstance(call, str) or not isinstance(name, str):

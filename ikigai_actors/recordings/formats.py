@@ -26,8 +26,6 @@ _LOOKED_AT = 50
 
 
 class _Reader(Protocol):
-    """Makes agents from the files of one format."""
-
     def __call__(self, recordings: Sequence[Recording], settings: Mapping[str, Any], models: bool) -> list[Draft]:
         """Return the agents of some files, parents first."""
 

@@ -74,5 +74,4 @@ def _of(value: Mapping[str, Any], *names: str) -> Any:
 
 
 def _provider_of(model: str) -> str:
-    """Return the name of the service that offers a model, guessed from the name of the model."""
     return "anthropic" if model.startswith("claude") else "google" if model.startswith("gemini") else "openai"

@@ -46,14 +46,12 @@ class _Span(NamedTuple):
 
     @property
     def asked(self) -> list[ChatMessage]:
-        """Return the messages of the request to the model."""
         system = messages_in(self.line, self.facts.get("gen_ai.system_instructions"), "system")
         said = self._said(_INPUT, "gen_ai.prompt", "user")
         return [replace(message, at=self.start) for message in (*system, *said)]
 
     @property
     def replied(self) -> list[ChatMessage]:
-        """Return the messages of the model's reply."""
         made_by = self.facts.get("gen_ai.response.model") or self.facts.get("gen_ai.request.model")
         model = f"{self.provider}:{made_by}" if made_by else ""
         return answered(self._said(_OUTPUT, "gen_ai.completion", "assistant"), self.end, model, self._usage)
@@ -137,7 +135,6 @@ def _facts_in(attributes: object) -> dict[str, Any]:
 
 
 def _value(value: object) -> Any:
-    """Return an OTLP value as a Python value."""
     match value:
         case {"stringValue": str(text)}:
             return text

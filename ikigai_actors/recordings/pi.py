@@ -133,7 +133,6 @@ class PiSession:
                 self._positions[key] = parent._positions.get(key, 0)
 
     def _opens(self, keys: Iterable[str]) -> bool:
-        """Return whether a turn begins with these lines."""
         said = (self._tree.lines[key].value for key in keys)
         shown = (value for value in said if value["type"] in ("message", "custom_message", "branch_summary"))
         first = next(shown, None)
@@ -196,7 +195,6 @@ def _write_text(draft: Draft, line: RecordedLine, at: int, joins: bool) -> None:
 
 
 def _said_in(line: RecordedLine) -> tuple[str, list[Attachment]]:
-    """Return the text that a line adds for the model, and its pictures."""
     message = line.part("message") or line.value
     if message.get("role") == "bashExecution":
         shown = not message.get("excludeFromContext")

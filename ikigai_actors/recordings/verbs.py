@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 @click.argument("file", metavar="FILE", type=TEXT)
 @click.option("--from-clear", is_flag=True, help="Leave out what was cleared before the fork, which nobody there sees.")
 def export_here(shell: "ShellPlace", agent: "AgentRef", file: str, from_clear: bool) -> None:
-    """Write an agent, else the current one, and all below it to a new file, for /import or ikigai import.
+    """Write an agent, else the current one, and all agents below it to a new file, for /import or ikigai import.
 
-    Budgets are not in it. A FILE that ends with .md gets the talk with the agent alone, as Markdown for people to read;
-    no such file can be imported. ikigai export --markdown writes those of all below it, too.
+    Budgets are left out. A FILE that ends with .md gets the conversation with the agent alone, as Markdown for people
+    to read; no such file can be imported. ikigai export --markdown also writes the conversations of all agents below
+    it.
     """
     if file.endswith(".md"):
         _export_talk(shell, agent, file)

@@ -69,7 +69,7 @@ class DocumentVersion:
 
     @property
     def created_time(self) -> datetime:
-        """The time when it was made, in UTC."""
+        """The time when the version was made, in UTC."""
         return utc_time(self.created_at)
 
     def to_person(self, author: str | None) -> str:

@@ -248,7 +248,6 @@ def _collect(tx: Transaction, uuid: str) -> None:
 
 
 def _begin(tx: Transaction, log: GuestLog, place: GuestPlace, at: int) -> GuestLog:
-    """Make a log that begins with the entries of a locked log up to one of them."""
     holder = _holder(tx, log, at)
     uuid, parent = secrets.token_hex(16), None if holder is None else holder.id
     tx.run("make_guest_log", id=uuid, parent=parent, upto=at, **place._asdict())

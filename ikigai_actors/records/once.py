@@ -113,6 +113,8 @@ def call_in(data: Mapping[str, Any], agent: str) -> KeyedCall:
 class Once(Around):
     """A unit that is carried out once for its key; answered as the inner unit is.
 
+    ``gave`` converts that answer to JSON data.
+
     Raises `Repeated`, with the result of the first time, and `KeyTaken`. If the inner unit raises an error, the key
     stays free.
     """
@@ -120,7 +122,6 @@ class Once(Around):
     __slots__ = ("_call", "_gave", "_now")
 
     def __init__(self, act: Unit, call: KeyedCall, now: int, gave: Callable[[Any], Mapping[str, Any]]) -> None:
-        """Make the unit; ``gave`` converts the act's answer to JSON data."""
         super().__init__(act)
         self._call, self._now, self._gave = call, now, gave
 

@@ -203,7 +203,7 @@ class Transaction(Protocol):
 
 
 class Store(Protocol):
-    """An open database. Safe to share between threads; one transaction writes at a time."""
+    """An open database. Several threads may use it; one transaction writes at a time."""
 
     location: str
     """The place of the database as shown to people: a path, or a URL without its password."""
@@ -216,9 +216,9 @@ class Store(Protocol):
     def write(self, work: Callable[[Transaction], T]) -> T:
         """Run ``work`` in one write transaction and commit; return its result.
 
-        An exception from the work rolls back and passes through. Raises `StoreConflict`, `StoreUnavailable`,
-        `StoreUnusable`, and `CommitUnknown` when COMMIT gave no good answer, though the database may have carried it
-        out.
+        If the work raises an exception, the transaction is rolled back, and the exception is raised. Raises
+        `StoreConflict`, `StoreUnavailable`, `StoreUnusable`, and `CommitUnknown` when COMMIT gave no good answer,
+        though the database may have carried it out.
         """
 
     def listen(self, hear: Callable[[int], object]) -> None:
@@ -307,7 +307,7 @@ class Store(Protocol):
         """
 
     def abandon(self, why: str) -> None:
-        """Cut every connection off, those of separate stores too, also in the middle of a statement.
+        """Cut every connection off, also those of separate stores, and even in the middle of a statement.
 
         Calls in progress fail, and later ones raise `SystemClosed` with the reason ``why``. A file always answers: by
         default this does nothing.

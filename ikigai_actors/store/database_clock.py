@@ -21,7 +21,7 @@ from ikigai_actors.store.base import Store
 
 
 class DatabaseClock(Clock):
-    """A `Clock` whose wall-clock time is the server's. Until the server's first answer it uses the machine's."""
+    """A `Clock` whose wall-clock time is the server's. Until the server has answered, it is the machine's."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -89,7 +89,7 @@ class HybridClock(Clock):
 
 
 def clock_of(store: Store, clock: Clock) -> HybridClock:
-    """Return the clock for stored times: on a server the server's, asked now, else this machine's.
+    """Return the clock for stored times: the server's time if the database is on a server, else this machine's.
 
     From now on the clock takes every time stamp that the process reads from the store.
 

@@ -347,7 +347,6 @@ class Journal(Service, Writer):
         _tell(done, result)
 
     def _commit(self, entries: Sequence[_Entry]) -> Iterator[tuple[_Entry, CommitResult]]:
-        """Commit these units together, or else each alone; yield each with its outcome."""
         units = [unit for unit, _ in entries]
         try:
             results = self._until_it_answers(units)

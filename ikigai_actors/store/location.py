@@ -61,9 +61,9 @@ def locate(
     environ: Mapping[str, str] = os.environ,
     default_home: Callable[[], Path] = user_home,
 ) -> Location:
-    """Find out where the database is.
+    """Return the place of the database that an argument or the environment names.
 
-    Touches nothing on the disk, except that it makes the directory of the default file.
+    Nothing on the disk is changed, except that the directory of the default file is made.
 
     Args:
         database: as in this module's table.
@@ -103,7 +103,7 @@ def mask(url: str) -> str:
 
 
 def secrets(url: str) -> frozenset[str]:
-    """Return every password in the URL, as written there and decoded."""
+    """Return every password in the URL, both as written and decoded."""
     matches = [match[2] for match in (*_SECRET_USERINFO.finditer(url), *_SECRET_SETTING.finditer(url)) if match[2]]
     return frozenset([*matches, *map(unquote, matches)])
 

@@ -75,7 +75,7 @@ def newest(migrations: Sequence[Migration] = MIGRATIONS) -> int:
 def least_for(version: int, migrations: Sequence[Migration] = MIGRATIONS) -> int:
     """Return the oldest version that the other hosts must know while a database of this version is migrated.
 
-    0 when there is nothing to be done.
+    0 when there is nothing to migrate.
     """
     return max((migration.least for migration in migrations if migration.version > version), default=0)
 
@@ -89,7 +89,7 @@ def least_program(transaction: Transaction) -> int:
 def schema_version(store: Store) -> int:
     """Return the version of the database's schema; 0 if the database is empty.
 
-    Raises `StoreUnusable` when it has tables, and they are not ours.
+    Raises `StoreUnusable` when the database has tables of another program.
     """
     return store.read(lambda tx: _version(tx, store.location))
 
@@ -99,8 +99,8 @@ def ensure_schema(store: Store, migrations: Sequence[Migration] = MIGRATIONS) ->
 
     Two processes may do this at the same moment: one makes it, and the other finds it made.
 
-    Raises `StoreUnusable` when the database is too new for this program, older than `FIRST`, not ours, or damaged (see
-    `check_types`).
+    Raises `StoreUnusable` when the database is too new for this program, older than `FIRST`, of another program, or
+    damaged (see `check_types`).
     """
     for attempt in range(_ATTEMPTS):
         version = store.read(lambda tx: usable_version(tx, store.location, migrations))
@@ -170,10 +170,10 @@ def require_ours(store: Store) -> int:
 
 
 def check_types(store: Store) -> None:
-    """Refuse a database in which columns that every agent needs hold values of wrong types: its file was edited.
+    """Raise `StoreUnusable` if columns that every agent needs hold values of wrong types, because the file was edited.
 
-    Longer tables than `MOST_CHECKED` rows are not checked, so that this does not grow with the agents; fsck does that.
-    Raises `StoreUnusable`.
+    Tables with more than `MOST_CHECKED` rows are not checked here, so that the time does not grow with the agents. Fsck
+    checks all tables.
     """
     if store.leases:  # a server refuses such values, and is not asked
         return
@@ -199,7 +199,7 @@ def migrate(store: Store, migrations: Sequence[Migration] = MIGRATIONS) -> int:
 
     A step that fails leaves the database as it was before that step, and its error passes through.
 
-    Raises `StoreUnusable` when the database is too new for this program, empty, or not ours.
+    Raises `StoreUnusable` when the database is too new for this program, empty, or of another program.
     """
     version = store.read(lambda tx: usable_version(tx, store.location, migrations))
     if version == 0:

@@ -213,7 +213,6 @@ class BaseTransaction(Transaction, SchemaTransaction, ABC):
             self._fail(error)
 
     def _fail(self, error: Exception) -> NoReturn:
-        """End the transaction, and raise our error for one of the driver's."""
         self._failure = self.ours(error)
         raise self._failure from self.cause(error)
 

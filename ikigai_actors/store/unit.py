@@ -42,7 +42,7 @@ class Locked(NamedTuple):
 
 
 class Part(Protocol):
-    """State that the units of one transaction share, besides the rows of agents."""
+    """State that the units of one transaction share, in addition to the rows of agents."""
 
     def settle(self, tx: Transaction) -> None:
         """Write all changes, before COMMIT."""
@@ -174,7 +174,10 @@ class Unit:
         return None
 
     def look_ahead(self, tx: Transaction, locked: LockedRows, agents: Collection[str]) -> None:
-        """Ask for data in the same round trip as the rows of these agents (`Transaction.ask`); nothing by default."""
+        """Send queries in the same round trip as the lock of these agents' rows (`Transaction.ask`).
+
+        By default none are sent.
+        """
         return
 
     def write(self, tx: Transaction, locked: LockedRows) -> Any:

@@ -61,7 +61,7 @@ NO_LABELS: Mapping[str, str] = {}
 
 
 def labels_of_row(text: object) -> Mapping[str, str]:
-    """Return the labels in a column. Invalid text counts as no labels here; only fsck reports it."""
+    """Return the labels in a column of a row. Invalid text gives no labels; only fsck reports it."""
     try:
         return labels_in(text) if isinstance(text, str) and text else NO_LABELS
     except ValueError:

@@ -122,12 +122,12 @@ class AgentRecord:
 
     @property
     def created_time(self) -> datetime:
-        """The time of its birth, in UTC."""
+        """The time of the agent's birth, in UTC."""
         return utc_time(self.created_at)
 
     @property
     def ended_time(self) -> datetime | None:
-        """The time of its death, in UTC; None while it lives."""
+        """The time of the agent's death, in UTC; None while the agent lives."""
         return None if self.ended_at is None else utc_time(self.ended_at)
 
     @property
@@ -137,7 +137,10 @@ class AgentRecord:
 
     @property
     def grafted(self) -> bool:
-        """Whether it was imported without its parent. Then it inherits nothing, and its log may name unknown agents."""
+        """Whether the agent was imported without its parent.
+
+        It then inherits nothing, and its log may name unknown agents.
+        """
         return self.imported_at is not None and self.born == 0
 
     @property
@@ -178,7 +181,6 @@ def _awaited(text: Any) -> tuple[str, ...]:
 
 
 def _addresses(text: Any) -> tuple[str, ...] | None:
-    """Return the addresses in a row of a question; None if they cannot be read, which fsck reports."""
     if text is None:
         return None
     try:

@@ -230,7 +230,6 @@ class MergeTrees(Unit):
     locks = ("_agent", "_child")
 
     def __init__(self, merge: TreeMerge, upper: int) -> None:
-        """Make the unit from the row of the merge, and the layer to which the agent has written until now."""
         self._agent, self._child, self._merge, self._upper = merge.agent, merge.child, merge, upper
 
     def write(self, tx: Transaction, locked: LockedRows) -> None:

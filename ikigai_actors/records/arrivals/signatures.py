@@ -261,7 +261,7 @@ SECRET_HEADERS = frozenset(
 
 
 def check_scheme(word: str) -> str:
-    """Return the name of a scheme, or raise `BadInput`."""
+    """Return the name of a signature scheme, or raise `BadInput` for an unknown one."""
     if word not in SCHEMES:
         raise BadInput(f"Expected a scheme, one of {', '.join(SCHEMES)}; got {word!r}.")
     return word

@@ -142,12 +142,12 @@ NO_CHARGE = Charge()
 
 
 def price_of(tokens: int, price: int) -> int:
-    """Return the price of tokens, rounded up."""
+    """Return the price of tokens in micro-dollars, rounded up. ``price`` is that of a million tokens."""
     return -(-tokens * price // 1_000_000)
 
 
 def affordable(usd: int, price: int, most: int) -> int:
-    """Return how many tokens this amount buys, at most ``most``."""
+    """Return how many tokens this amount buys, at most ``most``. ``price`` is that of a million tokens."""
     return most if price == 0 else max(0, min(most, usd * 1_000_000 // price))
 
 

@@ -222,12 +222,12 @@ def _short(level: Level, need: Need, wanted: Amount, strict: bool, now: int) -> 
 
 
 def allot(level: Level, unit: str, host: str, amount: int, hosts: int) -> None:
-    """Make room in a host's portion for an amount that the limit still has.
+    """Enlarge a host's portion of a limit, so that the host can reserve an amount that the limit still has.
 
-    Up to the line at which the owner gets a notice, more than is needed is allotted, so that the next requests need no
-    other host. Only when nearly everything up to that line is allotted are the unused amounts of other hosts taken
-    back, without their help: a host checks its portion whenever it uses it. Earlier, hosts would only take from one
-    another, in turn, the amounts that each needs next.
+    Below the line at which the owner gets a notice, the host gets more than it needs, so that its next requests need no
+    other host. When nearly everything up to that line is allotted, the unused amounts of other hosts are taken back.
+    Those hosts need not agree, because a host checks its portion whenever it uses it. Taken back earlier, amounts would
+    only move between hosts that need them next.
 
     Args:
         level: the budget, with the portions of all hosts.

@@ -97,7 +97,7 @@ class Serve(Addressed):
 
     @property
     def changed(self) -> Iterable[str]:
-        """Return the units whose limits this unit changes; none here."""
+        """Return the units whose limits this unit changes; none by default."""
         return ()
 
     def check_hearers(self, locked: LockedRows) -> None:
@@ -106,7 +106,10 @@ class Serve(Addressed):
             raise RunAlone(self)
 
     def change(self, tx: Transaction, level: Level, now: int) -> None:
-        """Change the limits of the budget before waiting agents go on. Does nothing here."""
+        """Change the limits of the budget before waiting agents go on.
+
+        By default this does nothing; subclasses override it.
+        """
 
     def _serve(self, tx: Transaction, locked: LockedRows, ledger: BudgetLedger, level: Level) -> Served:
         held: list[tuple[str, Held]] = []

@@ -144,9 +144,9 @@ class SetFirstLimits(SetBudget):
 
 
 def limit_everybody(store: Store, budget: Budget) -> bool:
-    """Limit agent 0, unless it has limits already, in a process whose host does not run yet.
+    """Limit agent 0, and so all agents, unless it has limits already. The host of this process must not run yet.
 
-    Returns whether it had no limits. Raises what `Store.write` raises.
+    Returns whether agent 0 had no limits. Raises the errors of `Store.write`.
     """
     return bool(write_alone(store, SetFirstLimits(budget)))
 
@@ -170,7 +170,6 @@ def _counted(unit: str, members: list[_Member]) -> tuple[int, int]:
 
 
 def _held(row: Locked, unit: str) -> tuple[int, int]:
-    """Return the reserved amount of an agent's open request in this unit, and its possible cost beyond that."""
     return (row.held_tokens, row.held_risk_tokens) if unit == "tokens" else (row.held_usd, row.held_risk_usd)
 
 

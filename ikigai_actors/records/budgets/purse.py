@@ -68,7 +68,6 @@ class Purse:
         self._before: dict[tuple[str, str], tuple[int, int, int]] = {}
 
     def _levels(self) -> dict[str, Level]:
-        """The budgets by their owners, each with the portions of this host."""
         if self._known is not None:
             return self._known
         rows = self._rows()

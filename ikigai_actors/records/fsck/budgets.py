@@ -12,8 +12,6 @@ from ikigai_actors.store.base import Transaction
 
 
 class _Hold(NamedTuple):
-    """The open request of an agent: a row of the query ``open_holds``."""
-
     agent: str
     tokens: int
     usd: int
@@ -21,8 +19,6 @@ class _Hold(NamedTuple):
 
 
 class _Limit(NamedTuple):
-    """A row of the query ``all_limits``."""
-
     budget: str
     unit: str
     granted: int
@@ -32,8 +28,6 @@ class _Limit(NamedTuple):
 
 
 class _Portion(NamedTuple):
-    """A row of the query ``all_portions``."""
-
     budget: str
     unit: str
     host: str

@@ -263,7 +263,6 @@ def _inspect(tx: Transaction, batch: int, types: bool) -> Report:
 
 
 def _misfits(problems: Iterator[Problem]) -> Iterator[Violation]:
-    """Return a violation for each hash that does not fit its message. Missing messages are reported by other checks."""
     for problem in problems:
         if problem.what == "altered":
             text = f"expected the hash of message {problem.position} to be that of its history; it is another one"

@@ -47,7 +47,6 @@ def check_fork_points(tx: Transaction, agents: Iterable[AgentRecord]) -> Iterato
 
 
 def _wrong_summary(history: StoredHistory, view: View, message: Message) -> Iterator[str]:
-    """Return the faults of a summary, given the view of the history before it."""
     keep_from, prompt, elide = (message.data.get(name, 0) for name in ("keep_from", "prompt", "elide"))
     if not 0 <= elide <= message.id:
         yield f"to elide before a position up to its own, got {elide}"

@@ -62,7 +62,10 @@ def _wrong_with_dead(record: AgentRecord, records: Mapping[str, AgentRecord]) ->
 
 
 def check_awake(tx: Transaction) -> Iterator[Violation]:
-    """Return the agents that a boot would wrongly miss, and the dead that it would wrongly look at."""
+    """Return a violation for each agent with open work whose wake mark is missing, and each dead agent that has a mark.
+
+    A starting host looks at the marked agents only.
+    """
     for agent, status, turn, held_at in tx.run("wrongly_asleep"):
         text = f"expected column awake to be 1, since it has an open turn ({turn}) or request ({held_at}); got 0"
         if status == Status.DEAD:
@@ -71,7 +74,7 @@ def check_awake(tx: Transaction) -> Iterator[Violation]:
 
 
 def check_ways(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """Return the dead agents that are not marked although a living agent is below them."""
+    """Return a violation for each dead agent above a living one that lacks the mark by which searches pass it."""
     dead = {uuid: record for uuid, record in records.items() if not record.living}
     orphans = [
         record.uuid

@@ -358,7 +358,6 @@ class LogCheck:
             current = self._records[current].parent_uuid
 
     def _holder(self, uuid: str, position: int) -> str:
-        """Return the agent in whose log a position of an agent's history is stored."""
         return next(
             (ancestor for ancestor in self._lineage(uuid) if position > self._records[ancestor].fork_message_id), uuid
         )

@@ -103,7 +103,6 @@ class CarryOut(Around):
     __slots__ = ("_answer", "_key", "_now")
 
     def __init__(self, key: RemoteCommandKey, act: Unit, value: Any, now: int) -> None:
-        """Make the unit around an act; ``value`` is the answer of the command with this key."""
         super().__init__(act)
         self._key, self._answer, self._now = key, encode_answer(value), now
 

@@ -272,7 +272,6 @@ def _left(family: Family, above: Mapping[str, str | None], others: Set[str]) -> 
 
 
 def _written(why: End, now: int) -> dict[str, str | int | None]:
-    """Return the values of the columns that a death changes in the agent's row."""
     return {"cause": why.cause.value, "sender": why.sender, "reason": why.reason, "now": now}
 
 
@@ -295,7 +294,6 @@ def _settle(
 
 
 def _asking(tx: Transaction, dead: Collection[str], tied: Sequence[str]) -> list[str]:
-    """Return the living agents that have open requests to dying agents."""
     return [asker for asker in dict.fromkeys(row[0] for row in asked_of(tx, tied)) if asker not in dead]
 
 

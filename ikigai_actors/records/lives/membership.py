@@ -72,10 +72,10 @@ class JoinGroup(_OfGroup):
     Raises:
         AgentNotFound, AgentDead: there is no such living agent.
         GroupFull: the group has `MOST_MEMBERS`.
+        BadInput: the name is invalid.
     """
 
     def __init__(self, agent: str, group: str, now: int) -> None:
-        """Make the unit. Raises `BadInput` for an invalid name."""
         super().__init__(check_name(group), agent)
         self._now = now
 
@@ -95,10 +95,9 @@ class JoinGroup(_OfGroup):
 
 
 class LeaveGroup(_OfGroup):
-    """Let an agent leave a group; answered with whether it was a member."""
+    """Let an agent leave a group; answered with whether it was a member. Raises `BadInput` for an invalid name."""
 
     def __init__(self, agent: str, group: str, now: int) -> None:
-        """Make the unit. Raises `BadInput` for an invalid name."""
         super().__init__(check_name(group), agent)
         self._now = now
 
@@ -109,7 +108,7 @@ class LeaveGroup(_OfGroup):
 
 
 class GroupSent(NamedTuple):
-    """The outcome of a mail to a group."""
+    """The outcome of a mail to a group: the mails, and the members that did not get one."""
 
     mails: tuple[Mail, ...]
     """The mails: one for each member except the sender."""
@@ -129,12 +128,12 @@ class SendToGroup(_OfGroup):
         GroupEmpty: nobody else is a member.
         AgentNotFound, AgentDead: the sender does not live.
         MailboxFull: the mailboxes of all members are full.
+        BadInput: the body cannot be sent.
     """
 
     concerns_others = True
 
     def __init__(self, group: str, sender: str | None, body: str, now: int) -> None:
-        """Make the unit. Raises `BadInput` for a body that cannot be sent."""
         super().__init__(group, sender)
         self._body, self._now = check_letter(body), now
 

@@ -165,7 +165,6 @@ class SendSignal(Unit):
             tx.run("wake_parked", uuids=marked)
 
     def _by(self, family: Family, doomed: Doomed | None = None) -> str:
-        """Return the name of the sender for people."""
         if self._sender is None:
             return "a person"
         if doomed is not None and self._sender in doomed.names:

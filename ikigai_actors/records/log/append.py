@@ -246,7 +246,6 @@ class Append(Unit):
             raise RunAlone(AppendAlone(self._unit, self._fence)) from None
 
     def _is_limited(self, row: Locked) -> bool:
-        """Return whether a budget limits the agent or one of its children."""
         return bool(self._purse.chain(row.budget)) or any(birth.budget is not None for birth in self._unit.births)
 
     def _is_counted(self, row: Locked) -> bool:
@@ -254,7 +253,6 @@ class Append(Unit):
         return False
 
     def _spend(self, row: Locked, charge: Charge | None) -> Held | Paused | Settled | None:
-        """Settle the request that has ended, and reserve the amount of the next one."""
         held, booked = self._planned
         freed = self._purse.book(booked, charge)
         if held is not None:
@@ -317,7 +315,6 @@ def _files_of(birth: Birth) -> ChildFiles:
 
 
 def _touched(unit: LogUnit) -> tuple[str, ...]:
-    """Return the agents whose rows are locked before a unit runs."""
     return (unit.agent,) if unit.merged is None else (unit.agent, unit.merged.child)
 
 
@@ -331,10 +328,12 @@ def check_fence(tx: Transaction, row: Locked, fence: FencingToken) -> None:
 
 
 class StoppedBefore(AgentStopped):
-    """The error when an agent that was to make children has been stopped meanwhile. Nothing was written."""
+    """The error when an agent that was to make children has been stopped meanwhile. Nothing was written.
+
+    ``changed`` is the version of the tree after the stop.
+    """
 
     def __init__(self, message: str, agent: str, changed: int) -> None:
-        """``changed`` is the version of the tree of the agent's latest change."""
         super().__init__(message, agent)
         self.changed = changed
 

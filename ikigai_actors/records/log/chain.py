@@ -32,7 +32,7 @@ def hash_after(before: bytes, row: Row) -> bytes:
 
 
 class HashChain:
-    """Computes the hashes of the messages that one transaction writes. A part of the transaction."""
+    """Computes the hashes of the messages that one transaction writes."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], bytes] = {}  # by agent and position in its history

@@ -50,7 +50,7 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """The difference of two histories: where they part, and the messages of each after that."""
+    """The difference of two histories: their last shared message, and the messages of each after it."""
 
     common: int
     """The position of the last shared message; 0 when there is none."""

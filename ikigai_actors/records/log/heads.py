@@ -27,7 +27,7 @@ EVERYBODY = 2**62
 
 
 class Head(NamedTuple):
-    """The head of an agent's log: how far it has come."""
+    """The head of an agent's log: its latest message, with the state of the agent."""
 
     uuid: str
     status: str
@@ -44,7 +44,7 @@ class Head(NamedTuple):
 
     @property
     def position(self) -> int:
-        """Return the id of the latest message of its history, including inherited ones."""
+        """Return the id of the latest message of the agent's history, including inherited ones."""
         return max(self.last, self.fork_message_id)
 
 
@@ -68,7 +68,7 @@ def heads(tx: Transaction, since: int, after: str = "", most: int = EVERYBODY) -
 
 
 def heads_of(tx: Transaction, uuids: Collection[str]) -> list[Head]:
-    """Return the heads of those of these agents that exist, including the dead."""
+    """Return the heads of these agents, including the dead. Agents that do not exist are left out."""
     return [Head._make(row) for row in tx.run("heads_of", uuids=list(uuids))]
 
 

@@ -37,7 +37,6 @@ def _left_of(tx: Transaction, agent: str) -> Left:
 
 
 def _of_child(left: Left, child: str, budget: Budget | None) -> Left:
-    """Return the amounts left for a child, given the amounts left for its parent and the child's own budget."""
     own = {} if budget is None else {unit: (most, child) for unit, most in budget.limits().items() if unit in MONEY}
     return {
         unit: min(amounts[unit] for amounts in (left, own) if unit in amounts)

@@ -175,7 +175,6 @@ def _needs_of_one(
 
 
 def _controls(tx: Transaction, stretch: Stretch) -> list[Message]:
-    """Return the messages of a log that change views, up to the next clear."""
     uuid, base = stretch.key
     rows = tx.run("log_controls", uuid=uuid, start=base, end=LAST)
     cleared = next((row[1] for row in rows if row[2] == Kind.CLEAR), LAST)

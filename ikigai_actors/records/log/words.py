@@ -152,8 +152,6 @@ def drop_word_index(store: Store) -> None:
 
 
 class _Lag(NamedTuple):
-    """An agent whose log has messages that are not in the index."""
-
     agent: str
     upto: int
     head: int

@@ -90,7 +90,6 @@ class EndAsked(Around):
     __slots__ = ("_agent", "_askers", "_prompts")
 
     def __init__(self, act: Unit, agent: str, prompts: Sequence[int]) -> None:
-        """Make the unit; ``prompts`` are the numbers of the prompts whose turns end with it."""
         super().__init__(act)
         self.concerns_others = True
         self._agent, self._prompts, self._askers = agent, tuple(prompts), set[str]()
@@ -210,7 +209,6 @@ def _is_over(tx: Transaction, row: Locked, prompt: int) -> bool:
 
 
 def _has_opened(tx: Transaction, row: Locked, prompt: int) -> bool:
-    """Return whether a prompt by mail has opened the turn in progress."""
     opening = tx.run("data_of_message", agent=row.uuid, id=row.turn) if row.turn else []
     return any(json.loads(data or "{}").get("mail") == prompt for (data,) in opening)
 

@@ -84,12 +84,12 @@ class Mail:
 
     @property
     def created_time(self) -> datetime:
-        """The time when it was sent, in UTC."""
+        """The time when the mail was sent, in UTC."""
         return utc_time(self.created_at)
 
     @property
     def read_time(self) -> datetime | None:
-        """The time when it was read, in UTC; None while it is unread."""
+        """The time when the mail was read, in UTC; None while it is unread."""
         return None if self.read_at is None else utc_time(self.read_at)
 
 

@@ -144,9 +144,9 @@ def waiting_prompts(tx: Transaction, recipient: str) -> tuple[NewPrompt, ...]:
 
 
 def new_prompts(tx: Transaction, host: str | None = None) -> list[NewPrompt]:
-    """Return the prompts by mail that living agents have not taken up, for one host or all.
+    """Return the prompts by mail that living agents have not begun with, for one host or all.
 
-    Each agent's oldest first.
+    Each agent's are oldest first.
     """
     return ask_new_prompts(tx, host)()
 

@@ -52,7 +52,7 @@ class Appointment:
     """The name of the time zone."""
 
     def times(self, most: object) -> list[datetime]:
-        """Return the times at which it fires, in its zone, the first time first; at most ``most``.
+        """Return the times at which the timer fires, in its zone, the first time first; at most ``most``.
 
         Raises `BadInput`.
         """
@@ -72,7 +72,7 @@ class Passed(NamedTuple):
 
 
 def times(at: object = None, after: object = None, zone: object = None, every: object = None) -> dict[str, Any]:
-    """Return the time arguments as they were passed, for `KeyedCall.arguments`."""
+    """Return the time arguments of a call as one dict, in the form of `KeyedCall.arguments`."""
     options = {"at": at, "after": after, "zone": zone, "every": every}
     return {name: str(option) for name, option in options.items() if option is not None}
 

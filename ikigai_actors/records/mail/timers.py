@@ -68,12 +68,12 @@ class Timer:
 
     @property
     def due_time(self) -> datetime:
-        """The time when it fires next, in UTC."""
+        """The time when the timer fires next, in UTC."""
         return utc_time(self.due_at)
 
     @property
     def when(self) -> str:
-        """Return when it fires next, in its zone, with its schedule."""
+        """Return when the timer fires next, in its zone, with its schedule, as text for people."""
         due = f"{clock_time(self.due_at, self.zone)} {self.zone}"
         if self.schedule is None:
             return due

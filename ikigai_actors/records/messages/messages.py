@@ -178,7 +178,7 @@ class Message:
 
     @property
     def agent(self) -> str:
-        """The uuid of the agent that wrote it."""
+        """The uuid of the agent that wrote the message."""
         return self.agent_uuid
 
     @property
@@ -188,7 +188,7 @@ class Message:
 
     @property
     def created_time(self) -> datetime:
-        """The time when it was written, in UTC."""
+        """The time when the message was written, in UTC."""
         return utc_time(self.created_at)
 
     @property
@@ -198,7 +198,7 @@ class Message:
 
     @property
     def spent(self) -> Spent | None:
-        """The tokens that a service has counted for it, with their price; None if it has counted none."""
+        """The tokens that a service has counted for the message, with their price; None if it has counted none."""
         return spent_in(self.data)
 
     @property

@@ -254,7 +254,6 @@ def _closed(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _each(schema: Any, act: Callable[[Any], None]) -> None:
-    """Call a function with each dict in a schema."""
     parts: list[Any] = [schema]
     while parts:
         part = parts.pop()

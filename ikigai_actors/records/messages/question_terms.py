@@ -145,7 +145,7 @@ def resolved(addresses: Collection[str], labels: Mapping[str, str]) -> tuple[str
 
 
 def is_asked(addresses: Collection[str], principal: str, roles: Collection[str]) -> bool:
-    """Return whether a question asks a principal, by its id and its roles.
+    """Return whether a question with these addresses asks a principal, given by its id and its roles.
 
     ``roles`` must include the weaker roles of each role. Operators may answer all questions.
     """

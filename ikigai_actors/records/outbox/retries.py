@@ -47,7 +47,7 @@ class DeliveryVerdict(NamedTuple):
 
 
 def verdict(answer: ReceiverAnswer, delivery: str, tries: int, now: int, failing_since: int | None) -> DeliveryVerdict:
-    """Decide what follows from an attempt.
+    """Decide whether a delivery is tried again after an attempt, and whether its subscription is paused or ends.
 
     Args:
         answer: the receiver's answer.

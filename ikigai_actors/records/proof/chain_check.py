@@ -76,7 +76,6 @@ def fork_points(starts: Mapping[str, LogStart]) -> dict[str, tuple[str, int]]:
 
 
 def _holder(starts: Mapping[str, LogStart], uuid: str, position: int) -> str:
-    """Return the agent in whose log a position of a history is stored."""
     seen = {uuid}
     while (start := starts.get(uuid)) is not None and start.fork >= position:
         if start.parent is None or start.parent in seen:  # a damaged circle
@@ -186,7 +185,6 @@ def is_hash(stored: object) -> TypeGuard[bytes]:
 
 
 def _attached(data: object) -> Iterator[str]:
-    """Iterate over the hashes of the attachments that the data of a message names."""
     if isinstance(data, str) and f'"{ATTACHMENTS_KEY}":' in data:
         with suppress(ValueError, RecursionError):  # damage, which its own hash shows
             yield from hashes_in(json.loads(data))

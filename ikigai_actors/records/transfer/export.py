@@ -49,7 +49,7 @@ _AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """The numbers of exported records."""
+    """The numbers of records that an export has written."""
 
     agents: int
     messages: int

@@ -154,7 +154,7 @@ def exported_data(text: str | None) -> Any:
 
 
 def data_text(data: Any) -> str | None:
-    """Return the text for a column from data in a file."""
+    """Return the text of a ``data`` column for the data in a file. The inverse of `exported_data`."""
     return encode_data(data) if isinstance(data, dict) else data
 
 

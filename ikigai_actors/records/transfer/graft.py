@@ -268,7 +268,6 @@ class Graft:
                 write_questions(tx, [question_of(record.uuid, call) for call in waits], (), self._now)
 
     def _records(self) -> Iterator[Record]:
-        """Iterate over the records of the file, and report how many were read."""
         total = sum(self._manifest.counts.values())
         for done, record in enumerate(self._file.records()):
             if done % _COUNTED == 0:
@@ -372,7 +371,6 @@ class Graft:
             raise ImportRefused(f"Agent {agent.uuid} cannot come under agent {self._under.short}. {error}") from error
 
     def _supervisor(self, agent: AgentRecord) -> str:
-        """Return the supervisor of an imported agent in this database."""
         agents, above = self._manifest.agents, agent.supervisor_uuid
         while above is not None and agent.living and above in self._dead:
             if agents[above].on_orphan == OrphanPolicy.CONTINUE:

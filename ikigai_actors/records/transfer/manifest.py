@@ -352,7 +352,6 @@ class Manifest:
                 self._mentioned.setdefault(name, record.line)
 
     def _conclude(self, line: int) -> None:
-        """Run the checks that need the whole file."""
         if self.top not in self.agents:
             raise wrong_line(1, f"expected the agent {self.top!r:.60} to be in the file")
         for uuid in self.origins:
@@ -444,7 +443,6 @@ def blob_bytes(record: Record) -> bytes:
 
 
 def _names(value: object) -> set[str]:
-    """Return the names in a value, which should be a collection of names; blank names are left out."""
     if not isinstance(value, list | tuple | dict):
         return set()
     return {name.strip() for name in value if isinstance(name, str) and name.strip()}

@@ -86,7 +86,6 @@ def verify_named(
 
 
 def _file_of(what: object) -> Path | None:
-    """Return the file that an argument names; None if it names no file."""
     if not isinstance(what, str | os.PathLike):
         return None
     path = as_path(what)

@@ -125,7 +125,6 @@ def _is_heavy(own: SharingHost, other: SharingHost) -> bool:
 
 
 def _all(others: Sequence[SharingHost], agents: Mapping[int, Living]) -> Iterator[Gift]:
-    """Give every shard, the largest first, to the host that has the fewest agents at that point."""
     load = {other.host: (other.agents, other.shards) for other in others}
     for shard in sorted(agents, key=lambda shard: (-agents[shard].agents, shard)):
         to = min(load, key=lambda host: (*load[host], host))
@@ -134,7 +133,7 @@ def _all(others: Sequence[SharingHost], agents: Mapping[int, Living]) -> Iterato
 
 
 def _empty(others: Sequence[SharingHost], agents: Mapping[int, Living]) -> Iterator[Gift]:
-    """Give shards without agents, as long as another host has at least two shards fewer."""
+    """Yield shards without agents, as long as another host has at least two shards fewer."""
     counts = {other.host: other.shards for other in others}
     left = len(agents)
     for shard in sorted(shard for shard, living in agents.items() if not living.agents):
@@ -147,7 +146,7 @@ def _empty(others: Sequence[SharingHost], agents: Mapping[int, Living]) -> Itera
 
 
 def _turns(own: SharingHost, others: Sequence[SharingHost], agents: Mapping[int, Living]) -> list[Gift]:
-    """Give the shard with the most turns that leaves the other host less busy than this one, if this is heavy."""
+    """Return the shard with the most turns that leaves the other host less busy; none unless this host is heavy."""
     least = _idlest(others)
     fit = [shard for shard, living in agents.items() if 0 < 2 * living.working <= own.working - least.working]
     if not fit or not _is_heavy(own, least):
@@ -156,10 +155,10 @@ def _turns(own: SharingHost, others: Sequence[SharingHost], agents: Mapping[int,
 
 
 def _agents(own: SharingHost, others: Sequence[SharingHost], agents: Mapping[int, Living]) -> list[Gift]:
-    """Give shards with agents to the host with the fewest agents: some that fit, or else the smallest one that helps.
+    """Return shards with agents for the host with the fewest agents: some that fit, or else the smallest that helps.
 
-    The host that gives keeps more than the other one had, also when several give to it at once. So with every gift the
-    host with the fewest agents has more than before, and nobody has as few: gifts come to an end.
+    The giving host keeps more agents than the other one had, even if several hosts give to it at once. So every gift
+    raises the lowest number of agents of any host, and gifts come to an end.
     """
     least = min(others, key=lambda count: (count.agents, count.host))
     difference = sum(living.agents for living in agents.values()) - least.agents

@@ -133,7 +133,7 @@ def open_hosts(tx: Transaction) -> tuple[HostRecord, ...]:
 
 
 def open_hosts_of_any_version(tx: Transaction) -> list[HostRecord]:
-    """Return the open hosts with a schema of any version; fewer fields are read."""
+    """Return the open hosts of a database with any schema version. Only columns that every version has are read."""
     return [_record(*row) for row in tx.run("open_hosts")]
 
 
@@ -210,7 +210,7 @@ class Vacant(NamedTuple):
 
 
 def vacant(tx: Transaction) -> Vacant:
-    """Return the shards without a host, and the number of living agents in them."""
+    """Return the shards that no host has, and the number of living agents in them."""
     [row] = tx.run("without_host")
     return Vacant(*row)
 

@@ -35,9 +35,9 @@ class Greeting(NamedTuple):
 
 
 def set_up(connection: Connection, patience: float) -> Greeting:
-    """Run the first statement of a new connection: settings, and questions about the server.
+    """Run the first statement of a new connection, which makes settings and asks for properties of the server.
 
-    Raises an error of psycopg, also when no answer came within this many seconds.
+    Raises an error of psycopg, also when no answer came within ``patience`` seconds.
     """
     unlimited = _UNLIMITED + (_SINCE_17 if connection.info.server_version >= 170_000 else ())
     limits = [name for name in unlimited if name not in connection.info.options]  # the URL's own count

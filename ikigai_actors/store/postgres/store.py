@@ -122,7 +122,6 @@ class _Server:
             raise self.errors.ours(error) from self.errors.cause(error)
 
     def check(self) -> None:
-        """Raise `SystemClosed` when the server was abandoned."""
         if self._abandoned is not None:
             raise SystemClosed(self._abandoned)
 

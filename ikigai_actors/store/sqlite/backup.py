@@ -75,7 +75,6 @@ def as_target(text: str) -> Path:
 
 
 def _leave_words_out(copy: SQLiteStore) -> None:
-    """Drop the index of words from the copy, and free its pages."""
     if copy.read(lambda tx: tx.words.is_there()):
         copy.write(lambda tx: tx.words.drop())
         copy.shrink()

@@ -354,7 +354,6 @@ class SQLiteStore(Store):
             self._reader.connection.execute("PRAGMA query_only = ON")  # a read that writes is an error, not an accident
 
     def _keep_log(self, file: SQLiteFile) -> None:
-        """Use a write-ahead log from now on, if the tables exist, and remember the identity of the files."""
         try:
             has_log = self._has_log()
             file.remember(log=has_log)

@@ -72,7 +72,7 @@ def belongs(mark: int, seen: int) -> bool:
 
 
 class Header(bytes):
-    """The first bytes of an SQLite file."""
+    """The first bytes of an SQLite file, from which the mark and the size are read."""
 
     @property
     def mark(self) -> int:
@@ -114,7 +114,7 @@ def check_log(file: SQLiteFile, patience: float) -> None:
 
 
 class WriteAheadLog:
-    """The log of a file, for a connection that writes. Every call is made outside of transactions."""
+    """The log of a file, for the connection that writes. Its methods must be called outside of transactions."""
 
     def __init__(self, file: SQLiteFile, writer: sqlite3.Connection) -> None:
         self._file, self._writer = file, writer
