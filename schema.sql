@@ -40,7 +40,8 @@ CREATE TABLE hosts (
     machine     TEXT NOT NULL DEFAULT '',     -- the boot and the namespace in which its pid counts; '': not known
     schema      BIGINT NOT NULL DEFAULT 0,    -- the newest version of this file that its program knows
     build       TEXT NOT NULL DEFAULT '',     -- builds.id: the code of the app that it runs; '': not known
-    tools       TEXT NOT NULL DEFAULT ''      -- definitions.digest by the name of each of its tools: a JSON object; '': not known
+    tools       TEXT NOT NULL DEFAULT '',     -- definitions.digest by the name of each of its tools: a JSON object; '': not known
+    offers      TEXT NOT NULL DEFAULT ''      -- the hooks and programs that its process has: a JSON object; '': not known
 );
 CREATE UNIQUE INDEX hosts_name ON hosts (name) WHERE name IS NOT NULL AND ended_at IS NULL;
 

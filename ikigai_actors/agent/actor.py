@@ -618,6 +618,8 @@ class AgentActor(PooledActor):
         state, toolbox, log = self.state, self.runtime.toolbox, self._log.current
         if state.phase in TO_BE_RESUMED and log is not None:
             resume = replace(resume, program=self._effects.missing_program(state, log))
+            if resume.program:
+                self.runtime.processes.lacks(self.origin.uuid)
         cut_off = any(call.progress is not Progress.DONE and call not in waits(state.calls) for call in state.calls)
         if state.phase not in TO_BE_RESUMED or not cut_off or not toolbox.is_program(state.view.settings):
             return resume

@@ -256,6 +256,8 @@ class Effects:
             case GiveUpReply():
                 self.give_up(effect.kept)
             case AwaitService() if effect.request == state.request:
+                if state.lacks:
+                    self._runtime.processes.lacks(self._uuid)
                 self._runtime.processes.await_service(self._uuid, effect.at)
             case AwaitService():
                 pass
@@ -386,6 +388,7 @@ class Effects:
         """Send the history up to the state's head to the model that the settings name."""
         request = state.request
         if program := self.missing_program(state, log):
+            self._runtime.processes.lacks(self._uuid)
             self._inbox.put_urgent(on.ProgramMissing(request, program))
             return
         if self._ask_before(state, log):

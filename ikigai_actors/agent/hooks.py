@@ -24,7 +24,6 @@ from ikigai_actors.tools.hooks.verdict import (
     BEFORE_CALL,
     BEFORE_REQUEST,
     FILTER_RESULT,
-    HOOK_EVENTS,
     NO_HOOKS,
     ON_EXIT,
     ON_FORK,
@@ -33,6 +32,7 @@ from ikigai_actors.tools.hooks.verdict import (
     HookedCall,
     HookOutcome,
     HookVerdict,
+    lacking_hooks,
 )
 
 
@@ -52,6 +52,8 @@ class HookBook:
 
     def __init__(self, hooks: Iterable[Hook] = ()) -> None:
         self._hooks = {hook.name: hook for hook in hooks}
+        self.events: Mapping[str, str] = {hook.name: hook.event for hook in self._hooks.values()}
+        """The event of each hook of this process, by its name."""
         self._pinned: dict[str, Hook] = {}
         self._run: RunCommand = _nowhere
 
@@ -101,8 +103,7 @@ class HookBook:
 
     def missing(self, settings: Mapping[str, Any], event: str) -> tuple[str, ...]:
         """Return the hooks of an event that the setting ``hooks`` requires, and that this process does not have."""
-        named = (_named(name) for name in settings.get("hooks") or ())
-        return tuple(name for of, name in named if of == event and not self._has(of, name))
+        return tuple(name for of, name in lacking_hooks(settings.get("hooks") or (), self.events) if of == event)
 
     def before_requests(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
         """The hooks that are to be asked before a request of an agent with these settings. A trial asks none."""
@@ -128,10 +129,6 @@ class HookBook:
         hooks = self.of(settings)
         return [hooks[name] for name in names if name in hooks]
 
-    def _has(self, event: str, name: str) -> bool:
-        own = self._hooks.get(name)
-        return own is not None and (event == BEFORE_CALL or own.event == event)
-
 
 async def _nowhere(command: str, text: str) -> tuple[int, str, str]:
     raise BadInput("No commands run here.")
@@ -144,11 +141,6 @@ def _before(hooks: Mapping[str, Hook], call: Call) -> tuple[str, ...]:
 
 def _for(hooks: Mapping[str, Hook], event: str, tool: str = "") -> tuple[str, ...]:
     return tuple(hook.name for hook in hooks.values() if hook.hears_of(event, tool))
-
-
-def _named(name: str) -> tuple[str, str]:
-    event, _, rest = name.partition(":")
-    return (event, rest) if rest and event in HOOK_EVENTS else (BEFORE_CALL, name)
 
 
 class HookQuestion:

@@ -159,6 +159,9 @@ class Processes(Protocol):
     def await_service(self, uuid: str, at: int) -> None:
         """Let an agent send its request again at a time, in milliseconds since 1970, when its service accepts it."""
 
+    def lacks(self, uuid: str) -> None:
+        """Note that the turn of an agent waits for hooks or a program of another process. Never waits."""
+
     def look_at_questions(self) -> None:
         """Schedule the next step of the questions to people, because a new question may come first."""
 

@@ -1298,6 +1298,12 @@ ON CONFLICT (id) DO UPDATE SET tools = excluded.tools, runtime = excluded.runtim
 -- name: set_build
 UPDATE hosts SET build = :build, tools = :tools WHERE id = :id
 
+-- name: set_offers
+UPDATE hosts SET offers = :offers WHERE id = :id
+
+-- name: offers_of_hosts
+SELECT id, offers FROM hosts WHERE ended_at IS NULL AND name IS NOT NULL AND offers <> ''
+
 -- name: drop_builds
 -- Those of hosts that live stay, and the latest.
 DELETE FROM builds WHERE id NOT IN (SELECT h.build FROM hosts h WHERE h.ended_at IS NULL)

@@ -32,6 +32,7 @@ from ikigai_actors.providers.selection import Providers, choose_providers
 from ikigai_actors.records.agents.identity import check_name
 from ikigai_actors.records.agents.labels import check_labels
 from ikigai_actors.records.budgets.budget import Budget, as_budget
+from ikigai_actors.records.hosts.offers import HostOffer
 from ikigai_actors.records.messages.settings import check_defaults
 from ikigai_actors.records.outbox.addresses import AllowedAddresses
 from ikigai_actors.store.hosts.host import unshareable
@@ -155,6 +156,7 @@ class HostOptions:
     allow_private: AllowedAddresses
     keys: tuple[str, ...]
     build: Build
+    offer: HostOffer
     parts: Platform
 
 
@@ -234,6 +236,7 @@ def check_options(
     acting = (Programs(known),) if known else ()  # their tools take a fifth of the time of a start
     for programs_of in acting:
         toolbox.add_programs(programs_of)
+    asks = HookBook(check_hooks(hooks))
     heard = (*check_instruments(instruments), *acting)
     return HostOptions(
         providers=chosen,
@@ -244,7 +247,7 @@ def check_options(
         toolbox=toolbox,
         toolsets=[tool for tool in tools_of_app if isinstance(tool, Toolset)],
         approver=approver,
-        hooks=HookBook(check_hooks(hooks)),
+        hooks=asks,
         on_orphan=check_policy(on_orphan),
         resume=resume is not False,
         name=called,
@@ -260,5 +263,6 @@ def check_options(
         allow_private=allowed_addresses(allow_private),
         keys=key_references(keys),
         build=built,
+        offer=HostOffer(asks.events, [*known]),
         parts=replace(parts, instruments=(*parts.instruments, *heard)),
     )

@@ -78,6 +78,7 @@ from ikigai_actors.records.budgets.spendings import label_root
 from ikigai_actors.records.figures import other_writer_in
 from ikigai_actors.records.hosts.builds import describe_build, describe_toolsets
 from ikigai_actors.records.hosts.liveness import Sign, leave_cut_off
+from ikigai_actors.records.hosts.offers import describe_offer
 from ikigai_actors.records.hosts.question_steps import SteppedQuestion, waits_text
 from ikigai_actors.records.lives.deaths import LifecycleChange
 from ikigai_actors.records.lives.membership import GroupSent
@@ -94,7 +95,7 @@ from ikigai_actors.records.messages.pieces import host_is_needed
 from ikigai_actors.records.outbox.deliveries import DeliveryRecorded, Redelivered
 from ikigai_actors.records.outbox.subscriptions import SubscriptionChanged
 from ikigai_actors.records.transfer.graft import Import, Imported, ImportFile
-from ikigai_actors.store.base import Store
+from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.store.hosts.host import LEASE, Host, new_host
 from ikigai_actors.store.hosts.rows import HostRecord, open_hosts
 from ikigai_actors.store.hosts.shards import shares
@@ -137,6 +138,12 @@ def _no_actor(record: AgentRecord, hosts: Iterable[HostRecord]) -> HostElsewhere
     return HostElsewhere(
         f"Agent {record.short} is one that {where}: its actor is not here. Use its handle, or move it."
     )
+
+
+def _describe(tx: Transaction, host: str, options: HostOptions) -> None:
+    """Write what the process of a host runs, in the transaction in which it begins."""
+    describe_build(tx, host, options.build, options.toolbox.definitions)
+    describe_offer(tx, host, options.offer)
 
 
 class ActorSystem(System):
@@ -415,7 +422,7 @@ class ActorSystem(System):
                 migrations=parts.migrations,
             )
             undone.callback(host.release)
-            host.describe = lambda tx: describe_build(tx, host.id, options.build, options.toolbox.definitions)
+            host.describe = lambda tx: _describe(tx, host.id, options)
             if host.name is None:
                 host.begin()
                 host.keep()  # also while tools open and agents boot, which may take longer than the lease

@@ -264,6 +264,20 @@ RULE_MUTANTS = (
         test="tests/agent/test_hook_waits.py",
     ),
     Mutant(
+        "a branch moves to a host without all that its turns need",
+        "records/hosts/offers.py",
+        "if all(offers.get(",
+        "if any(offers.get(",
+        test="tests/system/test_lacking.py",
+    ),
+    Mutant(
+        "a child moves without those that are restarted with it",
+        "records/lives/moves.py",
+        "        if supervisor.strategy == Strategy.ONE_FOR_ONE:\n            return",
+        "        if supervisor.strategy:\n            return",
+        test="tests/system/test_lacking.py",
+    ),
+    Mutant(
         "a command of a workspace runs outside of its fence",
         "tools/workspace/__init__.py",
         "environment=environment, fence=fence",

@@ -37,7 +37,7 @@ def await_hooks(state: State, names: Sequence[str], until: int, now: int) -> Ste
 
     ``until``: the end of the wait that has begun already, as `waited_until` returns it.
     """
-    wait = ServiceWait(f"hook {', '.join(names)}", until or now + LONGEST_HOOK_WAIT * 1_000)
+    wait = ServiceWait(f"hook {', '.join(names)}", until or now + LONGEST_HOOK_WAIT * 1_000, lacks_hooks=True)
     begins: PendingMessage = (
         Kind.HOOK, f"waits for a process with {wait.service}", {LACKING: list(names), UNTIL: wait.until}
     )  # fmt: skip

@@ -30,12 +30,14 @@ _SPREAD = 0.25
 
 
 class ServiceWait(NamedTuple):
-    """A request that waits until its service accepts it again."""
+    """A request that waits until its service accepts it again, or a turn that waits for hooks of another process."""
 
     service: str
-    """The name of the provider."""
+    """The name of the provider, or what else is waited for."""
     until: int
-    """The time when the request is sent again, in milliseconds since 1970."""
+    """The time when the request is sent again, or the wait is over, in milliseconds since 1970."""
+    lacks_hooks: bool = False
+    """Whether the turn waits for hooks that this process lacks."""
 
     @property
     def state(self) -> str:

@@ -356,6 +356,12 @@ class State:
         return self.service_wait is not None or self.phase is Phase.WAITING_FOR_PROGRAM
 
     @property
+    def lacks(self) -> bool:
+        """Return whether the turn waits for hooks or a program that another process may have."""
+        wait = self.service_wait
+        return self.phase is Phase.WAITING_FOR_PROGRAM or (wait is not None and wait.lacks_hooks)
+
+    @property
     def goes_on(self) -> bool:
         """Whether work is in progress that will end without action from outside.
 

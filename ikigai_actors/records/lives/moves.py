@@ -22,6 +22,17 @@ def branch_here(tx: Transaction, uuid: str, host: str) -> list[str]:
     return [relative.uuid for relative in _movable(tx, uuid, host)]
 
 
+def movable_top(tx: Transaction, uuid: str, host: str) -> str | None:
+    """Return the agent with which an agent of a host moves: itself, or the one above its group; None if none moves."""
+    record = registry.get(tx, uuid)
+    while record.living and record.supervisor_uuid is not None and record.owner == host:
+        supervisor = registry.get(tx, record.supervisor_uuid)
+        if supervisor.strategy == Strategy.ONE_FOR_ONE:
+            return record.uuid
+        record = supervisor
+    return None
+
+
 def check_movable(tx: Transaction, uuid: str, host: str) -> None:
     """Raise the error of `MoveBranch` for an agent that this host cannot move."""
     record = registry.get(tx, uuid)

@@ -34,7 +34,7 @@ from ikigai_actors.agent.messages import (
 from ikigai_actors.agent.statistics import SystemStatistics, total, total_by_model
 from ikigai_actors.agent.succession import Heir, Predecessor, Processes, Successor
 from ikigai_actors.agent.turn import events as on
-from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase
+from ikigai_actors.agent.turn.state import WORKING, LifecycleState, Phase, State
 from ikigai_actors.errors import AgentDead, IkigaiError, SystemClosed
 from ikigai_actors.frozen import NO_DATA
 from ikigai_actors.records.agents.registry import Died, Renamed, StatusSet
@@ -42,6 +42,7 @@ from ikigai_actors.records.agents.words import called
 from ikigai_actors.records.budgets.amounts import Held, Paused
 from ikigai_actors.records.hosts.changes import AgentChange
 from ikigai_actors.records.hosts.liveness import Sign
+from ikigai_actors.records.hosts.offers import TurnNeed
 from ikigai_actors.records.log.log import Log
 from ikigai_actors.records.log.log_unit import Birth
 from ikigai_actors.records.mail.words import KeptWord
@@ -171,6 +172,7 @@ class ProcessTable(Processes):
         """Counts births and deaths, as far as this process has heard of them."""
         self._lock = threading.RLock()  # of those above: the journal, the supervision loop and the workers change them
         self._asking: set[str] = set()  # the agents that have asked about calls in their turns
+        self._lacking: dict[str, None] = {}  # the agents whose turns have waited for what this process lacks
         self._receipts: dict[str, dict[int, list[Receipt]]] = {}  # of words that wait, by agent and mail
         self._parked: dict[str, tuple[Origin, tuple[Any, ...]]] = {}  # with who waits for the outcome of a parked turn
         self._runtime: Runtime | None = None
@@ -603,6 +605,34 @@ class ProcessTable(Processes):
         for uuid, rules in rules_for(asking).items() if asking else ():
             if (actor := self._actors.get(uuid)) is not None and rules != (actor.state.rules or ()):
                 actor.actor_inbox.put_urgent(RulesRead(rules))
+
+    def lacks(self, uuid: str) -> None:
+        with self._lock:
+            self._lacking[uuid] = None
+
+    def lacking(self) -> list[str]:
+        """The agents whose turns wait for hooks or programs that this process lacks."""
+        if not self._lacking:
+            return []
+        with self._lock:
+            open_turns = {state.uuid: state for state in self._in_turns(self._lacking)}
+            self._lacking = dict.fromkeys(open_turns)
+        return [uuid for uuid, state in open_turns.items() if state.lacks]
+
+    def needs(self, agents: Iterable[str]) -> list[TurnNeed]:
+        """Return the hooks and programs that the open turns of these agents need, as far as they have actors here."""
+        is_program = self._parts.toolbox.is_program
+        return [
+            TurnNeed(
+                tuple(state.view.settings.get("hooks") or ()),
+                (state.view.settings["model"],) if state.program or is_program(state.view.settings) else (),
+            )
+            for state in self._in_turns(agents)
+        ]
+
+    def _in_turns(self, agents: Iterable[str]) -> list[State]:
+        actors = (self._actors.get(uuid) for uuid in agents)
+        return [actor.state for actor in actors if actor is not None and actor.state.turn]
 
     def look_for_mail(self, among: Collection[str] | None) -> None:
         """Notify actors that other processes may have sent mail.

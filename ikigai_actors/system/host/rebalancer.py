@@ -7,6 +7,8 @@ A thread regularly reads which host has which shards (`ikigai_actors.store.hosts
     a shard too many              its agents begin nothing more outside; what runs there has a lease's time to end; its
                                   actors end; then it is given to another host, which finds it at its next look
 
+    a turn that waits for a hook  its branch goes the same way to a host that has the hook; so does that of a program
+
 So a tool that is not idempotent and ends soon is not cut off, and few replies are paid for twice. Between the end of
 the actors and the gift no host runs these agents; messages for them are written as rows, which the next host finds. A
 crash at any point leaves the shard with this host, or with the next one. Messages that the actors had not handled, and
@@ -27,8 +29,9 @@ from ikigai_actors.agent.remote_commands import Move, RemoteCaller
 from ikigai_actors.agent.subscriptions import Event, HostEnded
 from ikigai_actors.errors import Fenced, IkigaiError, NoHost, StoreConflict, SystemClosed
 from ikigai_actors.records.hosts.liveness import leave_cut_off
+from ikigai_actors.records.hosts.offers import host_with, offers_of_hosts
 from ikigai_actors.records.hosts.remote_commands import CarryOut
-from ikigai_actors.records.lives.moves import MoveBranch, branch_here, check_movable
+from ikigai_actors.records.lives.moves import MoveBranch, branch_here, check_movable, movable_top
 from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.store.base import Store
 from ikigai_actors.store.hosts.host import Host
@@ -52,6 +55,14 @@ BALANCE = 5.0
 
 LEAVING = 30.0
 """The seconds in which the actors of a shard must end before it is given away."""
+
+
+SOUGHT_AT_ONCE = 50
+"""The most agents whose turns wait for hooks or programs that begin to move at one look."""
+
+
+def _not_moved(error: IkigaiError) -> None:
+    logger.info("A branch stays: %s", error)
 
 
 class Parting:
@@ -196,6 +207,7 @@ class Rebalancer(Worker):
         if taken := [shard for shard, epoch in shares.own.items() if self._runs.get(shard) != epoch]:
             self._take(taken, shares.own)
         self._part(lambda pair: pair.until <= self._looked)
+        self._seek(shares)
         self._count(shares.own)
         self._balance(shares)
         if self._drained:
@@ -361,12 +373,46 @@ class Rebalancer(Worker):
         except IkigaiError as error:  # if another host has the agent now, that one finds the row
             caller.settle(error)
         else:
-            self._let_finish(
-                self._with_actors(branch),
-                RefusableTask(partial(self._move, agent, unit, caller, branch), caller.settle),
-            )
+            self._let_move(agent, branch, unit, caller.settle, lambda: caller.committed(None))
 
-    def _move(self, agent: str, unit: Unit, caller: RemoteCaller, left: Sequence[str]) -> None:
+    def _seek(self, shares: Shares) -> None:
+        """Let branches move in which turns wait for hooks or programs, to hosts that have these."""
+        if not (waiting := self._processes.lacking()):
+            return
+        offers = self._store.read(offers_of_hosts)
+
+        def taker(agents: Sequence[str]) -> str | None:
+            return host_with(self._processes.needs(agents), self._host.id, shares.members, offers)
+
+        sought = [agent for agent in waiting if taker([agent]) is not None][:SOUGHT_AT_ONCE]
+        tops = self._store.read(lambda tx: {movable_top(tx, agent, self._host.id) for agent in sought})
+        branches = {top: self._branch(top) for top in sorted(filter(None, tops))}
+        for top, branch in sorted(branches.items(), key=lambda item: -len(item[1])):  # one below another goes with it
+            leaving = set[str]().union(*(parting.agents for parting in self._partings))
+            if leaving.isdisjoint(branch) and (to := taker(branch)) is not None:
+                logger.info("Agent %s moves to host %s, which has what its turn waits for", top, to)
+                self._let_move(top, branch, MoveBranch(top, self._host.id, to), _not_moved, lambda: None)
+
+    def _let_move(
+        self,
+        agent: str,
+        branch: Sequence[str],
+        unit: Unit,
+        refuse: Callable[[IkigaiError], object],
+        moved: Callable[[], object],
+    ) -> None:
+        """Let a branch finish what runs outside, and commit its move then."""
+        go = RefusableTask(partial(self._move, agent, unit, refuse, moved, branch), refuse)
+        self._let_finish(self._with_actors(branch), go)
+
+    def _move(
+        self,
+        agent: str,
+        unit: Unit,
+        refuse: Callable[[IkigaiError], object],
+        done: Callable[[], object],
+        left: Sequence[str],
+    ) -> None:
         """Commit the move of an agent and its descendants, after the actors of the agents ``left`` have ended."""
         try:
             self._leave(self._branch(agent))
@@ -374,11 +420,11 @@ class Rebalancer(Worker):
             self._leave(moved)
         except IkigaiError as error:
             self._take_anew()
-            caller.settle(error)
+            refuse(error)
             return
         if not set(left) <= set(moved):  # another supervisor has adopted some of them
             self._take_anew()
-        caller.committed(None)
+        done()
 
     def _take_anew(self) -> None:
         """Have the next look read the agents of this host again, to find those without an actor."""

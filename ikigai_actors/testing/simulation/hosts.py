@@ -10,8 +10,8 @@
 A handle belongs to the host whose system returned it. A waiting call raises `ProcessCrashed` when that host ends.
 """
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 from ikigai_actors.errors import SystemClosed
 from ikigai_actors.store.hosts.rows import HostRecord
@@ -53,6 +53,8 @@ class SimulatedHost:
         """The seconds by which the host, from its next start on, believes the server's clock to be ahead."""
         self.build: str | None = None
         """The build that the host runs, from its next start on; None for the digest of its code."""
+        self.options: Mapping[str, Any] = {}
+        """The options of the host's system that replace those of `Simulation.open`, from its next start on."""
         self.migrations = MIGRATIONS
         """The changes of the schema that the host's program knows, from its next start on."""
 

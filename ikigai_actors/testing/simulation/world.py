@@ -189,7 +189,7 @@ class Simulation:
                         remote,
                         [tool if isinstance(tool, Toolset) else RemoteTool(tool, process) for tool in tool_list],
                         parts=replace(process.parts, migrations=host.migrations),
-                        **{**options, **more},
+                        **{**options, **host.options, **more},
                     )
             except Abandoned as error:  # it ended while it opened, and what is there cannot wait to be closed
                 raise ProcessCrashed("The process has ended. Open it again.") from error

@@ -13,7 +13,7 @@ person to decide, a person decides, whatever later hooks answer. Each event has 
     on_exit          none: the hook only looks
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -212,6 +212,21 @@ class DueHooks:
 
 
 NO_HOOKS = DueHooks()
+
+
+def named_hook(name: str) -> tuple[str, str]:
+    """Split the name of a hook in the setting ``hooks`` into its event and its name: ``audit``, or ``EVENT:audit``."""
+    event, _, rest = name.partition(":")
+    return (event, rest) if rest and event in HOOK_EVENTS else (BEFORE_CALL, name)
+
+
+def lacking_hooks(wanted: Iterable[str], events: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the hooks that a setting ``hooks`` names and a process lacks, each as its event and its name.
+
+    ``events``: the event of each hook of the process, by its name.
+    """
+    named = (named_hook(name) for name in wanted)
+    return tuple((of, name) for of, name in named if name not in events or of not in (BEFORE_CALL, events[name]))
 
 
 def as_json_verdict(said: object) -> dict[str, Any]:
