@@ -166,7 +166,7 @@ def check_variables(value: object, what: str) -> dict[str, str]:
 
 
 def check_plain_function(value: T, what: str, expected: str) -> T:
-    """Check that a value is a callable that is no ``async def``, whose call would return a coroutine."""
+    """Check that a value is a function and no ``async def``, because a call of that would return a coroutine."""
     check_callable(value, what, expected)
     called = getattr(value, "__call__", None)  # noqa: B004 - an instance may have an async method of this name
     if inspect.iscoroutinefunction(value) or inspect.iscoroutinefunction(called):

@@ -97,7 +97,7 @@ class AmbiguousAgent(AgentError):
 
 
 class AgentDead(AgentError):
-    """The agent is dead. The agent's history can be read; the agent takes no prompt, mail or signal."""
+    """The agent is dead. Its history can still be read, but no prompt, mail or signal reaches it."""
 
 
 class RootProtected(AgentError):
@@ -171,7 +171,7 @@ class NotBelow(AgentError):
 
 
 class TurnOpen(AgentError):
-    """A turn is open of the agent to be merged. Nothing was changed."""
+    """The agent to be merged is in a turn. Nothing was changed."""
 
 
 class HeadMoved(AgentError):

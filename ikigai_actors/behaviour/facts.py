@@ -57,7 +57,7 @@ class Facts:
     """Whether the database outlives the process, so that people can open the trials later."""
 
     def called(self, uuid: str) -> str:
-        """Return the name of an agent for people."""
+        """Return the name of an agent in the report."""
         return self.names.get(uuid) or name_by_uuid(uuid)
 
     def whose(self, uuid: str) -> str:

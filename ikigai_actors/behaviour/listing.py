@@ -23,7 +23,7 @@ MOST_TRIALS = 5
 
 
 def books_of(notebooks: Notebooks) -> dict[str, Book]:
-    """Return the books of experiments, by uuid; without unreadable ones, which fsck reports. Pure."""
+    """Return the books of experiments, by uuid. A book that cannot be read is left out; fsck reports it. Pure."""
     books: dict[str, Book] = {}
     for uuid, messages in notebooks.items():
         with suppress(KeyError, TypeError, ValueError):
@@ -84,7 +84,7 @@ def _said(book: Book, trial: TrialRecord) -> str:
 
 
 def summary_of(book: Book, names: Mapping[str, str] = {}) -> str:
-    """Return a line about an experiment: the agents it uses, the number of trials, the best and the worst."""
+    """Return a line about an experiment: its agents, the number of trials, and the best and the worst score."""
     terms = book.terms or {}
     of = terms.get("of")
     what = f"{terms.get('verb')} of {names.get(of, name_by_uuid(of))}" if isinstance(of, str) else terms.get("verb")

@@ -50,7 +50,7 @@ CHANGED, BASELINE = "change", "baseline"
 
 
 class ReplayedTurn(NamedTuple):
-    """A recorded turn and its replay."""
+    """A recorded turn, its replay, and the differences between them."""
 
     recorded: Turn
     again: Turn
@@ -63,7 +63,7 @@ class ReplayedTurn(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Replay(ExperimentResult):
-    """The outcome of a replay."""
+    """The result of a replay: the replayed turns with their differences."""
 
     turns: list[ReplayedTurn]
     """The replayed turns, in the order of the recorded turns; samples of one turn follow one another."""
@@ -123,7 +123,7 @@ class Replay(ExperimentResult):
 
 
 class Played(NamedTuple):
-    """A trial of a replay, with its verdict."""
+    """A trial of a replay: its case and arm, both turns, and the verdict."""
 
     case: int
     arm: str

@@ -1,4 +1,4 @@
-"""Search: the best continuation of a history, over durable forks."""
+"""Searches for the best continuation of a history, by durable forks."""
 
 import random
 from collections.abc import Callable, Sequence

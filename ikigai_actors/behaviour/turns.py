@@ -299,7 +299,7 @@ def _turn(agent: AgentRef, messages: Sequence[Message], born_at: int | None) -> 
 
 
 def requests_in(messages: Iterable[Message]) -> tuple[TurnRequest, ...]:
-    """Return the requests of which these messages have the reply, the failure or the cost."""
+    """Return the requests of a turn, from the messages that record a reply, a failure or a cost."""
     return tuple(
         TurnRequest(
             message.id, message.kind, str(message.data.get("model", "")), None if spent is None else spent.usage

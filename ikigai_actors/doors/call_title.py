@@ -1,4 +1,4 @@
-"""The title of a call: one line for a question to a client, or for a list."""
+"""Makes the title of a call: one line for a question to a client, or for a list."""
 
 from collections.abc import Mapping
 from typing import Any

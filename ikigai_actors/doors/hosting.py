@@ -126,7 +126,7 @@ class Hosting:
         return not self._looked or (self._host is not None and self._host.poll() is None)
 
     def close(self) -> None:
-        """Stop checking, and close the database. The host runs on."""
+        """Stop checking for hosts, and close the database. The host process runs on."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -33,7 +33,7 @@ RequestId = str | int
 
 
 class RpcError(Exception):
-    """An error of JSON-RPC, as a client gets it."""
+    """An error of JSON-RPC, with the code and text that a client gets."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
@@ -167,7 +167,7 @@ class RpcConnection:
             self._answer(number, error=RpcError(CANCELLED, "Request cancelled").as_json())
 
     def close(self) -> None:
-        """Give up all requests, in both directions."""
+        """Cancel all requests of the client, and all requests to the client."""
         for task in self._tasks.values():
             task.cancel()
         for future in self._asked.values():

@@ -24,7 +24,7 @@ _CHUNK = 1 << 16
 
 
 class LineSplitter:
-    """Splits input into lines. Pure."""
+    """Splits the bytes of an input into lines. Pure."""
 
     def __init__(self, longest: int = LONGEST_MESSAGE) -> None:
         self._longest = longest

@@ -86,7 +86,7 @@ class WaitForms:
         return None
 
     def close(self) -> None:
-        """Withdraw the forms that the user still sees."""
+        """Withdraw the forms that the client's user still sees."""
         for task in self._tasks.values():
             task.cancel()
 

@@ -34,7 +34,7 @@ TO_CLOSE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class DoorOptions:
-    """The options of a door."""
+    """The options of a process that serves a door."""
 
     database: str | None
     """The path or URL of the database; None for the default."""
@@ -68,7 +68,7 @@ class DoorOpening:
         return self._opened.result()[0]
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database, once it is open."""
         with suppress(IkigaiError):
             self._opened.result()[1].close()
 
@@ -154,7 +154,7 @@ def _close(opening: DoorOpening, lines: StandardLines | None) -> None:
 
 
 class Connected(Protocol):
-    """A client that is served by lines."""
+    """A client that a door serves by lines."""
 
     def receive_line(self, line: bytes) -> None:
         """Handle a line from the client."""

@@ -35,7 +35,7 @@ class DoorApplication:
         self._news = NewsFeed(lambda: access.system)
 
     def drain(self) -> None:
-        """End all streams."""
+        """End all streams, because the server is about to end."""
         self._news.release_all()
 
     async def __call__(self, scope: AsgiScope, receive: Receive, out: SendEvent) -> None:

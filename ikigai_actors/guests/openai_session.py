@@ -64,7 +64,7 @@ class IkigaiSession:
         return None if latest is None else _item(latest)
 
     async def clear_session(self) -> None:
-        """Remove all items. Branches keep them."""
+        """Remove all items of the session. Branches keep their items."""
         await self._logs.ask_in_order(lambda: self._logs.drop(self._place))
 
     async def branch(self, session_id: str, at: int | None = None) -> Self:

@@ -71,7 +71,7 @@ class SentEventStream:
 
     @property
     def is_left(self) -> bool:
-        """Return whether the client has disconnected."""
+        """Return whether the client of the stream has disconnected."""
         return self.gone.done()
 
     async def event(self, value: Any, kind: str = "", position: int | str | None = None) -> None:
@@ -88,7 +88,7 @@ class SentEventStream:
         await self.write(":\n\n")
 
     async def write(self, text: str) -> None:
-        """Send text unchanged. Raises `ConnectionError`."""
+        """Send text to the client unchanged. Raises `ConnectionError`."""
         if self.is_left:
             raise ConnectionResetError("The client has gone.")
         await self._out({"type": "http.response.body", "body": text.encode(), "more_body": True})

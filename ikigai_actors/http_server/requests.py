@@ -1,4 +1,4 @@
-"""A request of ASGI, as much of it as our servers need."""
+"""A request of ASGI, with the methods that our servers need."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping

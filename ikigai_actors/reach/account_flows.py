@@ -49,7 +49,7 @@ class AccountFlows:
         return client_document(self._url)
 
     async def begin(self, question: str, connect: Mapping[str, Any]) -> BegunFlow:
-        """Begin a flow for a question. Raises `BadInput`."""
+        """Begin a flow for a question that asks for an account. Raises `BadInput`."""
         from ikigai_actors.tools.mcp.oauth import callback_url
 
         self._check_url()

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class AgentFacts(NamedTuple):
-    """Data about some agents that are not in their rows."""
+    """Facts about some agents that their rows do not have: labels, counts, hosts and heartbeats."""
 
     labels: Mapping[str, str]
     """The name that people are shown for each agent, by uuid."""

@@ -45,7 +45,7 @@ class BranchFeed:
 
     @property
     def is_over(self) -> bool:
-        """Return whether no more events will come."""
+        """Return whether the feed will get no more events."""
         return self._feed.is_over
 
     @property

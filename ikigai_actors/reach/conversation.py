@@ -100,7 +100,7 @@ class LiveConversation:
         self._subscription = system.subscribe(self.hear)
 
     def close(self) -> None:
-        """End the subscription."""
+        """End the subscription to the events of the system."""
         self._subscription.close()
 
     def hear(self, event: Event) -> None:
@@ -124,7 +124,7 @@ class LiveConversation:
         self.changed()
 
     def follow(self, uuid: str) -> None:
-        """Keep the messages of an agent from now on, after its answer in progress."""
+        """Keep the messages of an agent from now on. The answer in progress, if any, comes first."""
         with self._lock:
             self._followed.add(uuid)
 
@@ -228,7 +228,7 @@ class LiveConversation:
 
 
 class Questions:
-    """The calls that wait for approval, by number. Thread-safe."""
+    """The calls that wait for approval, each with a number. Thread-safe."""
 
     def __init__(self, approvals: Approvals) -> None:
         self._approvals = approvals
@@ -379,7 +379,7 @@ def _is_command(said: Future[Any]) -> bool:
 
 
 def is_busy(agent: AgentRef) -> bool:
-    """Return whether a turn is in progress, even if the agent is stopped or waits for a person."""
+    """Return whether an agent has a turn in progress, even if it is stopped or waits for a person."""
     record = agent.record
     if record.status == Status.STOPPED:
         actor = agent.system._target(agent.uuid)

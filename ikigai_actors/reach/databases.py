@@ -31,7 +31,10 @@ class DatabasePlace(NamedTuple):
 
 
 def place_of(database: str | None) -> DatabasePlace:
-    """Return the place that a person has named; None for the default. Raises `BadInput` for an invalid one."""
+    """Return the place of the database that a person has named; None names the default.
+
+    Raises `BadInput` for an invalid name.
+    """
     location = locate(database)
     return DatabasePlace(location.shown, location.url or str(location.path or MEMORY), location.url is not None)
 

@@ -62,7 +62,7 @@ class CommitFeed:
         return self._follower.place(agent)
 
     def news(self) -> News:
-        """Return the news since the last reading."""
+        """Return the news since the last reading, and remember the present hosts."""
         news = self._follower.news()
         self.hosts, self._deserted = news.hosts, news.deserted
         return news

@@ -68,7 +68,7 @@ class GuestLogs:
         return self._store.read(read)
 
     def within(self, guest: str, scope: str) -> list[GuestLog]:
-        """Return the logs of one scope, by name."""
+        """Return the guest logs of one scope of a library, by name."""
         return self._store.read(lambda tx: guests.guests_within(tx, guest, scope))
 
     def about(self, log: GuestLog, entry: GuestEntry) -> Shown:

@@ -82,7 +82,7 @@ def cursor_after(record: AgentRecord) -> str:
 
 
 def place_after(cursor: str) -> Age:
-    """Return the place of a cursor in the order of births. Raises `BadInput` for an invalid cursor."""
+    """Return the age from which the page of a cursor continues. Raises `BadInput` for an invalid cursor."""
     match cursor.split(" "):
         case [at, born, uuid] if at.lstrip("-").isdecimal() and born.isdecimal() and max(len(at), len(born)) < 18:
             return int(at), int(born), storable(uuid)

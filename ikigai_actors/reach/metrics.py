@@ -31,7 +31,7 @@ MetricLabels = tuple[tuple[str, str], ...]
 
 
 class Metric(NamedTuple):
-    """A metric with its values, by labels."""
+    """A metric for Prometheus: its name, kind and help, and its values by labels."""
 
     name: str
     kind: str

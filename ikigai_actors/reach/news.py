@@ -88,7 +88,7 @@ class NewsFeed:
             return ReplyHeard(self._heads.get(agent, 0), goes_on, self._replies.behind(agent, seen))
 
     def release_all(self) -> None:
-        """End all waits; each returns the news so far."""
+        """End all waits on this feed; each wait returns at once."""
         self.ending.set()
         for line in (self._committed, self._with_pieces):
             for watches in line.watches.values():

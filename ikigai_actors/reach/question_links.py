@@ -41,7 +41,7 @@ FIELD = "field:"
 
 
 class LinkedForm(NamedTuple):
-    """A question for a web page."""
+    """A question for a page of a signed link, and when the link expires."""
 
     shown: ShownQuestion
     expires: str

@@ -1,4 +1,4 @@
-"""Readable: a system or a client, as arguments of views."""
+"""The argument type of views: a system or a client, whose database they read."""
 
 from typing import Protocol
 

@@ -59,7 +59,7 @@ _KEPT = (
 
 
 def message_as_json(message: Message) -> dict[str, Any]:
-    """Return a message in the form for the page."""
+    """Return a message as JSON data for the observer page."""
     data = {name: message.data[name] for name in _KEPT if name in message.data}
     if message.kind == Kind.ASSISTANT and (calls := calls_in(message)):
         data["calls"] = [{"id": call.id, "name": call.name, "input": dict(call.input)} for call in calls]

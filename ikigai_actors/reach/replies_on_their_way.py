@@ -63,7 +63,7 @@ class RepliesOnTheirWay:
             self._open.pop(uuid, None)
 
     def clear(self) -> None:
-        """Forget all replies."""
+        """Drop the texts of all replies in progress."""
         with self._lock:
             self._open.clear()
 

@@ -35,7 +35,7 @@ class Scrollback:
         return self._lineage[0].fork_message_id
 
     def latest(self, most: int) -> list[Message]:
-        """Return the last messages, oldest first."""
+        """Return the last ``most`` messages, the oldest first."""
 
         def read(history: StoredHistory) -> list[Message]:
             head = history.head
@@ -44,11 +44,11 @@ class Scrollback:
         return self._read(read)
 
     def before(self, position: int, most: int) -> list[Message]:
-        """Return messages before a position, oldest first."""
+        """Return the last ``most`` messages before a position, the oldest first."""
         return self.between(position - 1 - most, position - 1)
 
     def between(self, start: int, end: int) -> list[Message]:
-        """Return the messages with ``start < id <= end``, oldest first."""
+        """Return the messages with ``start < id <= end``, the oldest first."""
         return self._read(lambda history: history.between(start, end))
 
     def settings(self) -> Mapping[str, Any]:

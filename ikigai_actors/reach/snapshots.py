@@ -144,7 +144,7 @@ class Wish:
 
 
 class Snapshots(Service):
-    """A thread that takes snapshots, one after another."""
+    """A service that takes snapshots on its own thread, one after another."""
 
     def __init__(
         self, system: System, questions: Questions, words: Words, current: str, deliver: Callable[[Snapshot], None],

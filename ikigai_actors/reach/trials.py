@@ -47,7 +47,7 @@ def models_asked(system: System, settings: Mapping[str, Any], summary: bool) -> 
 
 
 def tools_of(system: System) -> "Mapping[str, ToolTraits] | None":
-    """Return the traits of a system's tools, by name; None when only another process knows them."""
+    """Return the traits of a system's tools, by name; None when only another process knows the tools."""
     try:
         return system._toolbox.traits({})
     except HostElsewhere:
@@ -55,7 +55,7 @@ def tools_of(system: System) -> "Mapping[str, ToolTraits] | None":
 
 
 def forking_folders(system: System) -> list[str] | None:
-    """Return the folders whose files fork with their agents; None when only another process knows them."""
+    """Return the folders whose files fork with their agents; None when only another process knows the folders."""
     try:
         return [copied.base for copied in system._toolbox.copied]
     except HostElsewhere:
@@ -107,7 +107,7 @@ class NewTrial(NamedTuple):
 
 
 class ExperimentMoment(NamedTuple):
-    """An experiment and its trials at one moment."""
+    """An experiment and its trials, read at one moment."""
 
     agents: list[AgentRecord]
     """The experiment, its trials, and further requested agents."""

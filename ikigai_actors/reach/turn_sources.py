@@ -60,7 +60,7 @@ class TurnSources:
         return self._store.read(lambda tx: mails_read(tx, agent, at, at))
 
     def position_at(self, agent: str, at: int) -> Mapping[str, int]:
-        """Return the position of an agent at a time; empty for an unknown agent."""
+        """Return the position of an agent's log at a time, by uuid; empty for an unknown agent."""
         return self._store.read(lambda tx: positions_at(tx, (agent,), at))
 
     def before(self, agent: str, position: int) -> tuple[AgentRecord, int, list[Message]] | None:

@@ -258,7 +258,7 @@ def spent_by(record: AgentRecord) -> SpentAmounts:
 
 
 def call_that_asks(call: PendingCall) -> AskingCall:
-    """Return a waiting call in the form for a client."""
+    """Return a call that waits for approval in the form for a client."""
     shown: AskingCall = {"call": call.full_name, "tool": call.tool, "arguments": dict(call.input)}
     if call.tool == ASK_PERSON:
         question = question_id(call.agent, call.asked_at)

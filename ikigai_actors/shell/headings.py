@@ -35,7 +35,7 @@ class Contents:
     headings: dict[str, str]
 
     def names(self) -> list[str]:
-        """Return every command that is under a heading."""
+        """Return the names of all commands that are under a heading."""
         return [name for names in self.headings.values() for name in names.split()]
 
 

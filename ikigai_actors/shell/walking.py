@@ -119,7 +119,7 @@ def leave(shell: "ShellPlace") -> None:
 
 @verb("quit", script="", needs=Right.LOOK, callers=Callers.PEOPLE)
 def leave_as_others_do(shell: "ShellPlace") -> None:
-    """Leave: the same as /exit."""
+    """Leave the shell, as /exit does."""
     shell.leave()
 
 

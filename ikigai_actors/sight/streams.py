@@ -34,7 +34,7 @@ def compact_json(value: object) -> str:
 
 
 def server_sent(kind: str, data: object, number: str = "") -> str:
-    """Return a server-sent event as text."""
+    """Return the text of one server-sent event."""
     return (f"id: {number}\n" if number else "") + f"event: {kind}\ndata: {compact_json(data)}\n\n"
 
 

@@ -104,7 +104,7 @@ class ObserverWatch:
         await self.read(self._look)
 
     async def close(self) -> None:
-        """End the subscription for good."""
+        """End the subscription and all work of the watch for good."""
         if self._leaving is not None:
             self._leaving.cancel()
         for task in self._work:

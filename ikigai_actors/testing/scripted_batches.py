@@ -51,7 +51,7 @@ class ScriptedBatches(ScriptedProvider):
         self._asked: dict[str, int] = {}
 
     def takes_batches(self) -> bool:
-        """Return whether the provider has batches: always."""
+        """Return True: this provider has batches."""
         return True
 
     async def respond(self, request: Request, on_delta: OnDelta) -> Reply:
@@ -65,7 +65,7 @@ class ScriptedBatches(ScriptedProvider):
         return json.dumps([request.agent, list(request.messages), asdict(reply)], default=str).encode()
 
     def batch_reply(self, request: Request, result: str) -> Reply:
-        """Return the reply that a result contains."""
+        """Return the reply in the result of a batch for a request."""
         reply = json.loads(result)
         calls = tuple(ToolCall(**call) for call in reply["tool_calls"])
         usage = None if reply["usage"] is None else Usage(**reply["usage"])
@@ -84,14 +84,14 @@ class ScriptedBatches(ScriptedProvider):
         return remote
 
     async def listed_batches(self) -> Sequence[ListedBatch]:
-        """Return all batches; our names of them are missing."""
+        """Return all accepted batches, without the names that the runtime gave them."""
         for remote in self._batches:
             self._asked[remote] = self._asked.get(remote, 0) + 1
         return self.orders[::-1]
 
     @property
     def orders(self) -> list[ListedBatch]:
-        """Return the batches that were accepted, oldest first."""
+        """Return the batches that were accepted, the oldest first."""
         batches = self._batches.items()
         return [ListedBatch(remote, len(requests), self._has_ended(remote), None) for remote, (requests, _) in batches]
 

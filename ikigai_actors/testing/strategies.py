@@ -74,7 +74,7 @@ def replies(tools: Sequence[str | ToolCall] = ()) -> st.SearchStrategy[ScriptedR
 
 
 def signals() -> st.SearchStrategy[Signal]:
-    """Return a Hypothesis strategy for signals."""
+    """Return a Hypothesis strategy for the signals that an agent can get."""
     return st.sampled_from([Signal.CONT, Signal.STOP, Signal.INT, Signal.TERM, Signal.KILL])
 
 

@@ -71,7 +71,7 @@ class Act:
 
     @property
     def needs(self) -> Right:
-        """The right that a caller needs."""
+        """Return the right that a caller needs for the act."""
         return TABLE[self.verb].needs
 
     @property

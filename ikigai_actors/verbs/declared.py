@@ -396,7 +396,7 @@ DECLARED = {
     "quit": (
         "shell.walking",
         "",
-        "Leave: the same as /exit.",
+        "Leave the shell, as /exit does.",
         1,
         0,
         False,

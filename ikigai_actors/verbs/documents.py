@@ -95,7 +95,7 @@ def delete_document(place: "Place", agent: "AgentRef | None", path: str, expect:
 @verb("log", script="", everywhere=True)
 @click.argument("path", type=DOCUMENT)
 def log_document(place: "Place", path: str) -> object:
-    """List the versions of a document."""
+    """List the versions of a document, with author and time."""
     versions = place.system.documents.log(path)
     for version in versions:
         place.screen.line(_described(place, version))

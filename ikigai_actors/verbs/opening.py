@@ -28,7 +28,7 @@ USER_HOOKS = "hooks.json"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The global options, which come before the name of a command."""
+    """The global options of the command line, which come before the name of a command."""
 
     database: str | None
     provider: str | None

@@ -45,7 +45,7 @@ class Printer(Protocol):
         """Print a stored text that is the whole output; in a script's pipe, byte for byte."""
 
     def error(self, text: str) -> None:
-        """Print the reason of a failure."""
+        """Print the reason why a command has failed."""
 
     @property
     def columns(self) -> int:
@@ -180,7 +180,7 @@ class ShellPlace(Place, Protocol):
         """Let the person change a text in an editor; return None when it is unchanged."""
 
     def leave(self) -> None:
-        """End the session."""
+        """End the session of the shell."""
 
 
 @runtime_checkable

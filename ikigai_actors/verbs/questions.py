@@ -104,7 +104,7 @@ questions = VerbGroup(
 
 
 class InboxLine(NamedTuple):
-    """A question in the list of an inbox."""
+    """A question in the list of the inbox."""
 
     id: str
     who: str

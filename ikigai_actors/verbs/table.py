@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class VerbLine(NamedTuple):
-    """The entry of a verb in the table."""
+    """The entry of a verb in the table: its module, its usage, its summary, its callers and its right."""
 
     module: str
     """The module that declares the verb, below ``ikigai_actors``."""

@@ -36,7 +36,7 @@ def _timed(work: Callable[..., object]) -> Callable[..., object]:
 
 
 class When(TypedDict):
-    """The values of a timer's options."""
+    """The values of the options of the commands about timers."""
 
     after: str | None
     at: str | None

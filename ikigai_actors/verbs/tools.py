@@ -73,7 +73,7 @@ class KeptLines(Printer):
 
 
 def tool_of(verb: Verb) -> dict[str, Any]:
-    """Return the description of a verb as a tool."""
+    """Return the description of a verb as a tool: its name, its help and the schema of its arguments."""
     params = list(_parameters(verb))
     return {
         "name": verb.name.replace("-", "_"),

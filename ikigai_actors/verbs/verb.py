@@ -61,7 +61,7 @@ class LocalOption(click.Option):
 
 
 class Naming(NamedTuple):
-    """How a command names the agent of its verb."""
+    """The way in which a command names the agent of its verb."""
 
     text: str
     """``AGENT``: an argument; ``[AGENT]``: an optional argument; ``--as``: an option; empty: none."""
@@ -103,7 +103,7 @@ class Naming(NamedTuple):
 
 @dataclass(frozen=True)
 class Verb:
-    """One verb, as `verb` declares it."""
+    """A verb, as the decorator `verb` declares it."""
 
     name: str
     work: Callable[..., object]
@@ -134,7 +134,7 @@ class Verb:
 
     @property
     def needs_agent(self) -> bool:
-        """Whether the verb's function takes an agent."""
+        """Return whether the verb's function takes an agent."""
         return bool(self.script.text)
 
     def params_of_shell(self) -> list[click.Parameter]:

@@ -1,4 +1,4 @@
-"""Every case, in every arm, a number of times."""
+"""The plan that makes trials of every case, in every arm, a number of times."""
 
 from collections.abc import Sequence
 from itertools import product

@@ -87,7 +87,7 @@ class Trial:
 
 
 class TrialPlan(Protocol):
-    """Decides which trials are made."""
+    """The interface of a plan, which decides which trials an experiment makes."""
 
     most: int
     """The largest number of trials of this plan."""

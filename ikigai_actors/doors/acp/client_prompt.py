@@ -1,4 +1,4 @@
-"""The content blocks of a client as a prompt. Pure."""
+"""Converts the content blocks of a client of ACP to a prompt. Pure."""
 
 import base64
 import binascii

@@ -40,7 +40,7 @@ STOP_REASONS: Mapping[str, StopReason] = {
 
 
 class Prompts:
-    """The unanswered prompts of one client."""
+    """The prompts of one client that were not answered yet."""
 
     def __init__(self, access: Access, view: ClientView, pool: Executor) -> None:
         """Begin without prompts. Calls that wait for the database run in ``pool``."""

@@ -20,7 +20,7 @@ class Announcement(NamedTuple):
 
 
 class Route(NamedTuple):
-    """The session to which an agent's messages are sent."""
+    """The session to which an agent's messages are sent, and the sessions to announce before."""
 
     session: str
     first: tuple[Announcement, ...] = ()

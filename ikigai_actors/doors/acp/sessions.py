@@ -75,14 +75,14 @@ class Sessions:
         return ForkSessionResponse(session_id=uuid, config_options=self._options(uuid))
 
     def load(self, asked: LoadSessionRequest) -> LoadSessionResponse:
-        """Open a session, and show its history."""
+        """Open the session of an existing agent, and show its history."""
         self._check_place(asked)
         uuid = self._access.find(asked.session_id).uuid
         self._view.open_with_history(uuid)
         return LoadSessionResponse(config_options=self._options(uuid))
 
     def resume(self, asked: ResumeSessionRequest) -> ResumeSessionResponse:
-        """Open a session without its history."""
+        """Open the session of an existing agent, without its history."""
         self._check_place(asked)
         uuid = self._opened(self._access.find(asked.session_id).uuid)
         return ResumeSessionResponse(config_options=self._options(uuid))

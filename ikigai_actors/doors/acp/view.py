@@ -68,12 +68,12 @@ class ClientView:
             self._tree.subagents, self._compaction = subagents, compaction
 
     def open(self, uuid: str) -> None:
-        """Show an agent from now on."""
+        """Show the client an agent from now on."""
         with self.lock:
             self._tree.open.add(uuid)
 
     def open_with_history(self, uuid: str) -> None:
-        """Show an agent from its first message on."""
+        """Show the client an agent from its first message on."""
         with self.lock:
             history = self._access.system.handle(uuid).history()
             self._tree.open.add(uuid)
@@ -84,7 +84,7 @@ class ClientView:
             self._live.pop(uuid, None)
 
     def close(self, uuid: str) -> None:
-        """Stop showing an agent."""
+        """Stop showing the client an agent."""
         with self.lock:
             self._tree.forget(uuid)
 
@@ -190,7 +190,7 @@ class ClientView:
                 self._update_child(uuid, state={"state": state})
 
     def show(self, session: str, updates: Iterable[Update]) -> None:
-        """Send updates to a session."""
+        """Send updates to a session of the client."""
         for update in updates:
             content = dumped(update) if isinstance(update, BaseModel) else update
             self._notify("session/update", {"sessionId": session, "update": content})

@@ -8,7 +8,10 @@ from ikigai_actors.verbs.acts.task_pushes import PushConfig
 
 
 def push_config(body: object, task: str = "") -> PushConfig:
-    """Return the receiver that the JSON of a config names; ``task`` is the task of the request. Raises `BadInput`."""
+    """Return the receiver that the JSON of a push config names; ``task`` is the task of the request.
+
+    Raises `BadInput`.
+    """
     if not isinstance(body, Mapping):
         raise BadInput("Expected a push notification config as an object with a url.")
     proof = body.get("authentication") or {}
@@ -23,6 +26,6 @@ def push_config(body: object, task: str = "") -> PushConfig:
 
 
 def shown_push(config: PushConfig, task: str) -> dict[str, Any]:
-    """Return the config of a task for its client, without token and credentials."""
+    """Return the push config of a task as JSON for its client, without token and credentials."""
     shown = {"id": config.id, "taskId": task, "url": config.url}
     return {**shown, "authentication": {"scheme": config.scheme}} if config.scheme else shown

@@ -1,4 +1,4 @@
-"""JSON answers of the API."""
+"""JSON answers of the API, and the headers that every answer has."""
 
 from ikigai_actors.doors.api.problems import ApiProblem
 from ikigai_actors.http_server.answers import answer

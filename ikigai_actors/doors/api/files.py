@@ -26,7 +26,7 @@ from ikigai_actors.verbs.rights import Right
 
 
 class ApiFiles(NamedTuple):
-    """The uploads and downloads of one principal."""
+    """The uploads and downloads of one principal of the API."""
 
     access: Access
     principal: Principal

@@ -1,4 +1,4 @@
-"""Requests to the API: body, key and checks."""
+"""Requests to the API: their body, their key, and the checks of their values."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ _DEEPEST = 100
 
 
 class ApiRequest(HttpRequest):
-    """One request to the API."""
+    """A request to the API, with its idempotency key and its JSON body."""
 
     @property
     def key(self) -> str | None:

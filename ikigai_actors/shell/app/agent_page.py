@@ -30,7 +30,7 @@ class Later(Protocol):
 
 
 class Page:
-    """The screen page of one agent."""
+    """One agent on the main screen: its transcript and its prompt, and how the transcript is filled."""
 
     def __init__(self, agent: AgentRef, transcript: ReadableTranscript, prompt: PromptBox, later: Later) -> None:
         self.agent, self.transcript, self.prompt = agent, transcript, prompt
@@ -76,7 +76,7 @@ class Page:
         self._later(read, show, self._stop)
 
     def read_before(self, position: int) -> None:
-        """Show the messages before a position."""
+        """Read the messages before a position from the database, and show them above the others."""
         scrollback, show = self._scrollback, self.transcript.prepend
         assert scrollback is not None  # something is shown
         self._later(lambda: scrollback.before(position, _AT_ONCE), show, lambda: show(None))

@@ -23,7 +23,7 @@ URGENCY = {kind: place for place, kind in enumerate((*NEEDS_A_PERSON, *WORKS, "s
 
 
 class AgentRow(NamedTuple):
-    """The facts about one agent that a row shows."""
+    """The facts about one agent that its row in the tree or the table shows."""
 
     record: AgentRecord
     name: str

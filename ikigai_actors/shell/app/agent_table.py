@@ -30,7 +30,7 @@ def _urgency(row: AgentRow) -> tuple[int, float]:
 
 
 class Column(NamedTuple):
-    """A column of the table."""
+    """A column of the table of agents: its width, its text, and the order that it gives."""
 
     width: int
     """The width in characters, with blanks before a number or after a word; 0 for the name, which takes the rest."""
@@ -105,7 +105,7 @@ def meters(rows: Sequence[AgentRow], counted: Census | None = None) -> Meters:
 
 
 class Table(NamedTuple):
-    """The sorted rows, with sums."""
+    """The rows of the table of agents in order, with the sums over all agents."""
 
     order: Order
     rows: Sequence[AgentRow]
@@ -177,7 +177,7 @@ def meter_line(meters: Meters, snapshot: Snapshot, width: int, colours: Palette)
 
 
 def meter(share: float, width: int, colours: Palette) -> Text:
-    """Return a bar filled to this share (0 to 1)."""
+    """Return a bar that is filled to ``share``, from 0 to 1."""
     used = round(max(0.0, min(1.0, share)) * width)
     colour = colours.failed if share >= _FEWEST else colours.waits if share >= _FEW else colours.accent
     return Text().append("━" * used, colour).append("─" * (width - used), colours.line)

@@ -206,7 +206,7 @@ class Application(App[int]):
         self._snapshots.start()
 
     async def on_unmount(self) -> None:
-        """End the application: nothing is drawn any more."""
+        """End the application: stop its threads, and draw nothing any more."""
         self._timer.stop()
         self.events.close()
         for command in self._commands.values():

@@ -28,7 +28,7 @@ _MOST = 65_536
 
 
 class Ground(Message):
-    """The terminal has reported whether its background is light."""
+    """The event that the terminal has reported whether its background is light."""
 
     def __init__(self, light: bool) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Ground(Message):
 
 
 class TerminalDriver(LinuxDriver):
-    """Reads the keyboard of a terminal."""
+    """The driver of Textual that reads the keyboard of a terminal."""
 
     _early = True  # whether what waits was typed before the screen was there
     _taken = False  # whether the terminal is ours: False in the middle of taking it or of giving it back
@@ -84,7 +84,7 @@ class TerminalDriver(LinuxDriver):
             self.resume_application_mode()
 
     def run_input_thread(self) -> None:
-        """Read until the driver ends."""
+        """Read typed text from the terminal until the driver ends, and pass it on as keys and pastes."""
         parser, pastes, self._answers = XTermParser(self._debug), Pastes(), Answers()
         decode = getincrementaldecoder("utf-8")(errors="replace").decode
         if self._early:

@@ -9,7 +9,7 @@ _TOAST_COLUMNS = 50
 
 
 class TranscriptPrinter(Printer):
-    """Prints into an agent's transcript."""
+    """Prints the lines of commands into an agent's transcript."""
 
     def __init__(self, tell: Callable[[str, str, Look], None], uuid: str, columns: Callable[[], int]) -> None:
         self._tell, self._uuid, self._columns = tell, uuid, columns

@@ -52,7 +52,7 @@ class Window(Protocol):
 
     @property
     def attended(self) -> bool:
-        """Whether an editor can be shown."""
+        """Return whether an editor can be shown."""
 
     def visit(self, uuid: str) -> None:
         """Show an agent."""
@@ -88,7 +88,7 @@ class Window(Protocol):
 
 
 class AppPlace(ShellPlace):
-    """The place of one submitted line."""
+    """The place in which one submitted line runs."""
 
     def __init__(
         self, window: Window, current: AgentRef, screen: Printer, queued: bool = False, along: Sequence[str] = ()

@@ -17,7 +17,7 @@ from ikigai_actors.errors import BadInput
 
 
 class Palette(NamedTuple):
-    """Colours by meaning, in Rich's names."""
+    """The colours of a theme, each by its meaning, with Rich's names."""
 
     ink: str
     past: str

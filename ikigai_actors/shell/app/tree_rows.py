@@ -38,7 +38,7 @@ class TreeView:
 
 
 class Below(NamedTuple):
-    """The numbers of agents below a folded one, by activity."""
+    """The numbers of agents below a folded agent, by activity."""
 
     agents: int = 0
     working: int = 0
@@ -54,7 +54,7 @@ _NOBODY = Below()
 
 
 class TreeRow(NamedTuple):
-    """One row of the tree."""
+    """A row of the tree panel: an agent, its place in the drawing, and its folded agents."""
 
     agent: AgentRow
     branch: str

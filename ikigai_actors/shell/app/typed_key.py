@@ -16,7 +16,7 @@ class TypedKey(events.Key):
 
     @property
     def is_printable(self) -> bool:
-        """Return True."""
+        """Return True, so that Textual takes the character of the key as text."""
         return True
 
 

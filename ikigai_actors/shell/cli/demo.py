@@ -65,7 +65,7 @@ def play_demo(console: Console) -> bool:
 
 
 class Tour:
-    """Prints the lines of the tour, in order."""
+    """Plays the tour, and prints its lines in order."""
 
     def __init__(self, console: Console) -> None:
         self._console, self._begun = console, time.perf_counter()

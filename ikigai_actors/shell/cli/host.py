@@ -151,7 +151,7 @@ class IdleWatch:
 
     @property
     def pause(self) -> float:
-        """Return the seconds until the next check."""
+        """Return the seconds until the next check by `is_over`."""
         return min(self._seconds / 4, LONGEST_PAUSE)
 
     def is_over(self) -> bool:

@@ -28,7 +28,7 @@ def _opened(path: str) -> io.FileIO:
 
 
 class Liveness:
-    """Sends heartbeats. Sending never waits."""
+    """Sends the heartbeats of a host to the program that restarts it. Sending never waits."""
 
     def __init__(self, path: str | None, lease: float) -> None:
         """Prepare the heartbeats, and remove ``NOTIFY_SOCKET`` from the environment, so that agents' programs lack it.

@@ -1,4 +1,4 @@
-"""``ikigai observe``: the observer of a database, until a signal ends it."""
+"""The command ``ikigai observe``, which serves the observer of a database until a signal ends it."""
 
 import logging
 import signal

@@ -66,7 +66,7 @@ class StandardOutput(Printer):
 
 
 class OneCommand(Unattended):
-    """The place in which one subcommand runs."""
+    """The place in which one subcommand runs a verb."""
 
     has_input = True
 

@@ -1,4 +1,4 @@
-"""Opens the system on which a command works."""
+"""Opens the system on which a command works: runs the agents, or attaches to the process that does."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The figures of a database, as another process reads them."""
+"""The figures of a database as lines, as JSON, and as spending by label."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -73,7 +73,7 @@ def _marked(figures: Figures, title: str, text: str) -> Iterator[tuple[str, Mean
 
 
 def as_object(figures: Figures | Mapping[str, Spending]) -> str:
-    """Return the figures as a JSON object."""
+    """Return the figures, or the spending by label, as a JSON object."""
     rows = (
         {value: asdict(spending) for value, spending in figures.items()}
         if isinstance(figures, Mapping)

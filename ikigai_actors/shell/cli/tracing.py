@@ -1,4 +1,4 @@
-"""The export of turns as spans, as ``ikigai trace export`` does it."""
+"""The work of ``ikigai trace export``: exports turns as spans."""
 
 import contextlib
 import time

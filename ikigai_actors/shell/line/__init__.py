@@ -1,1 +1,1 @@
-"""The shell in line mode."""
+"""The shell in line mode, at a terminal or by a pipe."""

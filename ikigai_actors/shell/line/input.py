@@ -53,7 +53,7 @@ class Keyboard(Protocol):
         """Take the lines that were typed during an answer, for later calls of `read`; False at the end of input."""
 
     def hushed(self) -> contextlib.AbstractContextManager[None]:
-        """Hide typed text for as long as the block lasts."""
+        """Return a block in which typed text is not shown."""
 
     def note_ahead(self) -> None:
         """Note that the text typed so far was typed before the next output was shown."""
@@ -109,7 +109,7 @@ class Pipe(Keyboard):
         return False
 
     def hushed(self) -> contextlib.AbstractContextManager[None]:
-        """Do nothing, because a pipe shows no typed text."""
+        """Return a block that does nothing, because a pipe shows no typed text."""
         return contextlib.nullcontext()
 
 

@@ -30,7 +30,7 @@ USUAL_COLUMNS = 80
 
 
 class Screen:
-    """Standard output and standard error, as the shell uses them."""
+    """The standard output and standard error of the shell, on which lines and notices are printed."""
 
     def __init__(self, columns: Callable[[], int] | None = None) -> None:
         """Make the screen; ``columns`` returns the width of the terminal, or is None if nobody reads it."""
@@ -69,7 +69,7 @@ class Screen:
         return USUAL_COLUMNS if self._columns is None else self._columns()
 
     def stream(self, text: str) -> None:
-        """Print a piece of an answer."""
+        """Print a piece of an answer without ending the line."""
         if text:
             self._print(self._set_off(text))
             self._open = not text.endswith("\n")

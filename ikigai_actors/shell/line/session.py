@@ -48,7 +48,7 @@ _CUT_OFF = "its last turn was interrupted; /resume sends the prompt again"
 
 @dataclass(frozen=True, slots=True)
 class BackgroundCommand:
-    """A command that waits in the background."""
+    """A command of the shell that waits in the background, with its future."""
 
     agent: AgentRef
     what: str
@@ -161,7 +161,7 @@ class Shell(ShellPlace):
         return False
 
     def do_command(self, line: str) -> None:
-        """Run a slash command."""
+        """Run a line that begins with a slash."""
         self._line = line
         slash.run(self, line)
 

@@ -51,7 +51,7 @@ class TurnFollower:
         self._turns: list[ShownTurn] = []
 
     def close(self) -> None:
-        """End the subscription."""
+        """End the subscription to the events of the system."""
         self._events.close()
         self._wake.close()
 

@@ -39,7 +39,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 class ServedPage(AppService):
-    """The process of one page."""
+    """The process that runs one page of ``ikigai serve``."""
 
     async def on_meta(self, data: bytes) -> None:
         """Handle a request of the page's process. The page's title is sent to `templates/page.js`."""

@@ -58,7 +58,7 @@ _BATCH = 1_000
 
 
 class SpanExporter(Protocol):
-    """An exporter of OpenTelemetry's SDK."""
+    """The interface of an exporter of OpenTelemetry's SDK."""
 
     def export(self, spans: "Sequence[ReadableSpan]") -> Any:
         """Export spans; return ``SpanExportResult.SUCCESS`` if they were accepted."""

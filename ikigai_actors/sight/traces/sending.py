@@ -92,7 +92,7 @@ class Collector:
         return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
     def post(self, body: bytes, kind: str, *, zipped: bool = True) -> CollectorAnswer:
-        """Send a body once; return the answer."""
+        """Send a body to the collector once; return the collector's answer."""
         headers = {**self.headers, "Content-Type": kind, **({"Content-Encoding": "gzip"} if zipped else {})}
         request = urllib.request.Request(self.url, gzip.compress(body, 1, mtime=0) if zipped else body, headers)
         try:

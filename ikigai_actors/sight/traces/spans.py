@@ -45,7 +45,7 @@ class SpanLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TraceSpan:
-    """A span, with times in milliseconds since 1970."""
+    """A span of OpenTelemetry, with times in milliseconds since 1970."""
 
     trace: bytes
     id: bytes

@@ -158,7 +158,7 @@ class Stage(RuleBasedStateMachine):
         return [self.work, look_around]
 
     def options(self) -> dict[str, Any]:
-        """Further arguments of `ActorSystem.open`."""
+        """Return further arguments of `ActorSystem.open`."""
         return {}
 
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
@@ -186,7 +186,7 @@ class Stage(RuleBasedStateMachine):
         return at_work(self.system)
 
     def runs(self, process: Process) -> bool:
-        """Return whether a process can be used."""
+        """Return whether calls to a process can succeed."""
         return process is self.world.process
 
     def serves(self) -> bool:
@@ -196,7 +196,7 @@ class Stage(RuleBasedStateMachine):
     # Its begin and its end
 
     def enter(self, context: AbstractContextManager[Simulation]) -> None:
-        """Open a system in a new world."""
+        """Enter a new world, begin its checks, and open a system in it."""
         self._context = context
         self.world = context.__enter__()
         self.commits, self.timers = CommitCheck(self.world), TimerOracle(self.world)
@@ -303,7 +303,7 @@ class Stage(RuleBasedStateMachine):
         self.attempt(lambda: agent.prompt(said, **how), lambda future: self.note_prompt(said, future))
 
     def note_prompt(self, text: str, future: Future[Reply]) -> None:
-        """Note that a prompt waits for its answer."""
+        """Record that a prompt waits for its answer."""
         self.ledger.open.append(future)
 
     def hear(self, who: int) -> None:
@@ -400,7 +400,7 @@ class Stage(RuleBasedStateMachine):
         self.attempt(lambda: waiter.wait(agents, timeout=seconds), waited)
 
     def send_signal(self, agent: AgentRef, signal: Signal, *, spread: bool = False) -> None:
-        """Send a signal."""
+        """Send a signal to an agent; with ``spread``, also to all agents below it."""
         self.attempt(lambda: agent.signal(signal, timeout=PATIENCE, cascade=spread), lambda _: self.signalled())
 
     def interrupt_behind(self, agent: AgentRef) -> None:
@@ -480,7 +480,7 @@ class Stage(RuleBasedStateMachine):
         return [record for record in self.system.agents() if record.living]
 
     def script(self, agent: AgentRef, *answers: ScriptedReply) -> None:
-        """Set the next replies of an agent's model."""
+        """Set the next replies that an agent's model will give."""
         self.answers.setdefault(agent.uuid, deque()).extend(map(self._filled_in, answers))
 
     def _answer(self, request: Request) -> ScriptedReply:

@@ -107,7 +107,7 @@ class FleetMachine(AimedFleetRules, VersionRules, StreetRules, QuestionRules, Ag
 
     @rule(host=HOSTS, leases=st.sampled_from((0.3, 0.7, 0.8, 0.9, 1.0, 1.1, 2.0)))
     def stop_for(self, host: int, leases: float) -> None:
-        """Stop a host for a time."""
+        """Stop a host for the time of some leases, and then let it go on."""
         self._stop(self.host(host), leases)
 
     @rule(who=AGENTS, leases=st.sampled_from((1.1, 2.0)))
@@ -138,17 +138,17 @@ class FleetMachine(AimedFleetRules, VersionRules, StreetRules, QuestionRules, Ag
 
     @rule(host=HOSTS)
     def freeze(self, host: int) -> None:
-        """Stop a host."""
+        """Stop the process of a host, until the rule `recover`."""
         self.host(host).freeze()
 
     @rule(host=HOSTS, silent=st.booleans())
     def partition(self, host: int, silent: bool) -> None:
-        """Cut a host off from the database."""
+        """Cut a host off from the database, until the rule `recover`."""
         self.host(host).partition(silent=silent)
 
     @rule(host=HOSTS, seconds=st.sampled_from((0.3, 0.5, 1.0)))
     def hear_late(self, host: int, seconds: float) -> None:
-        """Delay the hints about commits that a host gets."""
+        """Delay the hints about commits that a host gets by some seconds."""
         self.host(host).hear_late(seconds)
 
     @rule(host=HOSTS, begins=st.booleans())
@@ -181,7 +181,7 @@ class FleetMachine(AimedFleetRules, VersionRules, StreetRules, QuestionRules, Ag
 
     @rule(seconds=st.sampled_from((1, 5, 15, 30)))
     def time_passes(self, seconds: int) -> None:
-        """Let time pass."""
+        """Let some seconds pass."""
         self.attempt(lambda: self.world.sleep(seconds))
 
     # Invariants

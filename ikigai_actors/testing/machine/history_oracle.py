@@ -30,7 +30,7 @@ class Told(NamedTuple):
 
 @dataclass(slots=True)
 class Copy:
-    """The whole history of one agent, as copies."""
+    """The history of one agent, copied at its birth, with clears, rewinds and summaries applied."""
 
     visible: list[int] = field(default_factory=list)
     """The visible positions, after clears and rewinds."""
@@ -133,7 +133,7 @@ class Copy:
 
 
 class CopyingOracle:
-    """The history of every agent, copied at each fork."""
+    """The expected history of every agent, as a copy of its parent's history at each fork."""
 
     def __init__(self) -> None:
         self.histories: dict[str, Copy] = {}

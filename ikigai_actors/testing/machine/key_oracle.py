@@ -31,7 +31,7 @@ class KeyOracle:
             raise Broken(f"key: {text!r} has given {self._heard[text]}, and then {answer}")
 
     def of(self, agent: str) -> dict[str, str]:
-        """Return the stored answers of an agent by key."""
+        """Return the stored answers of the calls of an agent with keys, by key."""
         return {key: gave for (scope, key), gave in self._done.items() if scope == agent}
 
     def committed(self, changes: Sequence[StoredChange]) -> None:

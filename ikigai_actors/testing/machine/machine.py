@@ -76,7 +76,7 @@ class AgentTreeMachine(UpkeepRules, StreetRules, QuestionRules, AgentRules):
 
     @initialize(schedule=schedules(), misfortunes=st.runner().flatmap(lambda machine: faults(machine.MOST_FAULTS)))
     def begin(self, schedule: Schedule, misfortunes: Faults) -> None:
-        """Open a system in a new world."""
+        """Open a system in a new world, with drawn schedule and faults."""
         self.enter(simulated(schedule, faults=misfortunes))
 
     # Rules

@@ -28,11 +28,11 @@ crash.
 
 
 class QuestionRules(Stage):
-    """The rules of a machine for questions."""
+    """The rules of both machines about questions to people."""
 
     @rule(who=AGENTS, within=st.sampled_from(("3s", "45s", "2m")), default=ANSWERS, steps=_UNANSWERED)
     def ask_person(self, who: int, within: str, default: bool | None, steps: Mapping[str, Any] | None) -> None:
-        """Let a model ask a person."""
+        """Let a model ask a person, perhaps with a deadline, a default answer and steps."""
         if steps is not None:
             self.attempt(lambda: self.agent(who).configure(questions=steps, timeout=PATIENCE))
         agent = self.agent(who)  # the process may have ended since

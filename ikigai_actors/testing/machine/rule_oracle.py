@@ -22,7 +22,7 @@ _DENIED = re.compile(r"Rule (\d+) of agent (\S+) denies this call")
 
 
 class KnownRule(NamedTuple):
-    """A rule in force that has no pattern."""
+    """A rule in force about calls of tools, without a pattern."""
 
     agent: str
     id: int

@@ -35,7 +35,7 @@ NAMES = st.sampled_from(("", "ann", "bob"))
 
 
 class AgentRules(Stage):
-    """The rules of both machines for agents."""
+    """The rules of both machines that act on agents."""
 
     @rule(who=AGENTS, prompt=st.none() | prompts(), reply=replies(TOOL_CALLS))
     def fork(self, who: int, prompt: str | None, reply: ScriptedReply) -> None:
@@ -408,7 +408,7 @@ class AgentRules(Stage):
 
     @rule(steps=st.integers(1, 40))
     def goes_on(self, steps: int) -> None:
-        """Let some steps happen."""
+        """Let at most ``steps`` steps happen."""
         self.goes_on_for(steps)
 
     @invariant()
@@ -425,5 +425,5 @@ class AgentRules(Stage):
         self.look_at_work()
 
     def look_at_work(self) -> None:
-        """Check that no call was carried out twice."""
+        """Check that the tool was run once at most for each call."""
         self.work.check()

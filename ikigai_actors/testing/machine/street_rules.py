@@ -16,7 +16,7 @@ MOST_SUBSCRIBED = 2
 
 
 class StreetRules(Stage):
-    """The rules of a machine for traffic with the outside."""
+    """The rules of both machines about deliveries from outside and events for receivers."""
 
     @rule(who=AGENTS, below=st.booleans())
     def subscribe(self, who: int, below: bool) -> None:

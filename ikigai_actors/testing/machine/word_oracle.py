@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Listener:
-    """The steering messages of one agent."""
+    """The steering messages to one agent: unread, entered, and due in the next request."""
 
     unread: dict[int, str] = field(default_factory=dict)
     """The messages that wait, by their mails."""

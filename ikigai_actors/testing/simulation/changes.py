@@ -19,7 +19,7 @@ _CHANGING = ("INSERT", "UPDATE", "DELETE")
 
 
 class Written(NamedTuple):
-    """A row that was appended."""
+    """A row that a transaction appended to a table."""
 
     table: str
     """The table: ``messages``, ``mail``, ``spendings`` or ``pieces``."""
@@ -37,7 +37,7 @@ class Written(NamedTuple):
 
 
 class RanStatement(NamedTuple):
-    """An SQL statement that changed rows."""
+    """An SQL statement of a transaction that changed rows, with its parameters."""
 
     query: str
     parameters: Mapping[str, Any]

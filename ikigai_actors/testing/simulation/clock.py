@@ -37,7 +37,7 @@ class ManualClock(Clock):
         """Seconds by which the wall clock was set ahead; negative when it was set back."""
 
     def advance(self, seconds: float) -> None:
-        """Let this many seconds pass."""
+        """Let this many seconds pass on the clock."""
         self._seconds += seconds
 
     def jump(self, seconds: float) -> None:

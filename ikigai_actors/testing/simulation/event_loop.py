@@ -34,7 +34,7 @@ class Waiting(Protocol):
     """Whether the process has crashed."""
 
     def pause(self, name: str) -> None:
-        """Stay on the agenda until chosen."""
+        """Wait on the agenda until it chooses the calling thread."""
 
     def waiter(self) -> OneWait:
         """Return an object for a wait of the calling thread."""

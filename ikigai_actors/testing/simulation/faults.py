@@ -102,7 +102,7 @@ OF_HOSTS = replace(ALL, takeovers=0, freezes=2, partitions=2, unrung=3)
 
 @dataclass(frozen=True, slots=True)
 class CrashPoint:
-    """A commit at which the process crashes."""
+    """A commit at which a process crashes, and whether before or after it."""
 
     commit: int = 1
     """The number of the commit, counted from 1 from now on."""
@@ -118,7 +118,7 @@ class CrashPoint:
 
 
 class Luck:
-    """Counts the faults that have occurred in one run."""
+    """Counts the faults of each kind that have occurred in one run."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults

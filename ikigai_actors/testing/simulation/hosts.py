@@ -35,7 +35,7 @@ class HostWorld(Protocol):
         """End the process of a host at its current step."""
 
     def note(self, kind: str, text: str) -> None:
-        """Add a line to the trace."""
+        """Add a line to the trace of the run."""
 
 
 class SimulatedHost:

@@ -70,7 +70,7 @@ class Ownership:
         self._served: dict[int, float] = {}  # when the owner of a shard was seen to reach the database
 
     def after(self, process: JudgedProcess, changes: Sequence[StoredChange], store: Store) -> list[str]:
-        """Check a commit; return the violations."""
+        """Check the writes of a commit against the owners of shards; return the violations."""
         agents = sorted({change.row[0] for change in changes if isinstance(change, Written) and _is_log(change)})
         ended, draining, shards, owners = store.read(lambda tx: (*_hosts(tx), _shards(tx), _owners(tx, agents)))
         if _gives(changes):

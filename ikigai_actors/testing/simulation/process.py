@@ -126,10 +126,10 @@ class World(Protocol):
         """Return whether a system is open."""
 
     def random_bytes(self, count: int) -> bytes:
-        """Return random bytes."""
+        """Return ``count`` random bytes, the same in every run."""
 
     def note(self, kind: str, text: str) -> None:
-        """Add a line to the trace."""
+        """Add a line to the trace of the run."""
 
     def is_to_crash(self, *, committed: bool) -> bool:
         """Return whether the process crashes at this commit."""
@@ -205,7 +205,7 @@ class Process:
         return self in self.world.former
 
     def note(self, kind: str, text: str) -> None:
-        """Add a line to the trace."""
+        """Add a line to the trace, with the name of the process. A crashed process adds none."""
         if not self.threads.abandoned:
             by = f"{self.name}: " if self.name else ""
             self.world.note(kind, f"{by}(fenced host) {text}" if self.fenced else f"{by}{text}")

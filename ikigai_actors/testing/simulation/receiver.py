@@ -16,7 +16,7 @@ from ikigai_actors.testing.simulation.scheduler import Agenda, Entry
 
 
 class SendingProcess(Protocol):
-    """The part of a sending process that a link needs."""
+    """The part of a process that its link to the receiver uses."""
 
     agenda: Agenda
 
@@ -51,7 +51,7 @@ class SimulatedReceiver:
 
 
 class SimulatedLink(ReceiverLink):
-    """The connection by which a process sends deliveries."""
+    """The connection by which a process sends deliveries to the simulated receiver."""
 
     def __init__(self, process: SendingProcess, receiver: SimulatedReceiver) -> None:
         self._process, self._receiver = process, receiver

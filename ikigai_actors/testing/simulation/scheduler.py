@@ -174,7 +174,7 @@ class Agenda:
                 timer.run()
 
     def is_held(self, owner: object) -> bool:
-        """Return whether the steps of an owner are held."""
+        """Return whether the steps of an owner are held, because its process is stopped."""
         return owner in self._held
 
     def _forget(self, owner: object) -> None:

@@ -52,7 +52,7 @@ class _Shared:
 
 
 class SimulatedStore(SQLiteStore):
-    """An in-memory store that reports its transactions."""
+    """An in-memory SQLite store whose transactions can be observed and made to fail."""
 
     def __init__(
         self,
@@ -215,7 +215,7 @@ class SimulatedStore(SQLiteStore):
                     store._commits.hears(partial(watch.call, agents, for_hosts=for_hosts))
 
     def changed_by_others(self) -> None:
-        """Note that another host has committed."""
+        """Note that another host has committed, and call all watches."""
         for watch in self._watches:
             watch.call()
 
@@ -312,7 +312,7 @@ class CalledWatch(Watch):
 
 
 class CommitTrouble(NamedTuple):
-    """An error at the end of a transaction."""
+    """An error that the simulation raises at the end of a transaction."""
 
     error: StoreError
     committed: bool = False
@@ -320,7 +320,7 @@ class CommitTrouble(NamedTuple):
 
 
 class Commits(Protocol):
-    """Observes the transactions of a store."""
+    """Observes the transactions of a simulated store, and can make them fail."""
 
     def reads(self) -> None:
         """Called before a read. An exception prevents the read."""

@@ -69,7 +69,7 @@ class SimulatedThreads(Threads):
         self._stand(self.agenda.add, name, then)
 
     def on_test(self, call: Callable[[], T]) -> T:
-        """Have the thread of the test call a function at once, and return its result. Random choices are made there."""
+        """Have the thread of the test call a function at once, and return its result."""
         if self.current() is None:
             return call()
         answer: list[T] = []
@@ -77,7 +77,7 @@ class SimulatedThreads(Threads):
         return answer[0]
 
     def waiter(self) -> "SimulatedWaiter":
-        """Return an object for a wait of the calling thread."""
+        """Return an object with which the calling thread can wait once."""
         return SimulatedWaiter(self)
 
     def sleep(self, seconds: float) -> None:
@@ -204,7 +204,7 @@ class SimulatedThread(threading.Thread):
 
 
 class SimulatedWaiter:
-    """One wait of one thread."""
+    """One wait of one thread on the agenda, which another thread can end."""
 
     __slots__ = ("_thread", "_threads", "_woken")
 

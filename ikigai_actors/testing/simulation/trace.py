@@ -31,7 +31,7 @@ _UUID = re.compile(r"(?<![\w-])[A-Za-z0-9][\w-]{21}(?![\w-])")
 
 
 class TraceLine(NamedTuple):
-    """One event of the trace."""
+    """One event of the trace: its kind and its text."""
 
     kind: str
     text: str
@@ -47,7 +47,7 @@ class Trace:
         self.lines: list[TraceLine] = []
 
     def note(self, kind: str, text: str) -> None:
-        """Add an event."""
+        """Add an event to the trace."""
         self.lines.append(TraceLine(kind, text))
 
     def __str__(self) -> str:

@@ -288,7 +288,7 @@ class Simulation:
             self.agenda.step()
 
     def sleep(self, seconds: float) -> None:
-        """Let ``seconds`` pass, with everything that falls due."""
+        """Let ``seconds`` pass on the clock, with all steps that fall due."""
         self.agenda.pump(lambda: False, seconds, "time")
 
     def crash(self) -> None:
@@ -389,11 +389,11 @@ class Simulation:
         return Schedule(dict(self.agenda.drawn))
 
     def follow(self, schedule: Schedule) -> None:
-        """Choose by another schedule from now on."""
+        """Choose the next steps by another schedule from now on."""
         self.agenda.follow(schedule.begin())
 
     def random_bytes(self, count: int) -> bytes:
-        """Return random bytes, the same in every run."""
+        """Return ``count`` random bytes, the same in every run."""
         self._drawn_bytes += 1
         return hashlib.sha256(str(self._drawn_bytes).encode()).digest()[:count]
 
@@ -435,7 +435,7 @@ class Simulation:
         self._later(process, seconds, lambda: process.store.link is not Link.OPEN, host.heal)
 
     def _later(self, process: Process, seconds: float, still: Callable[[], bool], do: Callable[[], object]) -> None:
-        """Call ``do`` after a time, if the process then still runs, and ``still()`` is true."""
+        """Call ``do`` after ``seconds``, if the process still runs then and ``still()`` is true."""
 
         def act() -> None:
             if any(host.running is process for host in self.hosts) and still():

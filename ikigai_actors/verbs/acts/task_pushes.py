@@ -36,7 +36,7 @@ LONGEST_CONFIG_ID = 200
 
 
 class PushConfig(NamedTuple):
-    """The config by which a client names a receiver of pushes."""
+    """The config by which a client of A2A names a receiver of pushes."""
 
     id: str
     """The id that the client gives it; empty for the id of the task."""

@@ -1,4 +1,4 @@
-"""The lines about a budget for people."""
+"""Amounts of money, and the lines about a budget, as text for people."""
 
 from collections.abc import Iterator
 

@@ -28,7 +28,7 @@ class Meaning(StrEnum):
 
 
 class Span(NamedTuple):
-    """A part of a text with a meaning."""
+    """A part of a line with a meaning, which a colour shows."""
 
     start: int
     end: int
@@ -55,7 +55,7 @@ def coloured(*parts: str | tuple[str, Meaning | None]) -> Coloured:
 
 
 def meaning_of_agent(record: AgentRecord, state: str) -> Meaning | None:
-    """Return the meaning of an agent's state; None for a state without colour."""
+    """Return the meaning of an agent's state, which a colour shows; None for a state without colour."""
     if not record.living:
         return meaning_of_death(record.exit_cause)
     is_for_person = state in _FOR_A_PERSON or asks_person(state) or lacks_program(state)
@@ -63,12 +63,12 @@ def meaning_of_agent(record: AgentRecord, state: str) -> Meaning | None:
 
 
 def meaning_of_death(cause: str | None) -> Meaning:
-    """Return the meaning of a cause of death."""
+    """Return the meaning of a cause of death, which a colour shows: a failure or the past."""
     return Meaning.FAILURE if cause in FAULTS else Meaning.PAST
 
 
 def meaning_of_message(message: Message) -> Meaning | None:
-    """Return the meaning of a message in a log: messages that no model sees are past."""
+    """Return the meaning of a message in a log, which a colour shows. Messages that no model sees are past."""
     if message.kind == Kind.ERROR or message.data.get("is_error"):
         return Meaning.FAILURE
     if message.kind == Kind.APPROVAL:

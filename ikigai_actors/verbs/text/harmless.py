@@ -28,7 +28,7 @@ def harmless(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return the text as one safe line."""
+    """Return the text as one line that is safe for a terminal."""
     return harmless(" ".join(text.split()))
 
 

@@ -87,7 +87,7 @@ def _difference(difference: ToolDifference) -> str:
 
 
 def enumerated(names: Sequence[str]) -> str:
-    """Return names as a list in words: ``a, b and c``."""
+    """Return names as one text: ``a, b and c``."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 

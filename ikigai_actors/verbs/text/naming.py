@@ -18,7 +18,7 @@ def name_by_uuid(uuid: str) -> str:
 
 
 def named(agent: "AgentRef") -> str:
-    """Return the label of an agent, which finds it."""
+    """Return the label of an agent, which commands accept as its name."""
     return shown_name_in(agent.system)(agent.uuid)
 
 

@@ -37,7 +37,7 @@ def no_name(uuid: str) -> None:
 
 
 class MessageView(NamedTuple):
-    """A message as a line of a list."""
+    """A message as a line of a list, and whether the model is sent it."""
 
     text: str
     spoken: bool
@@ -45,7 +45,7 @@ class MessageView(NamedTuple):
 
 
 class MessageWords(NamedTuple):
-    """A message as text."""
+    """The text of a message for people, in a list and as a line between answers."""
 
     entry: str
     """The text beside its kind in a list of messages: one line or several."""
@@ -56,7 +56,7 @@ class MessageWords(NamedTuple):
 
 
 class ForkWords(NamedTuple):
-    """A fork as text. Several can be joined on one line."""
+    """The text about a fork. The texts of several forks can be joined on one line."""
 
     verb: str
     """The verb: ``forked``, or ``inherited:``."""

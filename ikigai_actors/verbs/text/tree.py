@@ -39,7 +39,7 @@ _INDENT = "  "
 
 @dataclass(frozen=True, slots=True)
 class ListedTrials:
-    """The texts about experiments that a list of agents contains."""
+    """The notes about experiments in a list of agents, and the trials that the list leaves out."""
 
     notes: Mapping[str, str] = field(default_factory=dict)
     """The text beside an experiment or a trial, by uuid."""
@@ -51,7 +51,7 @@ NO_TRIALS = ListedTrials()
 
 
 class Line(NamedTuple):
-    """A line of the tree."""
+    """A line of the tree as text, with the meanings of its parts."""
 
     text: str
     current: bool = False
@@ -143,7 +143,7 @@ def tree_lines(
 
 
 def sign_text(sign: Sign) -> str:
-    """Return a heartbeat as text."""
+    """Return a heartbeat as text: its age, and the tokens that arrived lately."""
     came = f", {sign.tokens:,} tokens in {LATELY} s" if sign.tokens else ""
     return f"heartbeat {sign.seconds:.0f} s ago{came}"
 

@@ -24,7 +24,7 @@ RUNS, SUMMARISING = "runs ", "summarising "
 
 
 class Activity(NamedTuple):
-    """A state of an agent, as text for people."""
+    """A state of an agent as text for people, with the kind of the state."""
 
     kind: str
     """The kind of state, a key of `SIGNS`."""
@@ -32,7 +32,7 @@ class Activity(NamedTuple):
 
     @property
     def sign(self) -> str:
-        """Return the sign of the kind of state."""
+        """Return the sign that shows the kind of the state."""
         return SIGNS[self.kind]
 
 

@@ -20,7 +20,7 @@ def examination(options: Options) -> Examination:
 
 
 def report(report: Examination) -> list[str]:
-    """Return the report as lines for a person."""
+    """Return the result of the examination as lines for a person."""
     rows = {
         "tier": report.tier,
         "Landlock": f"version {report.landlock_abi}, errata {report.errata}" if report.landlock_abi else "no",
@@ -33,5 +33,5 @@ def report(report: Examination) -> list[str]:
 
 
 def as_fields(report: Examination) -> dict[str, object]:
-    """Return the report as data for a program."""
+    """Return the result of the examination as data for JSON."""
     return asdict(report)

@@ -31,23 +31,23 @@ NO_CALLS: Mapping[str, Any] = {"missing": "tell", IMPORTED: True}
 
 
 class SourceFile(Protocol):
-    """A file from which drafts are made."""
+    """A file of another program from which drafts are made."""
 
     @property
     def name(self) -> str:
-        """The path of the file, for errors and for the agents' notes."""
+        """Return the path of the file, for errors and for the agents' notes."""
 
     @property
     def data(self) -> bytes:
-        """The bytes of the file."""
+        """Return the bytes of the file."""
 
 
 class SourceLine(Protocol):
-    """A line of a source file."""
+    """A line of a file from which drafts are made."""
 
     @property
     def number(self) -> int:
-        """The number of the line, from 1."""
+        """Return the number of the line, from 1."""
 
     def refuse(self, why: str) -> NoReturn:
         """Raise an error that names the line."""
@@ -133,7 +133,7 @@ class Draft:
         self._write(Kind.NOTE, "", data, at)
 
     def configure(self, line: SourceLine, settings: Mapping[str, Any], at: int) -> None:
-        """Write a change of the agent's settings."""
+        """Write a change of settings into the agent's log."""
         self._write(Kind.CONFIGURE, "", {name: _clean(value) for name, value in settings.items()}, at, line)
 
     def prompt(self, line: SourceLine, text: str, at: int, pictures: Sequence[Attachment] = ()) -> int:
@@ -195,12 +195,12 @@ class Draft:
                 return
 
     def fail(self, line: SourceLine, text: str, at: int) -> None:
-        """End the turn with an error."""
+        """End the turn with an error in the agent's log."""
         self._end()
         self._write(Kind.ERROR, text, {}, at, line)
 
     def interrupt(self, at: int, line: SourceLine | None = None, text: str = "") -> None:
-        """End a turn in progress without an answer."""
+        """End a turn in progress as interrupted."""
         if self.is_open:
             self._end()
             self._write(Kind.INTERRUPTED, text, {}, at, line)
@@ -245,7 +245,7 @@ class Draft:
         self._write(Kind.REWIND, "", {"before": prompt}, at, line)
 
     def note(self, line: SourceLine, facts: Mapping[str, Any], at: int) -> None:
-        """Write a note with facts, which no model sees."""
+        """Write a note with facts, which no model sees, into the agent's log."""
         self._write(Kind.NOTE, "", {name: _clean(value) for name, value in facts.items()}, at, line)
 
     def bear(self, child: "Draft") -> int:

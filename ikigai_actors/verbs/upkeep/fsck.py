@@ -1,4 +1,4 @@
-"""The result of fsck, as lines and as JSON."""
+"""The check of a database by fsck, with its result as lines and as JSON."""
 
 from dataclasses import asdict
 

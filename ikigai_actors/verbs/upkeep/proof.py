@@ -35,7 +35,7 @@ def as_lines(report: Verified) -> list[str]:
 
 
 def report_as_json(report: Verified) -> str:
-    """Return the result as a JSON object."""
+    """Return the result of the verification as a JSON object."""
     problems = [problem._asdict() for problem in report.problems]
     counts = {"agents": report.agents, "messages": report.messages, "pruned": report.pruned, "omitted": report.omitted}
     return as_json({**counts, "problems": problems}, indent=2)

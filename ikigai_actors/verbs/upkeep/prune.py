@@ -1,4 +1,4 @@
-"""The deletion of old histories."""
+"""Deletes the messages, mail and files of agents that died long ago."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Export and import of agents."""
+"""Exports agents to files, and imports agents from files."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

@@ -132,7 +132,7 @@ class AgentScreen(Screen[str | None]):
         """The content of the screen."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the table."""
+        """Lay out the table of agents."""
         yield self.table
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:

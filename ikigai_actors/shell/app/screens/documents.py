@@ -54,11 +54,11 @@ class DocumentScreen(Screen[None]):
         yield KeyLine(_KEYS)
 
     def on_mount(self) -> None:
-        """Read the list for the first time."""
+        """Read the list of documents for the first time."""
         self.action_read()
 
     def action_read(self) -> None:
-        """Read the list again."""
+        """Read the list of documents again."""
         self._later(lambda: list(self._system.documents.list()), self._show)
 
     def action_turn(self) -> None:

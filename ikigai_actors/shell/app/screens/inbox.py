@@ -59,11 +59,11 @@ class InboxScreen(Screen[None]):
         yield KeyLine((("Enter", "opens"), ("y", "allows"), ("n", "denies"), ("r", "reloads"), ("Esc", "back")))
 
     def on_mount(self) -> None:
-        """Read the questions for the first time."""
+        """Read the waiting questions for the first time."""
         self.action_read()
 
     def action_read(self) -> None:
-        """Read the questions again."""
+        """Read the waiting questions again."""
         self._later(lambda: inbox_lines(self._system), self._show)
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:

@@ -67,7 +67,7 @@ class KeysScreen(ModalScreen[None]):
         self._main = main
 
     def compose(self) -> ComposeResult:
-        """Lay out the list."""
+        """Lay out the list of keys."""
         bindings = (each for each in type(self._main).BINDINGS if isinstance(each, Binding) and each.show)
         groups = {group: list(rows) for group, rows in KEY_GROUPS.items()}
         for each in bindings:

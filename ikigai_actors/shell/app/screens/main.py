@@ -264,7 +264,7 @@ class MainScreen(Screen[None]):
         return self.page.transcript.scrollable_content_region.width or self.size.width
 
     def tell(self, uuid: str, text: str, look: Look) -> None:
-        """Show a text on an agent's page, if it has one."""
+        """Show a text on the page of an agent, if the agent has a page."""
         if (page := self._pages.get(uuid)) is not None:
             page.tell(tidy(text), look)
 
@@ -295,7 +295,7 @@ class MainScreen(Screen[None]):
         self._show_bars()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay out the new size."""
+        """Lay out the screen for the new size of the window."""
         self._lay_out()
 
     # Input of the person
@@ -414,7 +414,7 @@ class MainScreen(Screen[None]):
         self._show_bars()
 
     def on_readable_transcript_opened(self, event: ReadableTranscript.Opened) -> None:
-        """Show the whole of a piece."""
+        """Show a piece in full, in the pager."""
         self.app.push_screen(PagerScreen(event.piece, self._threads))
 
     def on_readable_transcript_finds(self) -> None:
@@ -445,7 +445,7 @@ class MainScreen(Screen[None]):
             self.page.transcript.begin()
 
     def action_press(self, line: str) -> None:
-        """Run the line of a key."""
+        """Run the command of a key."""
         self._press(line)
 
     def action_interrupt(self) -> None:

@@ -58,7 +58,7 @@ class PagerScreen(Screen[None]):
         yield KeyLine((("↑↓ PgUp PgDn", "scroll"), ("/", "finds"), ("Esc", "back")))
 
     def on_mount(self) -> None:
-        """Show the beginning."""
+        """Show the beginning of the text."""
         self._reader.paint(palette(self.app.current_theme))
         self._reader.following = False
         for piece in pages(self._piece):
@@ -67,11 +67,11 @@ class PagerScreen(Screen[None]):
         self.set_interval(_TICK, self._tick)
 
     def on_find_bar_closed(self) -> None:
-        """Return the focus to the text."""
+        """Return the focus to the text after a search."""
         self.set_focus(self._reader)
 
     def action_find(self) -> None:
-        """Search."""
+        """Open the search bar."""
         self._find.open()
 
     def action_page(self) -> None:

@@ -51,9 +51,9 @@ class ShownBlock:
         return True
 
     def show(self, piece: Piece) -> None:
-        """Replace the piece."""
+        """Show another piece in place of the present one."""
         self.piece, self._frame, self.plain, self.asked = piece, None, is_heavy(piece), None
 
     def toggle(self) -> None:
-        """Fold or unfold the piece."""
+        """Fold the piece if it is unfolded, or the reverse."""
         self.toggled, self._frame = not self.toggled, None

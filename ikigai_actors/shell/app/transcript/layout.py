@@ -50,7 +50,7 @@ class Frame(NamedTuple):
 
 
 def foldable(piece: Piece) -> bool:
-    """Return whether a piece can be folded."""
+    """Return whether a piece is of a kind that can be folded."""
     return piece.look in (Look.THINKING, Look.CALL, Look.PROMPT)
 
 

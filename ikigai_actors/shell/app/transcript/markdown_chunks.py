@@ -23,7 +23,7 @@ class Chunks:
         self.add(text)
 
     def add(self, text: str) -> None:
-        """Add the next piece of the text."""
+        """Add the next piece of the text that arrives."""
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
             self._take(line)
@@ -55,7 +55,7 @@ class Chunks:
 
 
 def chunked(text: str) -> list[str]:
-    """Return the chunks of a whole text."""
+    """Return the chunks of a complete markdown text."""
     chunks = Chunks(text + "\n")
     last = chunks.open.strip("\n")
     return [*chunks.closed, last] if last.strip() else chunks.closed

@@ -50,7 +50,7 @@ class Look(StrEnum):
 
 
 class Piece(NamedTuple):
-    """One piece of a transcript."""
+    """A part of a transcript with its text, its look, and the facts about a call or a picture."""
 
     look: Look
     text: str

@@ -43,13 +43,13 @@ class ReadableTranscript(Transcript):
 
     @dataclass
     class Opened(Notification):
-        """Enter was pressed on a piece."""
+        """The event that Enter was pressed on a piece."""
 
         piece: Piece
 
     @dataclass
     class Finds(Notification):
-        """The person wants to search the transcript."""
+        """The event that the person wants to search the transcript."""
 
         reader: "ReadableTranscript"
 
@@ -79,7 +79,7 @@ class ReadableTranscript(Transcript):
         return isinstance(event, events.Key) and event.key in self._keys()
 
     def on_key(self, event: events.Key) -> None:
-        """Handle a key."""
+        """Handle a key while the transcript has the focus."""
         if (action := self._keys().get(event.key)) is not None:
             action()
             event.stop()

@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 
 class HitPart(NamedTuple):
-    """A part of a line that belongs to a hit."""
+    """The part of a line that a hit covers: the number of the line, and its first and last columns."""
 
     line: int
     start: int

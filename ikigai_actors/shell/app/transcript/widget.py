@@ -70,7 +70,7 @@ class Transcript(ScrollView, can_focus=True):
 
     @dataclass
     class Wanted(Notification):
-        """The transcript wants the messages before a position."""
+        """The request for the messages before a position, which a transcript sends when a person scrolls up."""
 
         transcript: "Transcript"
         position: int
@@ -233,7 +233,7 @@ class Transcript(ScrollView, can_focus=True):
         self._reframe(frame._replace(thinking=frame.thinking != thinking, results=frame.results != results))
 
     def paint(self, colours: Palette) -> None:
-        """Lay out in these colours."""
+        """Lay out the transcript again, in these colours."""
         self._reframe(self._frame._replace(colours=colours))
 
     def tick(self) -> None:

@@ -71,7 +71,7 @@ class AgentList(Vertical):
 
     @dataclass
     class Left(Message):
-        """Escape was pressed while there was nothing to cancel."""
+        """The event that Escape was pressed while there was nothing to cancel."""
 
     def __init__(self, doings: Doings, rows: Rows, id: str | None = None) -> None:  # noqa: A002 - Textual names it so
         super().__init__(id=id)
@@ -127,7 +127,7 @@ class AgentList(Vertical):
         return self.KEYS
 
     def paint(self) -> None:
-        """Draw the line below the rows."""
+        """Draw the line below the rows: the keys or a question."""
         question, colours = self._question, self.colours
         if question is None:
             keys = self.keys if not self._entering else PROMPT_KEYS if self._prompted else FILTER_KEYS
@@ -173,7 +173,7 @@ class AgentList(Vertical):
             event.prevent_default()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Filter while a person types."""
+        """Filter the list while a person types."""
         event.stop()
         if not self._prompted:
             self._wanted = event.value

@@ -48,7 +48,7 @@ _MARKS = {CallPart.OLD: "- ", CallPart.NEW: "+ ", CallPart.SAME: "  "}
 
 
 class Question(NamedTuple):
-    """A call that waits for the person."""
+    """A call that waits for the person's approval, as the approval box shows it."""
 
     number: int
     who: str
@@ -161,7 +161,7 @@ class CallText(ScrollView):
         return max(0, len(self._lines) - self.scroll_offset.y - self.size.height)
 
     def show(self, lines: list[tuple[str, CallPart]], colours: Palette, most: int) -> None:
-        """Show lines in at most this many rows."""
+        """Show the lines of a call in at most ``most`` rows."""
         anew = lines != self._lines
         self._lines, self._colours = lines, colours
         self.styles.height = min(len(lines), max(1, most))
@@ -214,7 +214,7 @@ class ApprovalBox(Vertical, can_focus=True):
 
     @dataclass
     class Passed(Message):
-        """The person wants the next question."""
+        """The event that the person wants the next question."""
 
         question: Question
 
@@ -241,7 +241,7 @@ class ApprovalBox(Vertical, can_focus=True):
 
     @property
     def number(self) -> int:
-        """Return the number of the question; 0 without one."""
+        """Return the number of the shown question; 0 without one."""
         return self._question.number if self._question is not None else 0
 
     def takes(self, event: events.Event) -> bool:

@@ -20,7 +20,7 @@ MOST_ITEMS = 50
 
 
 class MenuItem(NamedTuple):
-    """A line of the menu."""
+    """A line of the completion menu."""
 
     line: str
     """The text of the prompt after this line is chosen; it ends with a blank if an argument must follow."""
@@ -103,7 +103,7 @@ class CommandMenu(OptionList, can_focus=False):
         self.border_subtitle = Content(f"{more}↑↓ choose · Tab takes · Esc closes")
 
     def fit(self, width: int, below: int, colours: Palette) -> None:
-        """Redraw the menu for a window of another width."""
+        """Redraw the completion menu for a window of another width."""
         if self.display and width != self._width:
             self.offer(self._choices, self._text, width, below, colours)
 

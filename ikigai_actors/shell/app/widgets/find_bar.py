@@ -31,7 +31,7 @@ class FindBar(Horizontal):
     """
 
     class Closed(Message):
-        """The search was ended."""
+        """The event that the search was ended."""
 
     def __init__(self, reader: Callable[[], ReadableTranscript]) -> None:
         """Make the bar; ``reader`` returns the searched transcript."""
@@ -60,7 +60,7 @@ class FindBar(Horizontal):
         self.tick()
 
     def close(self) -> None:
-        """End the search."""
+        """End the search, and hide the bar."""
         if self.display:
             self.display = False
             self._reader().end_search()
@@ -87,7 +87,7 @@ class FindBar(Horizontal):
         self._go(-1)
 
     def on_key(self, event: events.Key) -> None:
-        """Handle the keys that the input does not handle."""
+        """Handle the keys that move from hit to hit, and Escape."""
         actions = {
             "up": lambda: self._reader().go_to_hit(-1),
             "down": lambda: self._reader().go_to_hit(1),

@@ -14,7 +14,7 @@ Keys = Sequence[tuple[str, str]]
 
 
 class KeyLine(Static):
-    """A line with as many keys as it has room for."""
+    """A line that shows as many keys with their effects as it has room for."""
 
     DEFAULT_CSS = "KeyLine { height: 1; padding: 0 1; }"
 

@@ -51,7 +51,7 @@ class PromptBox(TextArea):
         """F9 was pressed: the application shall open the text in an editor."""
 
     class Copies(Message):
-        """Ctrl+Y was pressed in an empty prompt."""
+        """The event that Ctrl+Y was pressed in an empty prompt, which copies the latest answer."""
 
     class TakesBack(Message):
         """Up was pressed in an empty prompt while texts wait for the agent."""
@@ -79,7 +79,7 @@ class PromptBox(TextArea):
         self._wrapped = Size()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Remember the size for which the text was wrapped."""
+        """Record the size for which the text of the prompt was wrapped."""
         self._wrapped = event.size
 
     def tick(self) -> None:

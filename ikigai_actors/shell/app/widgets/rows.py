@@ -26,7 +26,7 @@ class Rows(ScrollView, can_focus=True):
 
     @dataclass
     class Chosen(Message):
-        """Enter was pressed on a row, or it was clicked."""
+        """The event that a row was chosen, by Enter or a click."""
 
         key: str
 
@@ -68,7 +68,7 @@ class Rows(ScrollView, can_focus=True):
         return self._key(self._items[self._at]) if self._items else None
 
     def on_key(self, event: events.Key) -> None:
-        """Handle a key."""
+        """Move the cursor, or choose a row, by a key."""
         if (action := self.actions.get(event.key)) is not None:
             action()
             event.stop()
@@ -116,7 +116,7 @@ class Rows(ScrollView, can_focus=True):
         self.action_move(by * max(1, self.size.height - 1))
 
     def action_choose(self) -> None:
-        """Choose the row at the cursor."""
+        """Send `Chosen` for the row at the cursor."""
         if (key := self.key) is not None:
             self.post_message(self.Chosen(key))
 

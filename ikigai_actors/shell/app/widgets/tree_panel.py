@@ -69,7 +69,7 @@ class TreePanel(AgentList):
 
     @property
     def has_keyboard(self) -> bool:
-        """Return whether typed keys are for the tree."""
+        """Return whether the tree has the focus, so that keys go to it."""
         return self.display and self.has_pseudo_class("focus-within")
 
     @property
