@@ -4,7 +4,7 @@
     print(report.verdict, report.rate, report.baseline, report.difference_interval)
 
 A model answers one way today and another way tomorrow. So the same turns are replayed without the change in the same
-run, and the change is held to that *baseline*, not to the record: a model's own noise is no regression.
+run, and the change is compared with this *baseline*, not with the record: a model's own noise is no regression.
 """
 
 from collections import Counter
@@ -251,7 +251,9 @@ def evaluate(
     tools: Sequence[str] = (),
     **how: Unpack[RunOptions],
 ) -> RegressionReport:
-    """Measure how often an agent answers prompts correctly. Forks of the agent are asked; nothing is done outside.
+    """Measure how often an agent answers prompts correctly.
+
+    Forks of the agent get the prompts; calls have no effects outside.
 
     Args:
         agent: the agent whose history the prompts continue. It may be dead, and gets no message.

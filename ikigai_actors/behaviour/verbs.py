@@ -77,9 +77,9 @@ def replay_here(shell: "ShellPlace", change: tuple[str, ...]) -> None:
 @verb("bisect", script="", needs=Right.PROMPT, callers=Callers.PEOPLE)
 @click.argument("question", type=TEXT, nargs=-1, required=True)
 def bisect_here(shell: "ShellPlace", question: tuple[str, ...]) -> None:
-    """Find the first bad turn of this agent: forks of it are asked a QUESTION, and you judge the answers.
+    """Find the first bad turn of this agent: its forks answer a QUESTION, and you judge the answers.
 
-    /good, /bad or /skip after each; you may err now and then. The agent itself is not asked.
+    Type /good, /bad or /skip after each answer; you may err now and then. The agent itself gets no message.
     """
     from ikigai_actors.behaviour.bisections import bisect
 

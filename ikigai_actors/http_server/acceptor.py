@@ -5,8 +5,8 @@
                 in at once, however many silent sockets others open
     guest       has shown it (`Acceptor.admit`), and stays as long as it likes. The number of guests is limited as well
 
-So the process keeps the rest of its file descriptors for the agents. If no descriptor is left, the connection of a
-stranger is closed, and a log message reports it from time to time.
+So the process keeps the rest of its file descriptors for the agents. If no descriptor is left, the acceptor closes the
+connection of a stranger, and reports this in the log from time to time.
 """
 
 import asyncio

@@ -129,7 +129,7 @@ class LiveConversation:
             self._followed.add(uuid)
 
     def forget(self, uuid: str) -> None:
-        """Stop keeping the messages of an agent. Pieces of its answer that were taken cannot be taken again."""
+        """Stop keeping the messages of an agent. Pieces of an answer that were taken before cannot be taken again."""
         with self._lock:
             self._followed.discard(uuid)
             self._ended.discard(uuid)

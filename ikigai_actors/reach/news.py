@@ -5,12 +5,12 @@
         while await watch.news(15):             # False when nothing came in that time
             ...                                 # read what is committed; `watch.pieces()` came in between
 
-A watch only says that there is news. Messages are read from the log after the client's place, so a slow client misses
-none, and nothing is kept for it but the latest pieces of a reply. Watches with pieces get pieces and messages in
-one order; hosts write pieces only while a watch wants them.
+A watch only reports that there is news. Messages are read from the log after the client's position, so a slow client
+misses none, and only the latest pieces of a reply are kept for the client. Watches with pieces get pieces and messages
+in one order; hosts write pieces only while a watch wants them.
 
-No commit after the entry of a watch is missed: a client that reads first and then waits is woken by news that came in
-between, because only `news` itself resets its flag.
+A watch misses no commit after its entry: a client that reads first and then waits is woken by news that came in
+between, because only the method `news` resets the flag of the watch.
 """
 
 import asyncio

@@ -162,7 +162,7 @@ def _is_in_file(message: Message, since: int) -> bool:
 
 
 def _undone(history: StoredHistory, since: int) -> int:
-    """Return the number of turns in the session file that were undone since."""
+    """Return the number of turns of the session file that were undone after the import."""
     everything = history.between(0, history.head)
     in_file = [message.id for message in everything if _is_in_file(message, since)]
     prompts = {message.id for message in everything if message.kind == Kind.USER and message.id in set(in_file)}

@@ -1,7 +1,7 @@
 """The simulation kit: run a team of agents under schedules, crashes and models that misbehave, all drawn by chance.
 
-The smallest example. A test is a function of a world; `simulate` runs it under a hundred schedules, and when one of
-them makes it fail it prints the simplest that does, as a story, with the line that runs it again:
+The smallest example. A test is a function of a world. `simulate` runs the test under a hundred schedules. If the test
+fails, `simulate` prints the simplest failing schedule, as a story, with the line that replays it:
 
     >>> from ikigai_actors import ScriptedProvider
     >>> from ikigai_actors.testing import simulate

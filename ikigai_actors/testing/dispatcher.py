@@ -11,8 +11,8 @@ has used up its quantum, then the next in line. Every other choice preempts it. 
 ends at the fewest preemptions that show a defect.
 
 The choices are drawn outside handlers. Any exception there (Hypothesis ends an example with a `BaseException`) goes to
-the caller, and so does an exception of a handler that is no `Exception`. None is swallowed, and the ready actors stay
-ready.
+the caller, and so does an exception of a handler that is no `Exception`. No exception is swallowed, and the ready
+actors stay ready.
 """
 
 from collections.abc import Callable

@@ -52,7 +52,7 @@ DECLARED = {
     "bisect": (
         "behaviour.verbs",
         "",
-        "Find the first bad turn of this agent: forks of it are asked a QUESTION, and you judge the answers.",
+        "Find the first bad turn of this agent: its forks answer a QUESTION, and you judge the answers.",
         1,
         1,
         False,
@@ -180,7 +180,7 @@ DECLARED = {
     "export": (
         "recordings.verbs",
         "",
-        "Write an agent, else the current one, and all below it to a new file, for /import or ikigai import.",
+        "Write an agent, else the current one, and all agents below it to a new file, for /import or ikigai import.",
         1,
         3,
         False,

@@ -1,9 +1,9 @@
 """The interface of a place where a verb runs: a shell, a script, or a tool call.
 
-A `Place` is whatever all verbs may use: line mode (``line/session.py``), the application (``app/place.py``), one
-command of a script (``cli/one_command.py``) and tools (`tools`) are places. The first two are a `ShellPlace`, with a
-current agent, and a person who goes from agent to agent. The others are a `ScriptPlace` (`unattended`): nobody stays,
-so a prompt is left there.
+A `Place` has what every verb may use: line mode (``line/session.py``), the application (``app/place.py``), one command
+of a script (``cli/one_command.py``) and tools (`tools`) are places. The first two are a `ShellPlace`, with a current
+agent, and a person who goes from agent to agent. The other places are a `ScriptPlace` (`unattended`): no person stays
+there, so a verb stores the prompt in the database.
 """
 
 from collections.abc import Callable, Sequence

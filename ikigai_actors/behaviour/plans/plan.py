@@ -50,8 +50,7 @@ def verdict_of(value: object, who: str = "a judge") -> Verdict:
         value: what was returned.
         who: what to call the judge in the error.
 
-    Raises:
-        BadInput: it is anything else.
+    Raises: BadInput: the value is of another type.
     """
     if isinstance(value, Verdict):
         return value

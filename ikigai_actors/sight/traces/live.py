@@ -1,4 +1,4 @@
-"""Live traces: each turn is exported when it has ended, and spans that tools or providers make become its children.
+"""Live traces: each turn is exported when it has ended, and spans of tools and providers become its children.
 
     with ActorSystem.open("team.db", instruments=[Tracing()]) as system, trace_turns(system, "http://localhost:6006"):
         ...

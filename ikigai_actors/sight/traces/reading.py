@@ -98,7 +98,7 @@ class _Links:
         self._turns[message.agent_uuid, message.id] = (fold.open, fold.latest)
 
     def resolved(self, record: AgentRecord, turn: EndedTurn) -> list[TraceSpan]:
-        """Return the spans of a turn with their links; if asked for, in the trace of the turn that forked the agent."""
+        """Return the spans of a turn with their links; with joined traces, in the trace of the forking turn."""
         spans, born = turn.spans, None
         for reference in turn.references:
             for agent, origin in self._meant(reference):

@@ -1,6 +1,7 @@
 """The members of groups, and the monitors, checked by the commits: the invariants ``group`` and ``monitor``.
 
-A mail to a group reaches all who are members at its commit, but the sender. All monitors of an agent hear of its death.
+A mail to a group reaches all members at the commit of the mail, except the sender. Each monitor of an agent gets a mail
+about the agent's death.
 """
 
 from collections.abc import Sequence

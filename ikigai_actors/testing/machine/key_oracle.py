@@ -1,7 +1,7 @@
 """`KeyOracle`: the invariant ``key``. A call with a key is carried out once, and its answer stays.
 
 The text of each prompt with a key contains the key. The commit of the prompt or child also stores the answer for the
-key, which had none before. All callers with the same key get the same answer.
+key, and no earlier commit has stored one. All callers with the same key get the same answer.
 """
 
 from collections.abc import Sequence

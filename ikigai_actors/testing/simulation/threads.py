@@ -122,7 +122,7 @@ class SimulatedThreads(Threads):
         return self.current() in self._running
 
     def run(self, thread: "SimulatedThread") -> None:
-        """Let a thread run until it waits or ends. The test gets its exception."""
+        """Let a thread run until it waits or ends. An exception of the thread is raised to the test."""
         if thread.over:
             return
         thread.baton.give()

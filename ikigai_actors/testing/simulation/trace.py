@@ -7,7 +7,7 @@
     time     the clock is turned
     call     a line of the test waits for an answer
 
-The same choices give the same trace, byte for byte. The trace has no memory addresses, no real times and no thread
+The same choices give the same trace, byte for byte. The trace contains no memory addresses, no real times and no thread
 names that could differ. The trace shows uuids; the story shows names instead.
 """
 

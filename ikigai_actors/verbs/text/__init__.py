@@ -1,4 +1,7 @@
-"""The texts that a person reads. The package hands on the names that verbs use, without importing their modules."""
+"""The texts that people read.
+
+The package exports the names that verbs use, and imports a module only when one of its names is used.
+"""
 
 from ikigai_actors.lazy import handed_on
 

@@ -9,7 +9,7 @@
 Depth first, children under their supervisor in order of creation, adopted ones last; ``*`` at the current agent. A dead
 agent is shown on request, or when a living agent is below it. An agent that has lost its supervisor and got no new one
 is marked as an orphan; a stopped agent has its reason beside it. ``inherited`` is the agent's fork point, and ``own``
-the number of messages of any kind that it wrote itself. So no log is read, and clears and rewinds are not considered.
+the number of messages of any kind that it wrote itself. So drawing reads no log, and ignores clears and rewinds.
 """
 
 from collections import Counter
