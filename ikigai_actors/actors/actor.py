@@ -1,7 +1,7 @@
 """Actors without threads of their own.
 
-`PooledActor` is a Pykka actor through and through (``tell``, ``ask``, ``stop``, hooks), but its `Inbox` schedules it on
-a `Dispatcher` when there is something to do.
+`PooledActor` is a complete Pykka actor (``tell``, ``ask``, ``stop``, hooks), but its `Inbox` schedules it on a
+`Dispatcher` when a message comes.
 
 - An actor handles one message at a time, and at most a quantum of them before the next actor's turn.
 - A handler that raises under ``ask`` answers its caller, and the actor lives. Under ``tell`` the actor dies. A

@@ -1,4 +1,4 @@
-"""The runtime's clock. A simulation replaces it by a clock of its own."""
+"""The runtime's clock. A simulation replaces it by a virtual clock."""
 
 import time
 from functools import partial

@@ -67,7 +67,7 @@ def forbid_blocking(what: str | None) -> str | None:
         what: the name of the thread, for the error message.
 
     Returns:
-        What was declared before.
+        The name declared before; None if the thread was allowed to wait.
     """
     before, this_thread.forbidden = this_thread.forbidden, what
     return before

@@ -1,4 +1,4 @@
-"""The inbox of an actor without a thread: Pykka's inbox, and its stopped flag in one.
+"""The inbox of an actor without a thread, which is also the stopped flag that Pykka reads.
 
 - Messages of one sender keep their order. *Urgent* ones (signals, completions) overtake the others.
 - While the inbox is *held* it gives out nothing; the message of the release is then the first.
@@ -6,10 +6,10 @@
   Pykka's stop. Senders on several threads may pass the bound together, by one message each.
 - Once *closed* it gives out nothing: messages in it, and later ones, are handed to ``actor.refuse``.
 
-It is light on locks. ``put`` appends and wakes the actor if it is not scheduled; only the change from idle to scheduled
-takes a lock. A worker that finds the inbox empty sets it idle *and then looks again*, so a message that came in between
-is not left behind. ``put`` looks at ``closed`` *after* it appended, so a message that meets a death is answered by one
-of the two.
+The inbox takes few locks. ``put`` appends and wakes the actor if it is not scheduled; only the change from idle to
+scheduled takes a lock. A worker that finds the inbox empty sets it idle *and then checks again*, so no message that
+came in between is lost. ``put`` checks ``closed`` *after* it has appended, so a message that comes during a death is
+answered by the sender's thread or by the dying actor.
 """
 
 import threading

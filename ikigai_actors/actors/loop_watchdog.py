@@ -5,10 +5,11 @@
 
 A sample (`LoopWatchdog.sample`) takes the stack of the loop's thread. Each callback of a loop runs in a frame of its
 own. So the same frame in two samples is one callback that has not returned in between, and a loop that is busy with
-many short ones is never blamed. Nothing is measured on the loop itself, and a test takes the samples, by its own clock.
+many short callbacks is never blamed. Nothing is measured on the loop itself. A test takes the samples itself, by its
+own clock.
 
-A line is named once, however often it holds the loop. Code in C that keeps the interpreter's lock delays the samples,
-too, and is not found.
+A line is logged once, even if it blocks the loop several times. Code in C that keeps the interpreter's lock delays the
+samples, too, and is not found.
 """
 
 import asyncio

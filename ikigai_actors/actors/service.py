@@ -10,8 +10,8 @@
     reader.close()      # stop, and wait for the end of the thread
 
 `start`, `stop` and `close` may come in any order, from any thread, and more than once. A service that was stopped first
-never begins. `Worker` is a service that does what it is given, one after the other, at once or at a time. What fails
-there is reported, and does not end it.
+never begins. `Worker` is a service that runs tasks one after the other, at once or after some seconds. A task that
+fails is reported, and does not end the worker.
 """
 
 import contextlib

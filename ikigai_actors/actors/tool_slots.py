@@ -1,12 +1,12 @@
-"""Slots: how many plain tools run at once.
+"""Slots, which limit how many plain tools run at once.
 
 A tool takes a slot before it gets its thread, and gives it back when the thread ends. While the thread waits in a call
 of ours (`lent`), another tool has the slot: so tools that wait for agents never keep the tools of those agents from
-running. A thread that has waited goes on at once, even if one more then runs than there are slots; the next tool begins
-when that is made up for.
+running. A thread that has waited goes on at once, even if more threads than slots are running then. The next tool
+begins when a slot is free again.
 
-A thread cannot be ended. One that goes on past the time of its call is abandoned, and gives its slot back as well. Only
-above `MOST_ABANDONED` such threads, which would fill the process, do the further ones keep theirs until they end.
+A thread cannot be ended. If it runs on after the time limit of its call, it is abandoned, and its slot becomes free.
+Above `MOST_ABANDONED` such threads, which would fill the process, further threads keep their slots until they end.
 """
 
 import asyncio

@@ -8,9 +8,9 @@
     fleet.drain("host-2")
     fleet.stop()
 
-A host is the process ``ikigai host``, as everywhere: it speaks to PostgreSQL alone. Ray runs a small actor beside each,
-the shim, which starts the host as its child. So who owns which agents is decided by PostgreSQL, and Ray's fate decides
-only whether a host that ended is started again. A program needs no connection to Ray to use the agents:
+A host is the process ``ikigai host``, as without Ray: it is connected to PostgreSQL alone. For each host Ray runs a
+small actor, the shim, which starts the host as its child. So PostgreSQL decides which host owns which agents, and Ray
+decides only whether an ended host is started again. A program needs no connection to Ray to use the agents:
 `ActorSystem.attach`.
 
     fleet.py        starts, counts and ends the hosts

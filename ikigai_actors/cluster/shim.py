@@ -1,11 +1,11 @@
 """The shim: an actor of Ray that runs one host as its child, and ends with it.
 
-Ray starts an actor again that has ended, on another node if need be; so the host comes back under its name, and takes
-the place of its former self. Ray does not notice a host that hangs: the shim kills it, and ends. Nothing of ours is
-inside of the shim but this, and nothing of Ray's inside of the host.
+Ray restarts an actor that has ended, if necessary on another node. So the host comes back under its name, and replaces
+its earlier process. Ray does not notice a host that hangs: the shim kills it, and ends. The shim runs no other code of
+this package, and the host runs no code of Ray.
 
-Where another host of that name, which is none of Ray's, has taken its place, the shim stays without a host: if Ray
-started it again, the two would end each other in turns.
+If another host of that name, which Ray does not run, has replaced it, the shim stays without a host: if Ray restarted
+it, the two hosts would end each other in turns.
 """
 
 import os

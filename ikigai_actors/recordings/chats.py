@@ -1,7 +1,8 @@
-"""Conversations as agents: requests to a model, each with all that was said before it. Pure.
+"""Makes agents of recorded conversations, which are requests to a model with all messages so far. Pure.
 
-Recorders keep requests, not conversations: each has the messages so far, and the reply. So the messages of a group of
-requests are a tree: what begins alike is one path, and a request that was made again, or differently, is a fork.
+Recorders store requests, not conversations: each request has the messages so far, and the reply. So the messages of a
+group of requests form a tree: requests with the same first messages share a path, and a request that was repeated or
+changed is a fork.
 
     request 1    P A                 the path that goes furthest last is the agent,
     request 2    P A P A'            and one that parts from it a fork of it

@@ -1,6 +1,6 @@
 """Sessions of Codex: ``~/.codex/sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl``. Pure.
 
-A line has a time, a type and a payload. The items of a reply are lines of their own; what it has cost comes after it.
+A line has a time, a type and a payload. Each item of a reply is a line; the cost of the reply follows.
 
     session_meta       who, where, and the instructions: the setting ``system``
     turn_context       the model
@@ -8,9 +8,9 @@ A line has a time, a type and a payload. The items of a reply are lines of their
     compacted          a summary in the place of all before it, with the prompts that were kept beside it
     event_msg          what the screen shows again; and the costs, an interruption, a turn that was taken back
 
-A session that was forked of another one repeats its lines. Where both are imported, it is an agent that was forked
-there. That of a subagent names the one that started it, and is an agent below that. All other lines are kept with the
-file, and no model sees them.
+A session that was forked from another one repeats its lines. If both are imported, its agent is forked from the other
+one at that place. The session of a subagent names the session that started it, and becomes an agent below the agent of
+that session. All other lines are stored with the file, and no model sees them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,8 @@
-"""Messages of OpenAI's Chat Completions as JSON lines: what many programs log, and what fine-tuning takes. Pure.
+"""Messages of OpenAI's Chat Completions as JSON lines, as many programs log them and fine-tuning takes them. Pure.
 
 Each line is a conversation with ``messages``, or a request with a reply beside it (``response``, ``choices``); or each
-line is a message, and the file a conversation. A line that begins with all that the one before it has goes on with it.
+line is a message, and the file a conversation. A line that begins with all messages of the line before it continues
+that conversation.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
 """Spans of OpenTelemetry with its conventions for GenAI, in OTLP's JSON: one request of an exporter a line. Pure.
 
-A conversation is the spans with one ``gen_ai.conversation.id``, or else of one trace. Where ``chat`` spans have their
-input, that is what was said. Where they have only replies, as in `ikigai trace export --content`, ``invoke_agent`` has
-the prompts and ``execute_tool`` the results. Spans without contents give nothing.
+The spans with one ``gen_ai.conversation.id``, or else of one trace, are a conversation. If ``chat`` spans have their
+input, the messages come from it. If they have only replies, as in `ikigai trace export --content`, the prompts come
+from ``invoke_agent`` and the results from ``execute_tool``. Spans without contents are left out.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

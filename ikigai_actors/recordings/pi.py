@@ -1,10 +1,11 @@
 """Sessions of pi: ``~/.pi/agent/sessions/FOLDER/TIME_ID.jsonl``. Pure.
 
-The first line is the header. Each further line follows the one that its ``parentId`` names; in version 1 the one before
-it. The line that was written last ends the session as it is; other paths are agents that were forked of it.
+The first line is the header. Each further line follows the line that its ``parentId`` names, or in version 1 the line
+before it. The path to the last line of the file becomes the agent of the session; other paths become agents forked from
+it.
 
-A session that was forked of another one (``parentSession``) begins with copies of its lines. Where both are imported,
-it is an agent that was forked there. Lines that no model sees are kept with the file.
+A session that was forked from another one (``parentSession``) begins with copies of its lines. If both are imported,
+its agent is forked from the other one at that place. Lines that no model sees are stored with the file.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

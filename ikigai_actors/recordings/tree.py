@@ -1,4 +1,4 @@
-"""The lines of a session as a tree: its paths, and the agents that they become. Pure."""
+"""The lines of a session as a tree, and the paths of the tree from which agents are made. Pure."""
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence

@@ -19,5 +19,5 @@
     transfer/    branches of agents as files, to other databases
     fsck/        what must hold of all that
 
-A module names the statements of its own subject, and nobody else does.
+Only the module of a subject runs the statements of that subject.
 """

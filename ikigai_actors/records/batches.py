@@ -8,8 +8,8 @@
 
 One host, which has the *seat* of a service, makes its batches. A batch is a row before it is sent. So a crash may leave
 a row without the service's name for the batch, which is looked up before the batch is sent again. Each unit that writes
-about a batch checks the seat. A member is found by its agent and the head of the history that it sends: a turn that
-goes on after a crash joins the same row again, and an answer that is there is not paid for again.
+about a batch checks the seat. The key of a member is its agent and the head of the history that it sends. So a turn
+that goes on after a crash finds the same row again, and an existing answer is not paid for again.
 """
 
 from collections.abc import Mapping, Sequence

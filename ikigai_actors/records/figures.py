@@ -3,7 +3,7 @@
     store.read(count)                       # Counts(mails=4, prompts=0, …)
     spending_after(store, place, 2_000)     # a batch of the messages that have cost something
 
-Both read; nothing here writes.
+All functions of this module only read.
 """
 
 import json

@@ -5,8 +5,8 @@
     store.write(lambda tx: fork_guest(tx, place, GuestPlace("openai", "", "coffee")))     # one row, whatever the length
 
 A log begins with its parent's entries up to one of them, and its own entries continue the numbers. Entries with which
-other logs begin are kept: if a log must lose them, its name passes to a new log, and the old one has no name. The old
-one is deleted with the last log that begins with it.
+other logs begin are never deleted: if a log must lose such entries, a new log gets its name, and the old log stays
+without a name. The old log is deleted together with the last log that begins with its entries.
 
 Each change of a log first locks its row, then the rows of its parents, upwards.
 """

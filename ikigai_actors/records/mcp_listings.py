@@ -1,6 +1,7 @@
 """Table ``mcp_listings``: the tools that remote MCP servers have listed.
 
-Each connection lists them, and writes a list that has changed. All hosts have it: the last one to write it counts.
+Each connection asks its server for the list, and writes a list that has changed. All hosts use the row, which has the
+list that was written last.
 """
 
 from dataclasses import dataclass

@@ -13,8 +13,8 @@ for a door all of its clients. The same key may name something else in another s
     pruned      free again, 30 days later; never while what it names is open (`ikigai_actors.records.log.pruning`)
 
 So a caller that got no answer can repeat the call, and gets the first answer. After any crash there are both the row
-and the effect, or neither. Of two that claim a key at once the database lets one. A key that comes with other arguments
-is refused with `KeyTaken`. The death of an agent and `undo` leave its keys as they are.
+and the effect, or neither. If two calls claim a key at once, the database lets one of them. A call with a used key and
+other arguments raises `KeyTaken`. The death of an agent and `undo` do not change its keys.
 """
 
 import base64

@@ -141,7 +141,7 @@ class Transaction(Protocol):
         """
 
     def defer(self, query: str, **parameters: Any) -> None:
-        """Run the named statement just before COMMIT, together with its other deferred calls, in order."""
+        """Run the named statement just before COMMIT, together with all deferred calls of this statement, in order."""
 
     def append(self, rows: Sequence[Row], table: str = "messages") -> None:
         """Insert rows in bulk, before COMMIT and after the deferred statements.

@@ -1,4 +1,4 @@
-"""Writes of new files that appear complete or not at all: written under another name, flushed, then renamed."""
+"""Writes new files that appear complete or not at all: written under another name, flushed, then renamed."""
 
 import contextlib
 import os

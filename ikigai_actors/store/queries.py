@@ -17,7 +17,8 @@ SQL is written once, in what SQLite and PostgreSQL both understand, with the few
     uuid = ANY(:uuids) rowid IN (SELECT rowid FROM agents WHERE  = ANY(%(uuids)s)
                        uuid IN …), of an UPDATE of agents
 
-The last has SQLite change many rows in the order in which they lie, which takes half the time of the order of uuids.
+By the last translation SQLite changes many rows in their order in the file, which takes half the time of the order of
+uuids.
 
 Comments are left out; string literals and ``::casts`` are left alone. Each translation is made once.
 """

@@ -1,4 +1,4 @@
-"""`RetryingReader`: reads a store for a thread that has nothing else to do while the store does not answer."""
+"""`RetryingReader`: reads a store, for a thread that waits while the store does not answer."""
 
 from collections.abc import Callable
 from typing import TypeVar

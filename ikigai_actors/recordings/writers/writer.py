@@ -1,4 +1,4 @@
-"""The work of each writer of sessions: lines of the file unchanged, then rows of what was said since."""
+"""The common part of all session writers: recorded lines unchanged, then rows for later messages."""
 
 import base64
 import json

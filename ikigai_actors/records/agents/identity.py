@@ -2,8 +2,8 @@
 
 The uuid is a version 4 UUID in base64url, drawn until it begins with a letter or a digit, so that it is never taken for
 an option on a command line. It says nothing about the agent. A name is for people: unique among the living, and never
-of the form of a uuid. It is kept in one spelling: ``Zoë`` is the same name whether its last letter is one character
-or two.
+of the form of a uuid. It is stored in one normal form: ``Zoë`` is the same name whether its last letter is one
+character or two.
 """
 
 import base64

@@ -1,11 +1,11 @@
-"""Lists of agents for people: some agents of any number, and the count of the others.
+"""Lists of agents for people: a limited number of agents, and the count of the others.
 
     store.read(lambda tx: latest_used(tx))          # up to 200 of the living, the latest used first
     store.read(lambda tx: called_so(tx, "otter"))   # up to 200 whose name or two words contain this text
     labels_of(tx, records)                          # what people are shown for them
 
-What a list costs depends on its length, not on how many agents there are. There are two exceptions: a count reads an
-entry of an index for each agent, and a text that few agents are called takes one look at all of them.
+The time for a list depends on its length, not on the number of agents. There are two exceptions: a count reads an entry
+of an index for each agent, and a search for a text that few names contain reads all names.
 """
 
 from collections.abc import Collection, Iterable, Mapping

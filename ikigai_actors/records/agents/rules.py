@@ -27,7 +27,7 @@ MOST_RULES = 200
 
 
 class RuleRow(NamedTuple):
-    """A row of table ``rules``."""
+    """A row of table ``rules``: a rule that an agent has or had."""
 
     agent: str
     """The uuid of the agent that has the rule."""

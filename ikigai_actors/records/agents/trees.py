@@ -6,8 +6,8 @@
     applied     to the directory itself, at a time
     merged      a row of ``tree_merges``: a layer of the parent has what the child has changed
 
-What the layers hold is in directories (`ikigai_actors.tools.trees`). A layer is named by rows that are committed, and
-only then written to: a crash leaves no agent without its files, and no files without their agent.
+The contents of the layers are in directories (`ikigai_actors.tools.trees`). The rows that name a layer are committed
+before the layer is written to. So a crash leaves no agent without its files, and no files without their agent.
 """
 
 from collections.abc import Mapping, Sequence

@@ -16,11 +16,12 @@ A budget belongs to an agent, its owner, and limits the owner and all its descen
 owner). So an agent has a chain of budgets above it, from its nearest one to agent 0's. Each counts everything that the
 agent spends. No budget is split off from another one, so a death gives nothing back.
 
-A request to a model leaves only when what it may cost is held at every budget of the chain, in the agent's own row and
-in a portion of each limit. What it did cost is settled by the unit that writes its end. Both are part of units that
-agents write anyway (`ikigai_actors.records.log.append`). The portions of a host are its own; while they suffice, no
-other host is looked at, and no budget's row is locked (`Purse`). Otherwise the unit gets a transaction of its own. It
-locks the chain, takes back what other portions do not use, and else makes the agent wait (`BudgetLedger`).
+A request to a model is sent only when its possible cost is reserved at every budget of the chain, in the agent's own
+row and in a portion of each limit. The unit that writes the end of the request settles the actual cost. Both are part
+of units that agents write anyway (`ikigai_actors.records.log.append`). Each host has its own portions; while they
+suffice, no other host is involved, and no budget's row is locked (`Purse`). Otherwise the unit gets a separate
+transaction. It locks the chain, takes back the unused amounts of other portions, or else makes the agent wait
+(`BudgetLedger`).
 
 The state of a request:
 
@@ -28,6 +29,6 @@ The state of a request:
     held      agents.held_at > 0; it may have left
     waiting   a row of ``pauses``; it has not left
 
-Whoever ends a request that is held, or finds one that a host has left behind, moves it from ``held`` to ``spent``, or
-gives it back, once: where ``held_at`` is not 0, under the lock of the agent's row.
+The unit that ends a held request, or finds a request that an ended host has left, moves its amount from ``held`` to
+``spent``, or gives it back. It does so once: only if ``held_at`` is not 0, under the lock of the agent's row.
 """

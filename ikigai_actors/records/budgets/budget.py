@@ -1,4 +1,4 @@
-"""Budgets: the limits as people write them, and the status that they read."""
+"""Budgets: the limits as people write them, and the status of a budget as people read it."""
 
 import json
 import re

@@ -1,8 +1,9 @@
 """The arithmetic of budgets: what is left, what a request may reserve, which notices are due. Pure.
 
-A `Level` is one budget of a chain, with its limits and the portions of hosts that are known of it. A limit's free part
-is what it grants, without what is spent or held in any portion. A portion's free part is what it is allotted, without
-what is spent or held in it. The free parts of a limit's portions are together at most its own.
+A `Level` is one budget of a chain, with its limits and the known portions of hosts. The free part of a limit is the
+granted amount without the amounts spent or held in any portion. The free part of a portion is the allotted amount
+without the amounts spent or held in it. The free parts of a limit's portions are together at most the free part of the
+limit.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""The open request in an agent's row: how it is written, and the end of a request that a dead host has left."""
+"""The reserved amount of an open request, in its agent's row; and the end of requests that a dead host has left."""
 
 from collections.abc import Collection, Iterable
 

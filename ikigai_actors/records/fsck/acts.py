@@ -1,4 +1,4 @@
-"""The checks of fsck for programs: each act's call is named by its digest and its count. Pure."""
+"""The checks of fsck for calls of programs: each call is named by the digest of the act and its count. Pure."""
 
 from collections.abc import Iterator
 

@@ -68,18 +68,18 @@
     pieces             pieces of replies on their way can be read, and are of an agent and a host that are known
     experiment         births in an experiment are numbered from 1 without holes; so are verdicts, each after its birth
 
-A note is no violation: what a provider has told beyond what a strict budget allowed it.
+A note is no violation. It reports an amount that a provider has counted beyond the limit of a strict budget.
 
 A database without any agent is sound: its first boot was cut off before it made agent 0, and the next one makes it.
 
-An agent that came from a file without its parent inherits nothing, and may name forks and merges that are elsewhere;
-any other one that came from a file may name merges of agents that did not come with it.
+An agent that was imported without its parent inherits nothing, and may name forks and merges of other databases. Any
+other imported agent may name merges of agents that were not in its file.
 
-A violation is reported once: what cannot be judged because of it (what a message in a hole said, who is above a missing
-parent) is left out, and shows when it is mended.
+A violation is reported once. Facts that cannot be checked because of it (the contents of a missing message, the agents
+above a missing parent) are left out, and are checked when it is mended.
 
-The registry is held in memory, logs are not: they are read in batches, in order, and once more when a message refers to
-what is neither the latest reply nor a mark of its own log.
+The registry is in memory. Logs are read in batches, in order, and once more if a message refers to another message than
+the latest reply or a mark of its own log.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping

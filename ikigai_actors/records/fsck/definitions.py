@@ -1,4 +1,4 @@
-"""The checks of fsck for definitions of tools: each has its digest, and those of builds and hosts exist."""
+"""The checks of fsck for definitions of tools: each has its digest, and hosts and builds name only stored ones."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping

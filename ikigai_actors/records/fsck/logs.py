@@ -1,7 +1,8 @@
 """The checks of fsck for logs: takes messages one by one, and returns their faults. Pure.
 
-A result mostly belongs to a call of the latest reply of its own log, and a rewind to a mark of its own log: these are
-checked in passing. A reference further back (above all of a child into its parent's log) waits for a second reading.
+A result usually belongs to a call of the latest reply of its own log, and a rewind to a mark of its own log. The first
+reading checks these references. A reference further back, for example from a child into its parent's log, is checked by
+a second reading.
 """
 
 from collections.abc import Collection, Iterator, Mapping

@@ -1,7 +1,7 @@
 """Table ``builds``, and columns of ``hosts``: the code that hosts run, and whether their tools are equal.
 
 A host writes its build, and the definitions of its tools, in the transaction in which it begins
-(`ikigai_actors.store.hosts.host`). A build's name holds for the same functions wherever it runs.
+(`ikigai_actors.store.hosts.host`). Hosts with the same name of a build run the same functions.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Changes of the registry since a version: statuses, ends, names, interrupted turns.
 
-Every such change locks the row of ``tree``, counts its version up, and writes the new version into the row of each
-agent that it concerns. Transactions that hold that row follow one another, so a reader that has seen version n has seen
-all changes up to n. A host follows the agents that it runs by one number: the version that it has seen.
+Every such change locks the row of ``tree``, increments its version, and writes the new version into the row of each
+changed agent. The lock orders these transactions, so a reader that has seen version n has seen all changes up to n. So
+a host stores only one number, the latest version that it has seen, to find the changes of its agents.
 """
 
 from collections.abc import Sequence

@@ -55,14 +55,14 @@ def first_signs(signs: Mapping[str, PublishedSign]) -> dict[str, PublishedSign]:
 
 
 def encode_signs(signs: HostSigns) -> str:
-    """Return the text for the column; empty when there are no heartbeats."""
+    """Return the heartbeats as text for the column of the host's row; empty when there are none."""
     if not signs.signs:
         return ""
     return json.dumps({"at": signs.at, "signs": [[uuid, *sign] for uuid, sign in signs.signs.items()]})
 
 
 def decode_signs(text: str) -> HostSigns:
-    """Return the heartbeats from the text of the column.
+    """Return the heartbeats from a text of `encode_signs`.
 
     There are none if the text cannot be read, for example because another version wrote it.
     """

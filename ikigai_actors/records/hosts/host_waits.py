@@ -39,7 +39,7 @@ class HostWaits:
 
 
 def encode_waits(waits: HostWaits) -> str:
-    """Return the text for the column; empty when nobody waits."""
+    """Return the waits as text for the column of the host's row; empty when no agent waits."""
     if not waits.states and not waits.edges:
         return ""
     in_order = sorted(waits.edges, key=lambda edge: (edge.wait, edge.awaited))  # the same text each time
@@ -50,7 +50,7 @@ def encode_waits(waits: HostWaits) -> str:
 
 @lru_cache(maxsize=64)
 def decode_waits(text: str) -> HostWaits:
-    """Return the waits from the text of the column; none if it cannot be read, for example from another version."""
+    """Return the waits from a text of `encode_waits`; none if it cannot be read, for example from another version."""
     try:
         fields = json.loads(text or "{}")
         host = str(fields.get("host", ""))

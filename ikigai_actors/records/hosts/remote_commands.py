@@ -97,7 +97,7 @@ class AddRemoteCommand(Unit):
 class CarryOut(Around):
     """Commit the unit of a remote command and store the command's answer, in one transaction.
 
-    Answered as the inner unit. Raises its errors, and `RemoteCommandAnswered`.
+    Answered as the inner unit. Raises the errors of the inner unit, and `RemoteCommandAnswered`.
     """
 
     __slots__ = ("_answer", "_key", "_now")

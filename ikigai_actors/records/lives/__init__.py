@@ -7,5 +7,5 @@
     delivery            mail to an agent or a group, now or later
     moves               an agent that goes to another parent
 
-The decisions are those of `supervisors`, which is pure; these modules write them.
+The package `supervisors`, which is pure, decides; these modules write the decisions to the database.
 """

@@ -1,6 +1,6 @@
 """Groups of siblings that are restarted together. They live in the shard of their supervisor, so on one host.
 
-The host of a child that has failed restarts the whole group, and it can do so for agents of its own only.
+The host of a child that has failed restarts the whole group, and a host can restart only agents that it runs.
 """
 
 from collections.abc import Iterable

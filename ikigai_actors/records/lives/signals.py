@@ -1,9 +1,9 @@
 """Signals as units: a row in ``signals`` and, in the same transaction, the effects on agents.
 
-The registry changes first, so any process on the database can send a signal. The host that runs an agent follows: at
-once when it sent the signal itself (the unit's answer names the agents that it hit), else when it looks at what has
-changed (`ikigai_actors.records.hosts.changes`). `deaths` beside it says which locks are taken, and why no
-descendant escapes a cascade.
+A signal changes the registry first, so any process on the database can send it. Then the host that runs the agents
+stops or ends their actors: at once if the host sent the signal itself (the unit's answer names the agents), else when
+it reads the changes of the registry (`ikigai_actors.records.hosts.changes`). The module `deaths` explains the locks,
+and why no descendant escapes a cascade.
 """
 
 from collections.abc import Mapping, Sequence

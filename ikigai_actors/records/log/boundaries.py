@@ -7,8 +7,8 @@ fork may begin at one. So no call is separated from its result, and no question 
     messages    u   a   c   r   u   a            the reply at 2 has one call
     boundaries  1           4   5   6
 
-After the latest reply all its calls have results; or its step has ended otherwise, and they never get any: by an
-interruption, an error, a rewind, a clear, the next prompt, or the birth of the agent that inherits it.
+No step is in progress if all calls of the latest reply have results, or if the step has ended without them: by an
+interruption, an error, a rewind, a clear, the next prompt, or the birth of an agent that inherits the reply.
 """
 
 from collections.abc import Callable, Sequence

@@ -3,7 +3,7 @@
 This stops models from making agents without end, and does not affect other branches. An index counts each branch, no
 further than the limit. Agent 0 belongs to no branch; for its own model all agents count.
 
-Births of several hosts at one moment do not count each other.
+Births on several hosts at the same moment are not included in one another's counts.
 """
 
 from ikigai_actors.errors import TooManyAgents

@@ -63,7 +63,7 @@ class HashChain:
     def bear(self, tx: Transaction, parent: str, fork: int, rows: Sequence[Row]) -> list[Row]:
         """Return the first rows of a child's log with their hashes.
 
-        They follow the fork point of the parent's history.
+        They continue the parent's hash at the fork point.
         """
         return self.link(tx, rows, self.at(tx, parent, fork))
 

@@ -1,12 +1,13 @@
-"""Diffs: where the histories of two agents part, and the messages of each after that.
+"""Diffs: the last position that the histories of two agents share, and the messages of each after it.
 
     positions   1   2   3   4   5   6   7
     a           u   a   u   a                 the tail of a: 3 and 4
     b           └───┴── 3   4   5             forked from a at 2; its tail: 3 to 5
 
-They have in common what both inherit, or one from the other: all up to one position, `MergeBase.common`. It is found by
-walking both lineages upwards, each with the least of the fork points on its way, since a fork may begin before the fork
-point of its parent. So the time of a diff grows with the depth of both lineages and the length of the tails.
+Two histories share the messages that both inherit, or that one inherits from the other: all messages up to one
+position, `MergeBase.common`. The search goes up both lineages, and takes the least of the fork points on each, since a
+fork may begin before the fork point of its parent. So the time of a diff grows with the depth of both lineages and the
+length of the tails.
 """
 
 from collections.abc import Sequence

@@ -1,11 +1,11 @@
-"""How far logs have come, and their new messages.
+"""Reads the latest positions of logs, and their new messages.
 
     store.read(lambda tx: heads(tx, since))             # of everybody
     store.read(lambda tx: heads_of(tx, uuids))          # of these
     store.read(lambda tx: latest_at_rest(tx, uuids))   # how the latest turn of each of these has ended
     store.read(lambda tx: section(tx, uuid, 17, 20))    # messages 18, 19 and 20 of one log
 
-A follower of agents reads these through the database.
+Processes that follow agents through the database use these functions.
 """
 
 from collections.abc import Collection

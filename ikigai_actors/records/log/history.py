@@ -4,8 +4,8 @@
 
 A `View` says what the history *means*: it is the fold of the messages, oldest first. Only the control messages
 (configure, clear, mark, rewind, summary, uncompact) change a view, each in constant time; all others are merely between
-its bounds. So an append costs the fold nothing, and a view can be kept forever: that is how siblings share the history
-before their fork.
+its bounds. So most appends do not change the view, and a view stays valid forever. That is how siblings share the
+history before their fork.
 
     positions   1   2   3   4   5   6   7   8
     messages    u   a   M   u   a   R   u   a        M = mark, R = rewind to M
@@ -24,8 +24,8 @@ Two departures from the seed of this algorithm:
 - A bounded range that is empty is left out: its end would read as "no limit" when it is 0.
 - Marks and rewinds are applied wherever in the lineage they are.
 
-A rewind may name a prompt in place of a mark: each prompt is a place to come back to. It takes as many steps as there
-are earlier rewinds that it undoes, and as there are lenses that it drops.
+A rewind may name a prompt in place of a mark. Its computation takes a step for each earlier rewind that it undoes, and
+for each lens that it drops.
 """
 
 from collections.abc import Callable, Iterable, Mapping

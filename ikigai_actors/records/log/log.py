@@ -328,7 +328,7 @@ class Log:
     def is_shown_as(self, position: int, earlier: int) -> bool:
         """Return whether the same summary was in force at an earlier position, so that earlier requests had its text.
 
-        False where only the earlier one, or only the later one, had a summary.
+        False if only one of the two positions has a summary.
         """
         now, then = self.view(position).lens, self.view(earlier).lens
         return now is then or (now is not None and then is not None and now[:2] == then[:2])

@@ -1,8 +1,8 @@
 """Plans which logs a history needs, and which part of each must be in memory. Reads little, even for long logs.
 
 A history needs the logs of the agent and of its ancestors, from the latest clear on. The messages that a summary in
-force replaces need not be held: only those that a model is shown, and those that decide where it may be cut, what is
-open and how it is shown.
+force replaces need not be in memory. Needed are the messages that a model sees, and those that decide where the history
+may be cut, which turn is open, and which parts are visible.
 
     positions   1 ── … ── 811 ── 812 ── … ── 905 ── S        S = summary that keeps what comes from 812 on
     held        what changes views                all         from the latest reply before 812 on

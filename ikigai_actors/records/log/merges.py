@@ -4,8 +4,8 @@
     written     under the locks of both rows: the child's head is still that one, and no turn of it is open; the row,
                 whose primary key lets one merge of this head pass; the message in the parent's log (`add_merge`)
 
-So a merge happens once for each (child, head), whichever process asks for it, and has the child as it was at that head.
-A crash leaves both the row and the message, or neither.
+So each head of a child is merged once, whichever process asks for it, and the merge has the child's history up to
+exactly that head. A crash leaves both the row and the message, or neither.
 """
 
 from ikigai_actors.errors import AgentNotFound, AlreadyMerged, HeadMoved, NotBelow, TurnOpen

@@ -1,10 +1,11 @@
-"""Moments: how far logs had come at a time, and the messages for a timeline.
+"""Moments: the positions that logs had reached at a time, and the messages for a timeline.
 
     store.read(lambda tx: positions_at(tx, uuids, ms))          # {uuid: position}
     store.read(lambda tx: marks(tx, uuid, 17, 200))             # the messages 18 to 200 of one log, without their texts
 
-Positions have no holes and times do not fall, so a moment is found by halving the primary key: it costs the logarithm
-of a log, and needs no index of times. Where a clock was set back, a place is found at which the time passes the moment.
+Positions have no holes and times do not fall, so a moment is found by a binary search over positions. It takes
+logarithmic time, and needs no index of times. If a clock was set back, the search finds one of the places at which the
+time passes the moment.
 """
 
 import json

@@ -13,12 +13,13 @@
     a decision, a command, a word     nothing: who brings it has an actor made
     death                             it is parked no more
 
-The unit that parks looks what has come, and counts what lacks, under the agent's own row. Each end is written under
-that row, too. So an end comes before the look, which counts it, or after it, and counts down. A signal holds the tree,
-which the unit shares: an INT comes before it, and refuses it, or after it, and wakes.
+The unit that parks counts the missing ends under the lock of the agent's own row. Each end is written under that lock,
+too. So an end comes either before the count, which includes it, or after it, and lowers the count. A signal locks the
+tree, which the unit shares: an INT comes either before the unit, which is then refused, or after it, and wakes the
+agent.
 
-A crash leaves a row in one of these states, and each has somebody who looks: a boot at those with ``awake``, the host
-at times and at those to be woken, and the units above at the others. An actor whose row may say that its agent is
+A crash leaves a row in one of these states, and none is forgotten: a starting host looks at agents with ``awake``, a
+running host at due times and agents to be woken, and the units above change the others. An actor whose agent may be
 parked commits `Unpark` before anything else.
 """
 

@@ -4,12 +4,12 @@ Only whole logs are deleted, and only those that no other agent needs. The log o
 dead descendant is kept. So all descendants of a pruned agent are pruned. Dead agents never fork, so a deleted log is
 never needed later. Documents stay, and so does mail that the pruned agents have sent.
 
-The first transaction decides under the lock of the tree, and marks the agents (``pruned_at``): from then on whoever
-reads gets `HistoryPruned`. Then the rows go, some in each transaction, so that nobody waits long. What a prune leaves
-that was cut off is rows that nobody reads; the next one deletes them. Last go the blobs to which nothing refers, the
-definitions of tools that nobody names, the bodies of arrivals after 7 days and arrivals after 30, deliveries after 30
-days that do not wait, and the keyed calls that are older than 30 days, unless what one names is open: a prompt, its
-turn, a timer, a living child; and former values of that age.
+The first transaction chooses the agents under the lock of the tree, and marks them (``pruned_at``). From then on
+readers get `HistoryPruned`. Further transactions delete the rows, a limited number in each, so that no other
+transaction waits long. If a prune is cut off, the next one deletes the remaining rows, which nobody reads. At the end a
+prune deletes blobs and definitions of tools to which nothing refers, the bodies of arrivals after 7 days, arrivals and
+deliveries that do not wait after 30 days, former values after 30 days, and keyed calls after 30 days, unless the
+prompt, turn, timer or child that one names is still open.
 """
 
 import json

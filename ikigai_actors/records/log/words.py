@@ -6,10 +6,10 @@ The database returns the latest messages with any of the words. Rare words count
 were cleared or undone, and notes for programs, are left out.
 
 A search reads short logs. For longer ones it makes an index in the database (`ikigai_actors.store.word_index`). The
-index gives candidates, up to a mark for each agent: each candidate is looked at as the log has it, and later messages
-are read. So nothing depends on the index, and no commit of a message writes to it.
+index returns candidates up to each agent's mark. The search checks each candidate in the log, and reads the later
+messages. So no result depends on the index, and no commit of a message writes to it.
 
-`ranked_by_words` alone decides on the order.
+`ranked_by_words` decides the order of the results.
 """
 
 import logging

@@ -6,10 +6,11 @@
     ended      with the last unit of its turn, or with the death of its agent: it gets the next number of the asking
                program
 
-The numbers of one program's rows are the order in which its prompts were answered, for every process. They are given
-under the program's row, so no two ends get the same one. The last unit of a turn looks up the programs that have asked
-for it, and locks their rows with its own. If another program has begun to ask since the look-up, the unit is run once
-more. A death locks the tree, which prompts of programs share, so no prompt comes between its look-up and its commit.
+For every process, the numbers of one program's rows have the order in which its prompts were answered. They are
+assigned under the lock of the program's row, so no two ends get the same number. The last unit of a turn looks up the
+programs that have asked for it, and locks their rows with its own. If another program has begun to ask since the
+look-up, the unit is run once more. A death locks the tree, which prompts of programs share, so no prompt comes between
+its look-up and its commit.
 
 A program that waits for a prompt that it has not sent itself, as a fork in mid-turn does, gets a row of its own in the
 unit that begins the wait, under the row of the agent that is asked. The row is detached, because another agent has sent

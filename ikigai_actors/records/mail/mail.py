@@ -1,4 +1,4 @@
-"""Mailboxes: durable mail between agents. Pull: an agent reads its mail when it chooses to.
+"""Mailboxes: durable mail between agents, which an agent reads when it chooses to.
 
     sent     a row with the next id of its recipient; unread
     read     marked with the time; stays until it is deleted

@@ -1,7 +1,7 @@
-"""Prompts in transit: prompts as mail of kind ``prompt``, until their agent takes them up.
+"""Prompts as mail of kind ``prompt``, until their agents begin with them.
 
-Other processes send prompts in this way, and a host stores those that an agent cannot take up yet. The agent that takes
-one up marks it as read in the unit that appends its message.
+Other processes send prompts in this way, and a host stores the prompts with which an agent cannot begin yet. When the
+agent begins, the unit that appends the prompt's message marks the mail as read.
 """
 
 import json

@@ -4,8 +4,8 @@
     entered    a message ``steer`` of the turn in progress, or the prompt that opens one; its mail is read
     withdrawn  the mail is deleted before it is read
 
-The unit that adds the messages marks their mails as read, so a word is in a history once, whatever crashes. Both
-happen under the lock of the agent's row, as a withdrawal does.
+The unit that adds the messages to the history marks their mails as read, so each is in the history once, even after a
+crash. It holds the lock of the agent's row, as a withdrawal does.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Messages: their kinds, their data, and what they refer to.
+"""Messages: their kinds, their data, and their references.
 
     messages            the kinds (``Kind``) and their traits
     forms               the data that each kind must have

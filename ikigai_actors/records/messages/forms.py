@@ -1,9 +1,9 @@
 """The forms that the data of messages must have, where the runtime would fail on other data.
 
-A database may have been edited. Data of another form is damage, like a body that does not parse: it is found when the
-message is read, so no later code meets it. A missing part is sound, and an unknown part is left alone, since a newer
-version may have written it. Settings are no part of this: another message mends a wrong one, so it is an error of the
-prompt (see `ikigai_actors.records.messages.settings`).
+A database may have been edited. Data of another form are damage, like a body that does not parse. The damage is found
+when the message is read, so no later code meets it. A part may be missing, and an unknown part is left alone, since a
+newer version may have written it. Settings are not checked here: a further message can correct a wrong setting, so it
+is an error of the prompt (see `ikigai_actors.records.messages.settings`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -5,11 +5,11 @@
     as_output(Invoice, {"total": 12.5})            # Invoice(total=12.5)
 
 The JSON schema of the type is stored with the prompt, so that a turn goes on after a crash, and on another host, whose
-program may not know the type. So a value is checked twice: by the schema wherever the agent runs, and by the type, with
-its own validators, where that is known: in the process that asked, by the host too if it is the same process. A value
-that passes neither is never given to anybody.
+program may not know the type. So a value is checked twice: by the schema on the host of the agent, and by the type with
+its validators in the process that asked, which knows the type. If the host is the same process, it checks the type,
+too. A value that fails a check is never returned.
 
-Objects of a schema that name their properties take no others, unless the type says that it allows them.
+Objects of a schema that name their properties accept no other properties, unless the type allows them.
 """
 
 import inspect

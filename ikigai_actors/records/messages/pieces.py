@@ -6,9 +6,9 @@
 
 A row is appended and never changed; further text of the reply gets a row of its own. A row becomes *void*, so that
 readers skip it, when its reply is over: a message after ``at`` ends the reply, the turn is closed, the agent is dead,
-or another host runs it. So the transaction that commits a reply writes no more than it does without listeners, and a
-reader of rows and messages in one transaction never finds a piece of a reply that is committed. Void rows are deleted
-later by their host, or by the next host if theirs has ended.
+or another host runs it. So listeners cost the transaction that commits a reply no further writes, and a reader of rows
+and messages in one transaction never finds a piece of a committed reply. The host deletes its void rows later; the next
+host deletes those of an ended host.
 """
 
 import json

@@ -3,9 +3,9 @@
     terms = terms_in({"within": "4h", "default": "deny", "remind": "30m", "escalate": ["role:lead", "above"]})
     terms.steps()       # remind after 30 m, ask role:lead after 60 m, and the one above after 90 m; deny after 4 h
 
-An address is ``role:WORD``, ``principal:ID`` or ``label:NAME``: the principal that the agent's label names. By
-``above`` all who may approve are asked, and the agent's supervisor gets a notice. A question counts its steps, as its
-*level*: a step that was taken is never taken again.
+An address is ``role:WORD``, ``principal:ID`` or ``label:NAME``: the principal that the agent's label names. The address
+``above`` asks everybody who may approve, and the agent's supervisor gets a notice. The *level* of a question is the
+number of steps taken, so that no step is taken twice.
 """
 
 import json

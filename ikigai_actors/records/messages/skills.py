@@ -3,8 +3,8 @@
     [{"name": "pdf", "description": "…", "tools": [], "attached": [{"sha256": …, "name": "SKILL.md", …}], "sha256": …,
       "from": "/home/ann/.claude/skills/pdf"}]
 
-The bytes of the files are blobs, so they are where the log is: a changed file on a disk changes no agent. The digest is
-that of the entry without ``from``, ``off`` and ``unlisted``, so an entry that was changed by hand is refused.
+The bytes of the files are blobs in the same database as the log: a changed file on a disk changes no agent. The digest
+is that of the entry without ``from``, ``off`` and ``unlisted``, so an entry that was changed by hand is refused.
 """
 
 from collections.abc import Mapping, Sequence

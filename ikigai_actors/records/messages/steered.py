@@ -34,7 +34,7 @@ def steered_in(message: Message) -> tuple[int, Steered] | None:
 
 
 def as_word(message: Message) -> Mapping[str, str]:
-    """Return a steering message as a summary keeps it: its text, and the agent that sent it, if one did."""
+    """Return a steering message in the form in which a summary has it: its text and, if any, its sender."""
     sender = message.data.get("name") or message.data.get("sender")
     return {"text": message.content} if sender is None else {"text": message.content, "from": str(sender)}
 

@@ -5,8 +5,9 @@
     dead        neither is set: all attempts have failed, or the subscription has ended
 
 The row is written in the transaction of the event (`ikigai_actors.records.outbox.events`). The host that has the shard
-of its agent sends it, and writes the result only while it has the shard in the same epoch: a host that was stopped may
-send once more, under the same id, and records nothing. A crash before the result is written repeats the try.
+of the event's agent sends the delivery, and writes the result only while it has the shard in the same epoch. A host
+that was stopped meanwhile may send once more, under the same id, but records nothing. After a crash before the result
+is written, the attempt is repeated.
 """
 
 import hashlib

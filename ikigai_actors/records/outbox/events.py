@@ -1,9 +1,9 @@
-"""The events that outside receivers can get, and the rows for those that want them.
+"""The events that outside receivers can get, and the rows for the subscriptions that want them.
 
     post(tx, locked, PostedEvent("turn.done", agent, position, f"t{turn}", now))
 
-`post` is called within the unit that makes the event true, so neither is there without the other. It writes a row for
-each subscription that wants the event, and nothing where none does.
+The unit that causes an event calls `post`, so both are committed together. `post` writes a row for each subscription
+that wants the event.
 """
 
 from collections.abc import Sequence

@@ -4,8 +4,8 @@
     paused    they get rows, which wait: a person has paused it, or nothing but failures came for a day
     ended     a person has removed it, or its receiver has answered 410: what waited is dead
 
-Rows are never deleted, since deliveries name them. A secret is never in the row: a reference to it is, which the host
-that sends looks up, or the secret sealed for this subscription.
+Rows are never deleted, since deliveries name them. A row never has a secret in clear text. It has a reference to the
+secret, which the sending host looks up, or the secret sealed for this subscription.
 """
 
 import json

@@ -4,7 +4,7 @@
     ended    the end of the task was received, or is dead; or the client has deleted it
 
 A subscription may be there before the agent of its task is born, so it names the uuid that this agent will have. A
-prune ends those whose agent is dead, or was not born within a day.
+prune ends subscriptions whose agent is dead, or was not born within a day.
 """
 
 from collections.abc import Sequence

@@ -4,8 +4,8 @@
     {"agent":UUID,"head":41,"hash":HEX}       for each log that has messages, by uuid
     {"end":LINES,"sha256":HEX}                of all lines before it
 
-With a previous checkpoint, ``previous`` is the SHA-256 of that file, and only the logs are named whose heads are not
-those of it.
+With a previous checkpoint, ``previous`` is the SHA-256 of that file, and the file names only the logs whose heads have
+changed since.
 """
 
 import hashlib

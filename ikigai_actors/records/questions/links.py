@@ -4,8 +4,8 @@
     opened_link([key], link)                            # LinkedQuestion, or None where no key has signed it
 
 A link has the id of the question, the second at which it expires, and an HMAC-SHA256 of both, by the operator's key.
-The database knows nothing of it: the host that makes links and the API that takes them have the key in common. The
-question itself ends the link: an answered one stays answered.
+Links are not in the database: the host that makes links and the API that accepts them share the key. A link cannot
+change the answer of an answered question.
 """
 
 import base64

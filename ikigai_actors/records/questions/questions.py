@@ -1,17 +1,18 @@
 """Table ``questions``: the calls that wait for a person, the people that they ask, and the time limits.
 
-An index of the log. The row is written by the unit that writes the ``approval`` message; it is closed by the unit that
-writes the decision, begins the call without one, ends the turn, or buries the agent. A call that is asked about again,
-since its tool has changed, has a row of its own: a decision holds for exactly the question that was shown.
+The table is an index of the log. The unit that writes the ``approval`` message writes the row. The row is closed by the
+unit that writes the decision, begins the call without one, ends the turn, or records the agent's death. If a person is
+asked about a call again, because its tool has changed, the new question has its own row: a decision holds for exactly
+the question that was shown.
 
     open       the call waits
     answered   a person has decided; of a call ``approved`` or ``denied``, else ``answered`` or ``declined``
     expired    nobody has in time, and the runtime has taken the default
     void       the call waits no more, and nobody has decided
 
-A crash leaves what was committed: the message and the row, or neither. A reminder, an escalation and the time limit
-change the row alone. The default is a remote command of the agent, written with the row that says that its time is
-over, so it is decided once; a person who was faster has decided.
+A crash leaves both the message and the row, or neither. A reminder, an escalation and the time limit change only the
+row. The default is a remote command of the agent, written together with the row at the time limit, so it is applied
+once, unless a person was faster.
 """
 
 import json

@@ -1,9 +1,10 @@
 """Export: a branch of agents, with all their data, as the records of a file. A host may run meanwhile.
 
-All is read in one snapshot, some at a time, so a branch of any size needs little memory. History that agents inherit
-from a parent outside of the branch is exported once for each such parent, as the log of an origin (`Inheritance`): the
-messages of the parent's history up to the furthest fork point, with their positions. Cleared messages among them may be
-more than the branch can see (`Inheritance.hidden`). With ``from_clear`` empty messages take their place.
+All rows are read in one snapshot, some at a time, so a branch of any size needs little memory. History that agents
+inherit from a parent outside of the branch is exported once for each such parent, as the log of an origin
+(`Inheritance`): the messages of the parent's history up to the furthest fork point, with their positions. Cleared
+messages among them may be more than the branch can see (`Inheritance.hidden`). With ``from_clear`` empty messages take
+their place.
 """
 
 import base64

@@ -13,19 +13,20 @@
     {"record":"blob",…}
     {"record":"end","lines":…,"sha256":…}    of all lines before it
 
-The log of an origin goes up to the furthest fork point of those who inherit from it, each up to its own. It records
-each one's birth after its fork point, by a ``fork``: where its parent wrote that, or after the furthest fork point if
-the parent wrote it later. Whoever was born in the log of another one (``by``) has none. An origin of pruned agents has
-no message. In format 1 each agent had an origin of its own; before format 3 no agent had labels, and what requests had
-cost was not in the file; before format 4 rules were not, and no message had a hash; before format 5 keys were not.
+The log of an origin goes up to the furthest fork point of the agents that inherit from it; each of them inherits up to
+its own fork point. For each of them the log has the ``fork`` message of its birth: where the parent wrote that, or
+after the furthest fork point if the parent wrote it later. An agent that was born in another agent's log (``by``) has
+none. An origin of pruned agents has no message. In format 1 each agent had a separate origin; before format 3 no agent
+had labels, and files had no costs of requests; before format 4 files had no rules, and messages no hashes; before
+format 5 files had no keys.
 
-``hash`` is that of the history up to the message (`ikigai_actors.records.log.chain`), in hexadecimal digits. Only the
-births after the furthest fork point of an origin have null, since they are not where the parent has them. A message
-that was left out keeps the hash of what stood there.
+``hash`` is the hash of the history up to the message (`ikigai_actors.records.log.chain`), in hexadecimal digits. Only
+the births after the furthest fork point of an origin have null, since they are at other positions than in the parent's
+log. A message that was left out keeps its original hash.
 
-A file is taken whole or not at all: a newer format, an unknown record or field, a value of another type, a byte that
-was changed or is missing is refused, by `ImportRefused` with the line. ``data`` is an object if that encodes to the
-text in the database again, byte for byte, and else this text.
+A file is imported completely or not at all: a newer format, an unknown record or field, a value of another type, and a
+changed or missing byte raise `ImportRefused` with the line. ``data`` is an object if that encodes to the text in the
+database again, byte for byte, and else this text.
 """
 
 import hashlib

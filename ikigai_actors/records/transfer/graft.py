@@ -1,8 +1,8 @@
 """Import: adds the agents of an exported file below an agent, all in one transaction, or none.
 
-The file is read twice: before the transaction, which finds what is wrong with it by itself (`Manifest`), and within,
-where its rows go into the tables as they come. Then they are read back: their sums must be those of the file, and
-fsck's checker must find nothing wrong with them; else all is undone.
+The file is read twice. Before the transaction, its own faults are found (`Manifest`). Within the transaction, its rows
+are written to the tables one after another. Then they are read back: their sums must be those of the file, and fsck's
+checker must find no fault in them. Otherwise everything is undone.
 
 | in the file | here |
 |---|---|
@@ -20,10 +20,11 @@ fsck's checker must find nothing wrong with them; else all is undone.
 | an agent of a file that comes stopped | stopped: it begins nothing until CONT, whatever waits for it |
 | a document that is here with these bodies | left as it is; with others: refused, or as `Documents` says |
 
-An agent may not use tools that the settings of the one forbid under which it comes: a ``configure`` at the end of its
+An imported agent may not use tools that the settings of the agent above it forbid: a ``configure`` at the end of its
 log says so.
 
-Budgets do not come along: what the agents have spent so far does not count for the budgets here; that they live does.
+Budgets are not imported. The agents' earlier spending does not count in the budgets here, but the agents count as
+living.
 """
 
 import json

@@ -5,17 +5,17 @@ memory:* no other process can come.
 
 *PostgreSQL:* the host's row holds a lease by the server's clock, renewed every second on a connection of its own, which
 also holds a lock of the server. A second host takes over when the lease has run out, or when the lock has been free for
-some seconds: then the process has ended. Hosts that have names share the agents: each takes shards that nobody has, and
+some seconds: then the process has ended. Hosts that have names share the agents: each takes shards without a host, also
 those of a host that has ended (`ikigai_actors.store.hosts.shards`). A host that could not renew for half its lease
-starts no effect until it has. One that finds its row ended by another host is fenced, and closes. A network that
-swallows every packet keeps a renewal waiting forever, so another thread looks at the age of the latest renewal: after
-one lease it reports trouble; after three the host gives every connection up, and closes.
+starts no effect before the next renewal. A host whose row another host has ended is fenced, and closes. A network that
+swallows every packet keeps a renewal waiting forever, so another thread checks the age of the latest renewal: after one
+lease it reports trouble; after three the host gives every connection up, and closes.
 
 A crash leaves the row open. Another host finds the lock free, or the lease run out, and ends the row.
 
-Hosts of several versions of the program share one database (`ikigai_actors.store.migrations`). One that joins brings
-the schema to the version that it knows, where the hosts that live know what it needs. One that finds with a renewal
-that its own program does not any more reports that, once.
+Hosts of several versions of the program share one database (`ikigai_actors.store.migrations`). A host that joins
+migrates the schema to its own version, if the living hosts know that schema. A host that finds at a renewal that its
+program does not know the schema any more reports that once.
 """
 
 import contextlib
@@ -406,7 +406,7 @@ class Host(Service):
         self._watch.stop()
 
     def run(self) -> None:
-        """Renew the lease again and again."""
+        """Renew the lease regularly until the host stops, on the thread of the service."""
         assert self._lease is not None
         while self.pause(rhythm(self._lease)):
             if self.name is not None:  # before the renewal: by its own lock it sees whether its connection was lost

@@ -1,4 +1,4 @@
-"""Whether a process of this machine has ended, without asking a server."""
+"""Tests whether a process of this machine has ended, without asking a server."""
 
 import os
 from functools import cache

@@ -1,6 +1,6 @@
 """The rows of hosts: the processes that run the agents of a database.
 
-Not in `ikigai_actors.store.hosts.host`: a process that only asks for the owner needs no threads.
+They are not in `ikigai_actors.store.hosts.host`, since a process that only asks for the owner needs no threads.
 """
 
 from collections.abc import Callable, Mapping, Sequence

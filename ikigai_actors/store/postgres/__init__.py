@@ -1,4 +1,4 @@
-"""PostgreSQL.
+"""PostgreSQL: the store for databases on a server.
 
 Its modules:
 

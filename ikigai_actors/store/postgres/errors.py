@@ -1,4 +1,4 @@
-"""PostgreSQL's errors, translated into ours by SQLSTATE; a refused connection has none, so its text decides.
+"""Translates PostgreSQL's errors into ours by their SQLSTATE, or by the text of a refused connection, which has none.
 
 Texts that come from the server or its client are searched for the URL's passwords before they are shown.
 """

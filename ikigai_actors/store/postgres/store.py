@@ -1,8 +1,8 @@
 """PostgreSQL, by psycopg 3. Imported only when a PostgreSQL URL is opened.
 
 One connection writes, under a lock and READ COMMITTED (a unit relies on the locks that it takes). Reads take a
-connection from a small pool, REPEATABLE READ, so that each sees one snapshot. BEGIN and COMMIT are statements of ours,
-which travel with others (`trips`). Few appended rows are one INSERT, many travel by binary COPY.
+connection from a small pool, REPEATABLE READ, so that each sees one snapshot. The store itself sends BEGIN and COMMIT,
+together with other statements (`trips`). A few appended rows are one INSERT; many are sent by binary COPY.
 
 What happens when something breaks:
 

@@ -1,8 +1,8 @@
 """The locks by which a host owns an SQLite file for its life.
 
-One is on ``<database>.lock``, and one on the file itself, which may have another name elsewhere. The kernel frees them
-at death, so the next host takes over at once. No pid, host name or clock decides: a process that wants to know whether
-there is a host asks the lock.
+One lock is on ``<database>.lock``, and one on the file itself, which may have another name elsewhere. The kernel frees
+both locks when the process ends, so the next host takes over at once. No pid, host name or clock decides: a process
+that wants to know whether there is a host tests the lock.
 """
 
 import time

@@ -3,8 +3,9 @@
 One connection writes and one reads, each with a lock that is held for a whole transaction; a database in memory has one
 connection and one lock for both. Writes begin with BEGIN IMMEDIATE: a transaction that reads first and writes later
 would be refused at once when another process has written in between. Durability is WAL with ``synchronous=FULL``: a
-commit that returned survives a crash. A new file gets its log (WAL) behind its tables: so a file that has a log and no
-tables has lost what was in the log. Later the file itself says whether it needs one: `ikigai_actors.store.sqlite.wal`.
+commit that returned survives a crash. A new file gets its log (WAL) after its tables. So a file that has a log and no
+tables has lost the contents of the log. Later a mark in the file says whether it needs its log:
+`ikigai_actors.store.sqlite.wal`.
 
 Limits: one process writes at a time; the others wait up to ``patience`` seconds and then get `StoreUnavailable`.
 """

@@ -1,7 +1,7 @@
 """The index of words in an SQLite file: FTS5, without the texts.
 
-The number of a row is that of its agent and its position, so the index needs no table beside the marks. SQLite 3.40
-cannot delete from an index without texts: it is dropped as a whole.
+The number of a row is made of the agent's number and the message's position, so the index needs no table but the marks.
+SQLite 3.40 cannot delete rows from an index without texts, so the index is dropped as a whole.
 """
 
 import json
