@@ -41,9 +41,9 @@ class AgentLog:
         self.child: Log | None = None
         """The log of the agent that is being merged, when a summary of it is asked for."""
         self.used = 0.0
-        """When it was last read or grew, by the host's clock."""
+        """The time when the log was last read or grew, by the host's clock."""
         self.loading = False
-        """Whether it is being read."""
+        """Whether the log is being read."""
 
     def load(self, whole: bool = False) -> None:
         """Read the log on the reader's thread, which posts `LogRead` or `LoadFailed` to the inbox; never waits.

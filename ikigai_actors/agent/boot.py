@@ -58,7 +58,7 @@ class Origin(NamedTuple):
     labels: str = ""
     """The labels of the agent, encoded as one text (`records.agents.labels`)."""
     cut_offs: int = 1
-    """How many times the turn was cut off since its latest message, this time included."""
+    """The number of times the turn was cut off since its latest message, this time included."""
     is_parked: bool = False
     """Whether the agent was parked: its turn only waited and had nothing in memory, so it was not cut off."""
 
@@ -132,7 +132,7 @@ def survey(store: Store, host: str, shards: Collection[int]) -> Survey:
 
 
 def survey_one(store: RowReader, host: str, shards: Collection[int], uuid: str, *, resting: bool) -> Survey:
-    """Check the rows of one agent, as `survey` does for all agents with open work.
+    """Check the rows of one agent for consistency, and return it in a survey of one agent.
 
     The survey is empty if the agent is dead, or does not live in these shards of the host.
 

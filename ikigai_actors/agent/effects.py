@@ -119,7 +119,7 @@ class _Chosen(NamedTuple):
     cut_by_budget: bool
     """`Request.cut_by_budget`."""
     window: int
-    """How many tokens the model takes; 0 when it is not known."""
+    """The size of the model's window, in tokens; 0 if unknown."""
     limits: AttachmentLimits | None
     """The attachments that its service takes; None when they are not known."""
 

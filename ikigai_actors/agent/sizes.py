@@ -164,7 +164,7 @@ def report_tokens(
         head: the position up to which the model is shown the history.
         fixed: the number of tokens outside the conversation.
         part: the messages that are shown in place of the whole history; None for the whole history.
-        talk: the messages that follow it.
+        talk: the messages that follow the history or the part.
     """
     shown = request_tokens(log, head, model, fixed) if part is None else fixed
     return shown + sum(tokens_of(message, UNTOLD) for message in (*(part or ()), *talk))

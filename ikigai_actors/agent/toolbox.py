@@ -290,7 +290,7 @@ class Toolbox:
     def size(
         self, settings: Mapping[str, Any], wanted: Expected | None = None, found_tools: FoundTools | None = None
     ) -> int:
-        """Return the bytes of the tools that an agent's model reads, as JSON. Raises as `offer` does."""
+        """Return the bytes of the tools that an agent's model reads, as JSON. Raises the errors of `offer`."""
         described = self.offer(settings, found_tools, wanted=wanted).read
         latest, size = self._sized
         if described != latest:  # agents that ask one after the other mostly have the same tools

@@ -171,7 +171,7 @@ class Prices:
 def known_prices(
     home: Path, history: Path | None = None, configured: Mapping[str, Price] | None = None
 ) -> tuple[Prices, list[str]]:
-    """Return all prices, with those of the user's file, and complaints about that file.
+    """Return all known prices, including those of the user's file; and sentences on errors in that file.
 
     Args:
         home: the directory of ikigai's files.

@@ -36,9 +36,10 @@ _WITHOUT = re.compile(
 
 
 def too_long(text: str) -> TooLong | None:
-    """Return the numbers in a refusal because of a request's length; None for other texts.
+    """Return the numbers in a service's refusal of a request as too long; None for any other text.
 
-    A limit of the reply (``max_tokens: 100000 > 64000``) or of a minute is another refusal.
+    A refusal because of the length of the reply (``max_tokens: 100000 > 64000``), or of a limit for a minute, counts as
+    another text. Numbers that the refusal does not give are 0.
     """
     for pattern in _WITH_BOTH:
         if (match := pattern.search(text)) is not None:

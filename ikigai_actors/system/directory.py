@@ -255,8 +255,8 @@ class Directory(OfOneProcess, ABC):
         """The descriptions of the tools that the model of the agent with this log reads now.
 
         Raises:
-            HostElsewhere: only another process knows.
-            ProviderError: a setting is wrong, or names a provider that is not there or breaks.
+            HostElsewhere: only another process has the tools.
+            ProviderError: a setting is wrong, or its provider is missing or fails.
         """
 
     def _asked_models(self, settings: Mapping[str, Any], summary: bool = False) -> "tuple[PricedModel, ...]":
@@ -282,12 +282,12 @@ class Directory(OfOneProcess, ABC):
         """Return the models of `_asked_models`, whose arguments are checked already."""
 
     def _check_answered(self, settings: Mapping[str, Any], writers: Collection[str]) -> None:
-        """Raise `ProviderMissing` if only the offline provider could answer with these settings, or no model at all.
+        """Raise `ProviderMissing` if no model could answer with these settings, or only the offline provider.
 
-        The offline provider may answer if somebody asked for it, or if it wrote the record itself.
+        The offline provider may answer if somebody has chosen it, or if it wrote the whole record.
 
         Args:
-            settings: those of the agent that is asked.
+            settings: the settings of the agent that is asked.
             writers: the models that wrote the record, as ``provider:model``; empty when the record has no reply.
         """
         self._check_open()
@@ -749,7 +749,7 @@ class Directory(OfOneProcess, ABC):
 
         Raises:
             AgentDead: no actor of the agent takes commands.
-            IkigaiError: what `_target` raises.
+            IkigaiError: an error of `_target`.
         """
         self._check_open()
         if not hasattr(command, "caller"):
@@ -891,8 +891,8 @@ class Directory(OfOneProcess, ABC):
 
         Returns:
             After the commit, the number of the mail in the recipient's mailbox. For mail that is sent later it is the
-            number of the recipient's timer, and for mail to a group the number of members that got it. Raises what
-            `AgentRef.send` does.
+            number of the recipient's timer, and for mail to a group the number of members that got it. Raises the
+            errors of `AgentRef.send`.
         """
         unit = delivery(None, recipient, body, self._clock.now_ms(), at=at, after=after, zone=zone)
         if key is not None:

@@ -170,9 +170,9 @@ class _Missed(NamedTuple):
     """The messages and deaths between the ``since`` position and the start of a feed, as far as not read yet."""
 
     heads: list[Head]
-    """Where the logs stood as it began."""
+    """The ends of the logs when the feed began."""
     places: Places
-    """How far that was made ready."""
+    """The positions up to which the logs were read so far."""
 
 
 class EventFeed(ClosedByBlock, Generic[E_co]):

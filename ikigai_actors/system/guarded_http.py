@@ -25,9 +25,9 @@ ALLOW_PRIVATE = "IKIGAI_ALLOW_PRIVATE"
 
 
 def allowed_addresses(networks: Iterable[str] | None) -> AllowedAddresses:
-    """Return the addresses that requests may reach: those of the networks, or of an environment variable if None.
+    """Return the addresses that requests may reach besides public ones: those in these networks.
 
-    Raises `BadInput` for a text that is no network.
+    None takes the networks of an environment variable. Raises `BadInput` for a text that is no network.
     """
     if networks is None:
         networks = [part for part in os.environ.get(ALLOW_PRIVATE, "").split(",") if part.strip()]

@@ -182,7 +182,7 @@ class AsyncReplyStream(AsyncFace[ReplyStream]):
 
     @property
     def reply(self) -> "Future[Reply]":
-        """The reply that ends the turn, to be awaited. Raises what `prompt` raises."""
+        """The reply that ends the turn, to be awaited. Raises the errors of `prompt`."""
         return self._beside.read(lambda: self._opening.get().reply)
 
     async def __anext__(self) -> StreamPiece:

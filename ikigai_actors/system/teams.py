@@ -65,7 +65,7 @@ class Team(NamedTuple):
     agents: tuple[TeamAgent, ...]
     """Parents come before their children."""
     kinds: Path | None
-    """Where the files of kinds are."""
+    """The directory with the files of kinds; None if the team file names none."""
 
 
 class TeamLine(NamedTuple):
@@ -75,7 +75,7 @@ class TeamLine(NamedTuple):
     state: str
     """``new``: it is to be made, or was made now; ``there``, ``differs`` or ``dead``."""
     differs: tuple[str, ...] = ()
-    """Where it is not as the file says."""
+    """The differences between the agent and the file."""
     uuid: str | None = None
 
 

@@ -66,7 +66,7 @@ class Signature:
             raise
 
     async def call_async(self, arguments: Mapping[str, Any]) -> Any:
-        """Call an ``async`` function and await it; raises as `call` does."""
+        """Call an ``async`` function and await it; raises the errors of `call`."""
         try:
             return await self._checked(**arguments)
         except ValidationError as error:

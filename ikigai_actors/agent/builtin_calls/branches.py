@@ -23,7 +23,7 @@ from ikigai_actors.tools.function import cut
 from ikigai_actors.tools.policy import ToolTraits
 
 _SHOWN = 300
-"""How many characters of a message are shown."""
+"""The number of characters of a message that are shown."""
 
 
 class DiffCall(BuiltinCall):

@@ -1,4 +1,4 @@
-"""How the results of built-in calls name agents."""
+"""The names of agents in the results of built-in calls."""
 
 from ikigai_actors.records.agents import registry
 from ikigai_actors.store.base import Transaction

@@ -67,9 +67,9 @@ class LoadSkillCall(BuiltinCall):
     }
 
     def begin(self, state: State, call: Call, event: Continue, now: int, tools: Mapping[str, ToolTraits]) -> Step:
-        """Read the stored file within the transaction of the result.
+        """Return the step that reads the stored file and writes its text as the result.
 
-        A text that the model sees already is not repeated.
+        If the model sees the text already, the result only names the message that has the text.
         """
         self.check(call.input)
         skill, commands = _skill(state, text(call.input, "name")), SHELL in tools

@@ -112,7 +112,7 @@ class Call:
     reply: int = 0
     """The position of the reply that makes the call."""
     attempt: int = 0
-    """How many times the call was started, counted by its committed ``tool_call`` messages."""
+    """The number of times the call was started, counted by its committed ``tool_call`` messages."""
     elsewhere: bool = False
     """Whether the call was started in another database, from which the agent was imported."""
     unfenced: bool = False
@@ -424,7 +424,7 @@ def marked_asked(calls: Calls, id_: Any, position: int) -> Calls:
 
 
 def marked_connecting(calls: Calls, question: Mapping[str, Any]) -> Calls:
-    """Set the account for which one call waits, from the data of a question; None once that is answered."""
+    """Set the account for which one call waits to that in the data of a question; None if the question was answered."""
     connect = None if question.get("approved") else question.get("connect")
     return tuple(replace(call, connect=connect) if call.id == question.get("tool_use_id") else call for call in calls)
 

@@ -352,11 +352,11 @@ def side_talk(state: State) -> tuple[Message, ...]:
 
 
 def objection_to(reply: Reply, attempts: int) -> tuple[str, str]:
-    """Check an answer that should be a plain text.
+    """Check that an answer for a summary is a plain text, and return what to object to.
 
     Returns:
-        The objection for the model if it is asked once more, else empty; and the fault in words, empty if there is
-        none.
+        The objection to send to the model if it may be asked once more, else empty; and the fault in words, empty if
+        there is none.
     """
     cut = reply.stop_reason in ("max_tokens", CUT_BY_BUDGET)
     if (reply.tool_calls or cut) and attempts < MOST_ATTEMPTS:

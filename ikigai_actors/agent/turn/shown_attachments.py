@@ -48,13 +48,13 @@ class ShownAttachments:
         """
         self._limits = limits
         self.hidden = hidden if last is None else last.hidden
-        """How many of the first attachments are shown by reference."""
+        """The number of the first attachments that references replace."""
         self.due = 0 if last is None else last.hidden
-        """How many should be, by all that has come so far."""
+        """The number that references should replace, by all attachments so far."""
         self._shown: list[Blob] = [blob for blob in last.blobs if self._counts(blob)] if last is not None else []
         self._seen = self.due + len(self._shown)
         self.is_made = self.due == self.hidden
-        """Whether the passages so far show what they should; else they are to be made again."""
+        """Whether the passages so far show the right attachments; else they must be made again."""
 
     def sent(self, said: Sequence[Said]) -> list[Block]:
         """Return the next blocks of the conversation, with texts in place of attachments beyond the limits."""

@@ -189,7 +189,7 @@ class Compaction:
     talk: tuple[tuple[Kind, str, Any], ...] = ()
     """The messages to and from the model about the summary, after the instruction: kind, content, data of each."""
     attempts: int = 1
-    """How many times the model was asked."""
+    """The number of times the model was asked."""
     written: Mapping[str, Any] | None = None
     """The summary of the earlier parts; None before the first."""
 
@@ -215,7 +215,7 @@ class Merging:
     talk: tuple[tuple[Kind, str, Any], ...] = ()
     """The messages to and from the model about a summary, as `Compaction.talk`."""
     attempts: int = 1
-    """How many times the model was asked for the summary."""
+    """The number of times the model was asked for the summary."""
     part: ReadPart | None = None
     """The part of the history that the model is shown; None for the whole history."""
     usage: Usage | None = None

@@ -139,7 +139,7 @@ def go_on_behind(state: State, now: int, *drafts: PendingMessage) -> Step:
 
 
 def close_and_write(state: State, now: int, caller: Caller, *drafts: PendingMessage) -> Step:
-    """Do what `write_messages` does. Also close a turn that was cut off before, or whose request waits."""
+    """Append drafts to the log as `write_messages` does; also close a turn that was cut off, or whose request waits."""
     if not state.turn:
         return write_messages(state, now, *drafts, caller=caller)
     ended = end_turn(state, now, _superseded(state), INTERRUPTION, *drafts)

@@ -75,7 +75,10 @@ def begin_exit(state: State, call: Call, now: int) -> Step:
 
 
 def exit_typed(state: State, text: str, now: int) -> Step:
-    """Return the step that ends an agent whose own code has ended it with a text, if the text is the value as JSON."""
+    """Return the step for an agent whose own code ends it with ``text``: its end, if the text is the value as JSON.
+
+    Any other text fails the turn.
+    """
     value, wrong = given_as_text(text, _wanted(state))
     if wrong:
         return _fail(state, wrong, now)

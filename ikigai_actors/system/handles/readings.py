@@ -79,8 +79,8 @@ class Readings(BaseRef[H]):
     def statistics(self) -> AgentStatistics:
         """The counters of the agent: what it is doing, what it has done, and how often it was restarted.
 
-        They count from the start of the agent's actor on this host. For an agent of another process, they count its
-        whole life, by the rows of its log. Raises `AgentDead`.
+        The counts begin with the start of the agent's actor on this host. For an agent of another process, the rows of
+        its log are counted, over its whole life. Raises `AgentDead`.
         """
         counted = self.system._statistics_of(self.uuid)
         from ikigai_actors.records.lives.supervision import times_restarted

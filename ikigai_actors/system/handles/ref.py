@@ -162,7 +162,7 @@ class AgentRef(Readings["AgentRef"]):
             which the text of the reply begins again. Its ``reply`` is the reply that ends the turn.
 
         Raises:
-            BadInput, AgentDead, InboxFull: what `prompt` raises.
+            BadInput, AgentDead, InboxFull: as for `prompt`.
         """
         return ReplyStream(self.system, self.uuid, text, self._opening(text, output, attach, labels))
 
@@ -515,7 +515,7 @@ class System(Directory):
 
         Raises:
             AgentNotFound, AmbiguousAgent: there is no such agent, or there are several.
-            IkigaiError: what `AgentRef.move` raises.
+            IkigaiError: an error of `AgentRef.move`.
         """
         self.handle(uuid_of(self._store, agent)).move(host, timeout)
 

@@ -182,7 +182,10 @@ class Rebalancer(Worker):
         return drained
 
     def _move_as_asked(self, move: Move, caller: RemoteCaller) -> None:
-        """Carry out a remote command to move an agent and its descendants; the caller gets the answer. Never waits."""
+        """Carry out a remote command to move an agent and its descendants. Never waits.
+
+        ``caller`` gets the answer after the move, or the error.
+        """
         self.add(RefusableTask(lambda: self._prepare_move(caller.key.agent, move.host, caller), caller.settle))
 
     def on_failure(self, error: IkigaiError) -> None:

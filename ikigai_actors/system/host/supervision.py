@@ -105,7 +105,7 @@ class AgentFailure(NamedTuple):
     known: KnownRestarts | None = None
     """The restarts of its supervisor with which it was decided to restart the agent; None where they do not count."""
     error: BaseException | None = None
-    """The error of its own code."""
+    """The exception of the agent's own code."""
     line: str = ""
     """The line to log when the agent is restarted, or its supervisor gives up; empty for none."""
 

@@ -443,12 +443,13 @@ def _mount_layers(root: str, place: str, base: str, trees: str, layers: str) -> 
     """Mount a directory beneath layers of changes.
 
     Args:
-        root: the root directory, in which names are made for a moment: a mount's options are a page at most.
+        root: the root directory. Short names for the layers are made in it during the mount, because the options of a
+            mount are at most a page long.
         place: the path at which the directory is mounted.
         base: the directory beneath the layers.
         trees: the directory of the layers.
-        layers: their paths beneath that, with ``:`` between them: the one that is written to, a directory for the
-            kernel, then those that are only read, the topmost first.
+        layers: the paths of the layers beneath ``trees``, with ``:`` between them: the layer that is written to, a
+            directory for the kernel, then the layers that are only read, the topmost first.
     """
     names = root + "/layers"
     paths = [base, *(f"{trees}/{layer}" for layer in layers.split(":"))]
@@ -761,7 +762,12 @@ def seccomp_filter(machine: str, network: str, unix_sockets: bool, alone: bool) 
 
 
 def _mode_filter(mode: int, flags: int) -> list[Instruction]:
-    """Return instructions that refuse a mode with set-user-id or set-group-id; for open, only if it makes a file."""
+    """Return instructions of a seccomp filter that refuse to set the set-user-id or set-group-id bit of a file.
+
+    Args:
+        mode: the index of the system call's argument with the mode.
+        flags: the index of its argument with the flags of ``open``, which must ask for a new file; -1 for none.
+    """
     test = [_argument(mode), (_ANY_BIT, 0, 1, _SET_ID), _refuse(errno.EPERM)]
     makes = [] if flags < 0 else [_argument(flags), (_ANY_BIT, 0, len(test), _CREATES)]
     return [*makes, *test, _ALLOW]

@@ -111,7 +111,7 @@ class Run:
         self._over = asyncio.Event()
         self._scope = anyio.CancelScope()
         self.stopped = False
-        """Whether it was meant to end: by `stop` or `kill`, or with the system."""
+        """Whether this program has ended the server: by `stop` or `kill`, or with the system."""
         self.task = asyncio.create_task(self._own(), name=f"ikigai-mcp {name}")
         """Done when nothing is left of the server."""
 

@@ -41,7 +41,7 @@ class OAuthClient(NamedTuple):
     secret: str = ""
     """Empty for a public client."""
     method: str = "none"
-    """How it authenticates: ``none``, ``client_secret_post`` or ``client_secret_basic``."""
+    """The method by which the client authenticates: ``none``, ``client_secret_post`` or ``client_secret_basic``."""
     is_referred: bool = False
     """Whether the secret is a reference, ``env:NAME``, as a person has configured it. A server gives none."""
 
@@ -57,7 +57,7 @@ class Issuer(NamedTuple):
     takes_documents: bool = False
     """Whether a client may be the URL of a document."""
     sends_iss: bool = False
-    """Whether it always names itself when it sends a person back."""
+    """Whether the server always names itself when it sends a person back."""
     methods: tuple[str, ...] = ("client_secret_basic",)
 
 

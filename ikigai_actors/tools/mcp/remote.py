@@ -180,7 +180,7 @@ class RemoteConnection:
         self._run: RemoteRun | None = None
         self._retired: set[asyncio.Task[None]] = set()
         self.calls = 0
-        """How many calls are on their way."""
+        """The number of calls in progress."""
         self.bearer = ""
         """The access token of the account; empty for none."""
 

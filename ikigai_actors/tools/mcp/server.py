@@ -244,7 +244,10 @@ class McpServer(Toolset):
         return self._tools(listed.values(), run.misfits)
 
     def _tools(self, tools: "Iterable[Listed]", misfits: Mapping[str, str]) -> list[Tool]:
-        """Return the tools of a list, and those that break the protocol as `Misfit`."""
+        """Return the listed tools, and a `Misfit` for each listed tool that violates the protocol.
+
+        ``misfits`` has the violations, by tool.
+        """
         from ikigai_actors.tools.mcp import connection as parts  # already imported
 
         listed = {tool.name: tool for tool in tools}

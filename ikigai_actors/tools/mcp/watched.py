@@ -38,13 +38,13 @@ class Sent:
     status: int = 0
     """The status of the answer; 0 where there is none."""
     unreached: str = ""
-    """Why no connection could be made; empty where one was."""
+    """The reason why no connection was made; empty if one was made."""
     cut: str = ""
-    """Why the answer broke off; empty where it did not."""
+    """The reason why the answer broke off; empty if it did not."""
     challenge: str = ""
     """The header ``WWW-Authenticate`` of the answer."""
     in_session: bool = False
-    """Whether it was sent in a session."""
+    """Whether the request was sent in a session."""
 
     @property
     def did_not_run(self) -> str:

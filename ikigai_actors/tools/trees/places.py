@@ -140,7 +140,10 @@ class TreePlaces(FilePlaces):
             return set()
 
     def view(self, agent: str) -> FileView | None:
-        """Return the directory as an agent sees it; None if it has no tree. Raises `ToolError` as `rows` does."""
+        """Return the directory as an agent sees it; None if the agent has no tree.
+
+        Raises `ToolError` if the tree is on another machine.
+        """
         rows = self.rows(agent)
         if rows[0] and rows[0][0].kind == WORKTREE:
             return FileView((), self.worktree(rows[0][0]), self.base)

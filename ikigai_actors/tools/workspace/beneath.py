@@ -109,7 +109,7 @@ class Root:
 
         Return the path itself if nothing exists there.
 
-        Raises as `within` does.
+        Raises the errors of `within`.
         """
         inner = self.within(path)
         try:

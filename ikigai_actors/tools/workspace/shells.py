@@ -61,7 +61,7 @@ class AgentSlot:
         self.call = ""
         """The id of the call whose command runs; empty while none does."""
         self.last_end = ""
-        """Why the shell before has ended."""
+        """The reason why the earlier shell has ended."""
         self.idle: asyncio.TimerHandle | None = None
         """The timer that closes an idle shell."""
         self.mount: Mount | None = None

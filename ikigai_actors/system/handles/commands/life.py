@@ -98,7 +98,7 @@ class LifeCommands(CommandBase[H]):
             timeout: seconds to wait; None waits forever.
 
         Returns:
-            After the commit, the agents that died, leaves first. Raises what `signal` does.
+            After the commit, the agents that died, leaves first. Raises the errors of `signal`.
         """
         if (frame := program_frame("kill", timeout=timeout)) is not None:
             asked = {"agent": self.uuid, "cascade": check_flag(cascade, "cascade") or None, "reason": reason or None}

@@ -127,7 +127,7 @@ class TurnCommands(CommandBase[H]):
     ) -> Callable[[], Future[Reply]]:
         """Check the arguments of a prompt, and read its attachments; return the function that sends the prompt.
 
-        Raises what `prompt` raises.
+        Raises the errors of `prompt`.
         """
         prompt_text(text)
         data, blobs = data_of(output, attach)
