@@ -122,7 +122,7 @@ class PooledActor(pykka.Actor):
     def on_death(self, reason: BaseException | None) -> None:
         """Handle the death of the actor, once, before any waiting caller gets its answer.
 
-        It runs after ``on_stop`` or ``on_failure``.
+        The actor calls this after ``on_stop`` or ``on_failure``.
 
         Args:
             reason: the exception of a handler or of ``on_start``; None when the actor was stopped.

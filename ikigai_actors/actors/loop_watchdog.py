@@ -104,7 +104,7 @@ class LoopWatchdog:
 def culprit(lines: Sequence[CodeLine]) -> CodeLine:
     """Return the running line to blame for a blocked loop. The lines are given innermost first.
 
-    That is the innermost line of the user's own code; else of an installed library; else of all.
+    The innermost line of the user's own code is to blame; else that of an installed library; else the innermost of all.
     """
     others = [line for line in lines if not line.file.startswith((_OURS, "<frozen ")) and not _is_standard(line)]
     own = [line for line in others if not any(part in line.file for part in _INSTALLED)]

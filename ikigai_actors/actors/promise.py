@@ -42,7 +42,7 @@ class Promise(Generic[T]):
         return self._state == _CANCELLED
 
     def cancel(self) -> bool:
-        """Cancel the promise, if it is open and may be cancelled; return whether it is cancelled now."""
+        """Cancel the promise, if it is open and may be cancelled; return whether the promise is cancelled now."""
         if self._may_cancel and self._end(_CANCELLED):
             self._call_back()
         return self._state == _CANCELLED

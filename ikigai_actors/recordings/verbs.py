@@ -65,10 +65,10 @@ def import_here(
 ) -> None:
     """Bring the agents of a file of /export here: all of them, or none.
 
-    It may also be a session of another program, as of Claude Code, or a folder of these.
+    The file may also be a session of another program, as of Claude Code, or a folder of sessions.
 
-    It says first what the file would begin, and which models and tools it names. Agents in which an open turn or a
-    prompt waits come stopped, until /signal CONT. No right to use a tool comes along.
+    Before the import, a preview lists the work that the file would begin, and its models and tools. Agents in which an
+    open turn or a prompt waits come stopped, until /signal CONT. No right to use a tool comes along.
     """
     from ikigai_actors.recordings.formats import importable
 

@@ -115,7 +115,7 @@ class Transaction(Protocol):
         """Run the named statement; return its rows (empty for a statement that returns none).
 
         A statement that returns no rows may be sent to a server later: with the next statement that returns rows, or
-        with COMMIT. Its error is raised then.
+        with COMMIT. An error of the statement is raised then.
 
         Args:
             query: the statement's name in ``queries.sql``.
@@ -167,9 +167,9 @@ class Transaction(Protocol):
     def end_stalled(self, host: str, before: int) -> None:
         """End old transactions of a host, and of clients, that have locked agents and do nothing.
 
-        Their process was stopped, or its machine is gone. The names of their connections identify them
-        (`Store.introduce`). Transactions of other hosts are left alone. A file has no such transactions, since the lock
-        of a dead owner is free.
+        The processes of such transactions were stopped, or their machines are gone. The names of their connections
+        identify them (`Store.introduce`). Transactions of other hosts are left alone. A file has no such transactions,
+        since the lock of a dead owner is free.
 
         Args:
             host: the id of the host.

@@ -23,11 +23,11 @@ class RetryingReader:
         self._closed = False
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """Run ``work`` in a transaction that only reads, and return what it returns.
+        """Run ``work`` in a transaction that only reads, and return its result.
 
         Raises:
             SystemClosed: the reader was closed before the store answered.
-            Exception: any other error of the store, and what ``work`` raises.
+            Exception: any other error of the store, and any error of ``work``.
         """
         pause = FIRST_RETRY
         while True:

@@ -1,4 +1,4 @@
-"""Sessions in the form of Claude Code."""
+"""Writes sessions in the format of Claude Code."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

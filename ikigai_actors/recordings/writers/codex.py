@@ -1,4 +1,4 @@
-"""Sessions in the form of Codex."""
+"""Writes sessions in the format of Codex."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Sessions in the form of pi."""
+"""Writes sessions in the format of pi."""
 
 import hashlib
 from collections.abc import Iterator, Mapping

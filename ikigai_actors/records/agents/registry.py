@@ -203,19 +203,19 @@ class Placed(Protocol):
 
     @property
     def created_at(self) -> int:
-        """The time of its birth, in milliseconds since 1970."""
+        """The time of the agent's birth, in milliseconds since 1970."""
 
     @property
     def born(self) -> int:
-        """The position of its birth in its parent's log."""
+        """The position of the agent's birth in its parent's log."""
 
     @property
     def supervisor_uuid(self) -> str | None:
-        """The uuid of its supervisor."""
+        """The uuid of the agent's supervisor."""
 
     @property
     def parent_uuid(self) -> str | None:
-        """The uuid of its parent."""
+        """The uuid of the agent's parent."""
 
 
 P = TypeVar("P", bound=Placed)
@@ -459,7 +459,7 @@ def shown_name_of(tx: Transaction, uuid: str) -> str:
 def shown_names(records: Collection[AgentRecord]) -> dict[str, str]:
     """Return the names that people see for agents, by uuid. Each of these names finds exactly its agent.
 
-    It is the agent's name. An agent without a name, or whose name another agent has now, is shown as its two words.
+    An agent is shown by its name. If it has none, or another agent has that name now, it is shown by its two words.
     Letters of the uuid follow the words where other agents have the same words, or such a name.
 
     Args:

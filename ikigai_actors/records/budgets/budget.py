@@ -106,7 +106,7 @@ def encode_budget(budget: Budget | None) -> str | None:
 
 
 def decode_budget(text: str | None) -> Budget | None:
-    """Return the budget from its text. Raises `BadInput`."""
+    """Return the budget from a text of `encode_budget`. Raises `BadInput`."""
     try:
         return None if text is None else as_budget(json.loads(text))
     except ValueError as error:

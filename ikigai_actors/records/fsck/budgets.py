@@ -150,7 +150,7 @@ def _strict(
 
 
 def note_budgets(tx: Transaction) -> Iterator[Note]:
-    """Return remarks on amounts of strict budgets that providers have reported beyond what was allowed."""
+    """Return notes on strict budgets of which providers have counted more than the limit."""
     risks: Counter[tuple[str, str]] = Counter()
     for limit in map(_Limit._make, tx.run("all_limits")):
         risks[limit.budget, limit.unit] += limit.risk

@@ -360,7 +360,8 @@ def _family(record: AgentRecord, records: Mapping[str, AgentRecord]) -> Iterator
 def _must_live(record: AgentRecord) -> bool:
     """Return whether an agent violates an invariant if it supervises living agents.
 
-    It is dead, and its policy did not leave its children as orphans. A dead agent 0 violates another invariant.
+    A dead agent does, unless its policy was to leave its children as orphans. A dead agent 0 violates another
+    invariant.
     """
     return not record.living and record.parent_uuid is not None and record.on_orphan != OrphanPolicy.CONTINUE
 

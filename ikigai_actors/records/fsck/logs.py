@@ -200,7 +200,10 @@ class LogCheck:
             self._references.append(_Reference(message.agent_uuid, message.id, message.kind, target))
 
     def conclude(self) -> bool:
-        """Check what can be checked after one reading. Return whether the logs must be read again."""
+        """Make the checks that are possible after one reading of all logs.
+
+        Return whether the logs must be read again.
+        """
         self._check_fork_points()
         self._check_fork_messages()
         self._check_births()

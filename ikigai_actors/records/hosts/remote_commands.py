@@ -179,7 +179,7 @@ def encode_answer(value: Any) -> str:
 
 
 def decode_answer(text: str) -> Answered:
-    """Return the answer from its text. An error of an unknown class becomes an `IkigaiError`."""
+    """Return the answer from a text of `encode_answer`. An error of an unknown class becomes an `IkigaiError`."""
     try:
         stored = json.loads(text)
         if "error" not in stored:

@@ -25,7 +25,8 @@ def delivery(
 ) -> Unit:
     """Return the unit that sends a mail.
 
-    Its answer has an ``id``: of the mail or timer, or the number of members reached.
+    The answer of the unit has an ``id``: that of the mail or timer, or the number of members of the group that got the
+    mail.
 
     Args:
         sender: the uuid of the agent that sends it; None for a person.

@@ -42,9 +42,9 @@ class Parked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Park(Unit):
-    """Park an agent whose turn only waits: it needs no actor until then.
+    """Park an agent whose turn only waits. A parked agent needs no actor until its wait is over.
 
-    Answered with `Parked`, or None if its wait is over.
+    Answered with `Parked`, or None if the wait is over already.
     """
 
     agent: str

@@ -22,7 +22,7 @@ from ikigai_actors.store.unit import Addressed, LockedRows, RunAlone, Unit
 
 
 class NewPrompt(NamedTuple):
-    """A prompt by mail that its agent has not taken up yet: a row of the query ``new_prompts``."""
+    """A prompt by mail that its agent has not begun with: a row of the query ``new_prompts``."""
 
     agent: str
     """The uuid of the agent."""

@@ -52,7 +52,7 @@ def reply_message_data(reply: Reply, model: str) -> dict[str, Any]:
 def spent_data(spent: Spent | None) -> dict[str, Any]:
     """Return the part of a message's data that records the tokens counted by a service.
 
-    It is also part of messages about requests without a reply.
+    Messages about requests without a reply have this part, too.
     """
     if spent is None:
         return {}

@@ -54,7 +54,7 @@ class NewQuestion:
 
     @property
     def next_at(self) -> int | None:
-        """Return when its first step is due, in milliseconds since 1970; None for never."""
+        """Return when the first step of the question is due, in milliseconds since 1970; None for never."""
         return next((self.asked_at + step.after for step in self.terms.steps()), None)
 
 

@@ -136,9 +136,9 @@ class Inheritance:
     """The first and the last position of each range that some agent of the branch sees. The ranges do not overlap."""
 
     def shows(self, position: int) -> bool:
-        """Return whether a message must be in the file even if hidden ones are left out.
+        """Return whether an inherited message is needed in the file even if hidden messages are left out.
 
-        It must if an agent sees the message, or the message names an agent.
+        A message is needed if an exported agent sees it, or if it names an agent.
         """
         return position in self.births or self._is_seen(position)
 
@@ -149,7 +149,7 @@ class Inheritance:
     def hidden(self) -> int:
         """Return the number of inherited messages that no exported agent sees.
 
-        They were cleared before the fork points of all agents that inherit them.
+        The messages were cleared before the fork points of all agents that inherit them.
         """
         seen = sum(end - start + 1 for start, end in self.seen.items())
         return self.end - seen - sum(birth <= self.end and not self._is_seen(birth) for birth in self.births)

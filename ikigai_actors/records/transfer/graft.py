@@ -380,9 +380,9 @@ class Graft:
         return self._under.uuid if above is None else self.uuids[above]
 
     def _origin(self, of: str, whose: str) -> AgentRecord:
-        """Return the dead agent that replaces a parent outside of the file. It holds the history that others inherit.
+        """Return the dead agent that replaces a parent outside of the file.
 
-        It never acts.
+        This agent has the history that others inherit.
         """
         under, others = self._under, self._heirs[ORIGIN + of] - 1
         heirs = f"{self.uuids[of]} and {others:,} more have" if others else f"{self.uuids[of]} has"

@@ -21,7 +21,7 @@ TOGETHER = 0.005
 
 
 class Bell(Service):
-    """A thread that sends notifications; it starts with the first one. Closing sends those that are left."""
+    """A thread that sends notifications. The first ring starts it, and closing sends the remaining notifications."""
 
     def __init__(self, connect: Callable[[], Connection], hints: Hints) -> None:
         super().__init__("ikigai-bell")

@@ -199,7 +199,7 @@ def _rollback(connection: Connection) -> None:
 
 
 class _Session:
-    """One connection, made again when it broke, and the lock that its user holds for a whole transaction."""
+    """One connection, reopened after it broke, and the lock that its user holds for a whole transaction."""
 
     def __init__(self, server: _Server) -> None:
         self._server = server
@@ -298,7 +298,7 @@ class _ServerStore(Store):
 class SeparateStore(_ServerStore):
     """A store with one connection of its own, for reads and writes, so that other transactions do not delay it.
 
-    It sends no notifications (`ring`). The host commits through its main store, which sends them.
+    A `SeparateStore` sends no notifications (`ring`). The host commits through its main store, which sends them.
     """
 
     def read(self, work: Callable[[Transaction], T]) -> T:

@@ -74,7 +74,7 @@ def is_locked(path: Path) -> bool:
 class Anchor:
     """One process's open descriptor of a database file, kept until SQLite's own are closed.
 
-    It also holds the host's lock.
+    The anchor also holds the host's lock.
     """
 
     def __init__(self, descriptor: int) -> None:
