@@ -338,7 +338,7 @@ class Effects:
                 self._ended(call, run, None)
 
     def replied(self, answer: Reply | Exception | None, spent: Spent | None) -> None:
-        """Take the end of the model request from the effects in flight, and count its cost.
+        """Note that no model request is in flight any more, and pass the outcome and the cost to the instruments.
 
         ``answer`` is the reply or the error; None for a request that was cancelled.
         """
@@ -348,14 +348,14 @@ class Effects:
         self._note_end()
 
     def tool_finished(self, finished: on.ToolFinished) -> None:
-        """Remove a call whose tool or wait has ended from the effects in flight."""
+        """Note that a call's tool or wait has ended, and is not in flight any more."""
         if self._runs is not None:
             if (run := self._runs.pop(finished.call, None)) is not None:
                 self._ended(finished.call, run, finished.content)
             self._note_end()
 
     def hooks_answered(self) -> None:
-        """Remove the questions to hooks, which were answered, from the effects in flight."""
+        """Note that the hooks have answered, so that no question to them is in flight."""
         self._questions = [question for question in self._questions if not question.over]
 
     def _ended(self, call: str, run: ToolRun | FilteredRun | Waiter, result: str | None) -> None:

@@ -221,7 +221,10 @@ class RemoteCaller(Future[Any]):
     """The caller of a remote command: a future whose result is written to the command's row."""
 
     def __init__(self, handler: OutcomeHandler, key: RemoteCommandKey, kind: str, mailed: int) -> None:
-        """Represent a row. ``mailed`` is the number of the agent's latest mail when the row was written."""
+        """Make the caller of the command in a row.
+
+        ``mailed``: the number of the agent's latest mail before the command.
+        """
         super().__init__()
         self._handler, self.key, self._kind, self.mailed = handler, key, kind, mailed
         self.principal: str | None = None

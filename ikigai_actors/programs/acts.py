@@ -138,7 +138,7 @@ class VerbAct(ProgramAct):
 
 
 class KeyedAct(ProgramAct):
-    """A command that another agent carries out, once: the id of the call is its key."""
+    """A command of a program that another agent carries out. The id of the call is the key by which it is done once."""
 
     _make: Callable[[Any], Any]
 

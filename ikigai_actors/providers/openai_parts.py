@@ -43,7 +43,10 @@ def sent_name(name: str) -> str:
 
 
 def function_form(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a tool as a function of OpenAI's protocols. A long description continues in that of its parameters."""
+    """Return a tool as a function of OpenAI's protocols.
+
+    If the description is too long, its rest is put into the description of the parameters.
+    """
     description, schema = tool.get("description", ""), tool["input_schema"]
     if len(description) > _DESCRIPTION_LENGTH:
         more = "\n\n".join(filter(None, (f"…{description[_DESCRIPTION_LENGTH - 1 :]}", schema.get("description"))))

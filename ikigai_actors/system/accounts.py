@@ -354,9 +354,10 @@ def _issuer_of(kept: Mapping[str, Any]) -> Issuer:
 
 
 def _takes_it_no_more(answer: GuardedAnswer, client: OAuthClient) -> bool:
-    """Whether a renewal was refused for good, so that somebody has to connect the account again.
+    """Return whether the server has refused a renewal for good, so that somebody must connect the account again.
 
-    An answer without a code of OAuth may be a proxy's. Some servers refuse with 200 and a code.
+    A temporary error does not count, nor a wrong secret of the operator. An OAuth error code counts even with status
+    200.
     """
     code = error_in(answer.body)
     if answer.status >= 500 or answer.status == 429 or code in _PASSING_CODES:

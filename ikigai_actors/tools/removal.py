@@ -61,7 +61,11 @@ class _Removal:
                     return
 
     def _is_removed(self, place: str, dir_fd: int | None, again: bool) -> bool:
-        """Remove an empty directory. Return False if it is not empty and another attempt may help. Raises `OSError`."""
+        """Remove a directory if it is empty, and return True. Return False if it must be emptied first.
+
+        Raises `OSError` for other errors, and for a directory that is not empty if ``again`` is False or an entry must
+        stay.
+        """
         try:
             os.rmdir(place, dir_fd=dir_fd)
         except OSError as error:

@@ -103,7 +103,7 @@ def rounds_in(turn: Iterable[Message]) -> int:
 
 
 def may_add(turn: Iterable[Message]) -> bool:
-    """Whether hooks may make the turn go on once more."""
+    """Return whether hooks may make the turn go on once more: they may do so a limited number of times."""
     return rounds_in(turn) < MOST_ROUNDS
 
 

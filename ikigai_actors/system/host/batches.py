@@ -369,7 +369,7 @@ class Batches(BatchDesk):
         self._link.attend(work, lambda answer: self._post(lambda: answered(answer)))
 
     def _report(self, known: _Service, batch: OpenBatch, text: str) -> None:
-        """Publish trouble with a batch, unless it lasts: it is published again after the service has answered."""
+        """Publish trouble with a batch once; trouble is published again only after the service has answered."""
         if batch.id not in known.troubled:
             known.troubled.add(batch.id)
             logger.warning("Batch %s of %s: %s", batch.id, batch.service, text, extra=AS_EVENT)

@@ -69,7 +69,10 @@ class Parting:
     """A move of agents to another host: their running tools and requests have some time to end first."""
 
     def __init__(self, agents: Collection[str], until: float, go: RefusableTask) -> None:
-        """Wait until these agents have finished, or ``until`` (monotonic seconds); then ``go`` gives them away."""
+        """Wait until the work of these agents has ended, or until the time ``until`` (monotonic seconds).
+
+        Then ``go`` gives the agents to another host.
+        """
         self.agents, self.until, self.go = agents, until, go
         self.busy = set(agents)
         """The hosts that have not said yet that nothing of them runs outside."""

@@ -321,7 +321,9 @@ def check_reach(path: str, what: str, grounds: Grounds, workspace: bool = False)
 
 
 def without(path: str, secrets: Iterable[str], names: Callable[[str], Iterable[str]]) -> list[str]:
-    """Return the paths that may be reached without the secrets: the path itself, or the entries beside the secrets.
+    """Return the paths to allow so that ``path`` can be reached without its secrets.
+
+    These are the path itself if no secret is beneath it, else the entries beside the secrets.
 
     Args:
         path: the path that may be reached.

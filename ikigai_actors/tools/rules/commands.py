@@ -211,7 +211,7 @@ def _comes_before(word: CommandWord) -> bool:
 
 @dataclass(slots=True)
 class _Reader:
-    """Splits a text at everything after which a command can begin."""
+    """Splits a text into the commands that bash could run in it."""
 
     text: str
     commands: list[list[CommandWord]] = field(default_factory=lambda: [[]])

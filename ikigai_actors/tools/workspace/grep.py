@@ -127,7 +127,7 @@ def find_ripgrep(directory: Path, scripts: str) -> str | None:
 
 
 class Search:
-    """One search with ripgrep."""
+    """One search of files by ripgrep for a regular expression."""
 
     def __init__(
         self,

@@ -319,9 +319,10 @@ class Shells:
         return _checked(places, rows)
 
     async def _settled(self, agent: str, slot: AgentSlot, position: int) -> TreeRows | None:
-        """End the shells and mounts that write to layers which are frozen now: the agent's, and those it is to read.
+        """End the shells and mounts that still write to a frozen layer of an agent's tree; return the tree.
 
-        A command that ran at the moment of a fork counts as one before it: this waits for its end.
+        A command that runs at the moment of a fork counts as earlier than the fork, so this waits for the command's
+        end.
 
         Args:
             agent: the uuid of the agent.
