@@ -13,14 +13,17 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from ikigai_actors.errors import StoreInUse, StoreUnusable
+from ikigai_actors.actors.clock import SystemClock
+from ikigai_actors.errors import StoreError, StoreInUse, StoreUnusable
 from ikigai_actors.records.agents.registry import ensure_root
 from ikigai_actors.store import Store, Transaction, open_store
+from ikigai_actors.store.hosts.host import new_host
 from ikigai_actors.store.hosts.membership import UNHELD
 from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.testing import ManualClock
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, printed, python, sql
+from tests.kit.faults import FaultyStore
 from tests.kit.hosts import Hosts, owners, plant
 from tests.kit.trees import add_host, record
 
@@ -52,6 +55,18 @@ def beside(durable: str) -> Iterator[Store]:
 
 def path_of(url: str) -> Path:
     return Path(url.removeprefix("sqlite:///"))
+
+
+def test_a_host_that_never_came_to_write_writes_nothing_when_it_is_released(new_sqlite: NewDatabase) -> None:
+    """A database that another process locks would keep it, and Ctrl-C would wait for that again."""
+    with closing(FaultyStore(open_store(new_sqlite()))) as store:
+        host = new_host(store, "host a", SystemClock())
+        store.fails(StoreError("The disk does not answer."))
+        with pytest.raises(StoreError, match="does not answer"):
+            host.begin()
+        begun = store.writes
+        host.release()
+        assert store.writes == begun
 
 
 def test_a_second_host_is_refused_and_told_who_the_first_is(durable: str, take: Hosts) -> None:

@@ -137,6 +137,7 @@ class Host(Service):
         self._peers = Peers(store, host_id, clock)
         self._renewed = clock.monotonic()
         self._beat = 0  # the number of the latest renewal
+        self._registered = False  # whether the database may have its row
         self._warned = False
         self._postponed: list[Callable[[], None]] = []
         self._lock = threading.Lock()
@@ -363,6 +364,7 @@ class Host(Service):
         tx.run("claim_shards", host=self.id)
 
     def _register(self, tx: Transaction) -> None:
+        self._registered = True
         _register(tx, self.id, self._milliseconds, self.name, self._knows)
         self.describe(tx)
 
@@ -385,8 +387,9 @@ class Host(Service):
         """Give up the ownership of the database; a second call does nothing."""
         self.close()
         self._watch.close()
-        with contextlib.suppress(IkigaiError):  # the next owner ends the row in any case
-            self._store.write(lambda tx: tx.run("end_host", id=self.id))
+        if self._registered:  # else whoever kept this host from its database would keep it from leaving too
+            with contextlib.suppress(IkigaiError):  # the next owner ends the row in any case
+                self._store.write(lambda tx: tx.run("end_host", id=self.id))
         self._resources.close()
 
     def holds(self, release: Callable[[], object]) -> None:
