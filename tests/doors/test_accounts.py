@@ -208,6 +208,7 @@ def test_a_host_that_was_killed_asks_on_and_another_one_goes_on_with_the_account
     assert hidden(durable)
 
 
+@pytest.mark.thorough("kills of a program; every run has a door that is killed, in test_programs.py")
 def test_an_api_that_was_killed_has_begun_what_another_one_finishes(durable: str, server: AccountMcp) -> None:
     port = free_port()
     address = f"http://127.0.0.1:{port}"
@@ -442,7 +443,8 @@ def test_an_account_with_fewer_rights_leaves_the_question_for_more_open(durable:
         assert wants_more.get(timeout=DEADLINE).text == "anna may notes more"
 
 
-@pytest.mark.parametrize("point", [ASKED, DONE, CALLED])
+@pytest.mark.sample(1, "fifteen seconds: two hosts as processes, and the lease of the killed one")
+@pytest.mark.parametrize("point", [DONE, ASKED, CALLED])
 def test_a_host_that_is_killed_in_a_renewal_loses_no_account_silently(
     point: str, new_postgres: Callable[[], str], server: AccountMcp, tmp_path: Path
 ) -> None:

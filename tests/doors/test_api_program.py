@@ -90,6 +90,7 @@ def kinds_of(system: AttachedSystem, agent: str) -> list[str]:
     return [message.kind for message in system.agent(agent).history()]
 
 
+@pytest.mark.thorough("kills of a program; every run has a door that is killed, in test_programs.py")
 def test_a_delivery_that_comes_again_over_kills_of_api_and_host_is_one_turn(tmp_path: Path) -> None:
     database, secret = tmp_path / "team.db", tmp_path / "secret"
     secret.write_text("tea", encoding="utf-8")
@@ -198,6 +199,7 @@ def test_the_official_client_of_a2a_has_one_task_of_a_message_over_kills(
         assert [each.content for each in context.history() if each.kind == "user"] == ["tea"]
 
 
+@pytest.mark.thorough("kills of a program; every run has a door that is killed, in test_programs.py")
 def test_who_subscribes_to_a_task_again_after_a_kill_of_the_api_has_its_whole_reply(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

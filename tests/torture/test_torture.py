@@ -36,6 +36,7 @@ from tests.torture.victim import (
 KILLS = 2
 
 
+@pytest.mark.sample(1, "a second database")
 def test_kill_9_at_random_moments_loses_nothing_and_does_nothing_twice(
     durable_url: NewDatabase, tmp_path: Path
 ) -> None:

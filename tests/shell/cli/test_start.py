@@ -131,6 +131,7 @@ def test_ctrl_c_while_it_imports_ends_it_without_a_word(tmp_path: Path, options:
         assert termios.tcgetattr(program._terminal) == program.before
 
 
+@pytest.mark.thorough("ten seconds of a locked database; a Ctrl-C just before is in each run")
 def test_ctrl_c_while_the_database_is_opened_ends_it_without_a_word(tmp_path: Path) -> None:
     with locked(tmp_path), FullScreen(*arguments(tmp_path)) as program:
         program.expect(r"Opening\s[^…]*…")
