@@ -21,7 +21,7 @@ from ikigai_actors.store.base import Store
 
 
 class DatabaseClock(Clock):
-    """A `Clock` whose wall-clock time is the server's. Until the server has answered, it is the machine's."""
+    """A `Clock` with the server's wall-clock time. Until the server has answered, it has this machine's time."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

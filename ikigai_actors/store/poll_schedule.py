@@ -1,4 +1,4 @@
-"""Decides which agents to poll when others may have committed: those a hint names, and all of them every few seconds.
+"""Decides which agents to poll after commits of other processes: the agents that a hint names, and at times all agents.
 
     polls = PollSchedule(store.watch(hosts=True), clock)
     while not closed:

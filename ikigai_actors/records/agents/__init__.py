@@ -1,4 +1,4 @@
-"""Which agents exist: table ``agents``.
+"""The agents of the database: table ``agents``, and the tables about single agents.
 
     identity    uuids, their short forms, the clock of ids
     words       two words for the beginning of a uuid

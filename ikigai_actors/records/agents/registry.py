@@ -1,4 +1,4 @@
-"""The registry: which agents exist. It reads table `agents`, whose rows are never deleted.
+"""The registry of all agents. Its functions read table `agents`, whose rows are never deleted.
 
 Every function takes a transaction, so several queries can read one snapshot. Writes are units
 (`ikigai_actors.records.log.append`).

@@ -35,7 +35,7 @@ def _add_limit(tx: Transaction, budget: str, unit: str, granted: int, base: int 
 
 
 class _Member(NamedTuple):
-    """A row of the query ``descent``: an agent, dead or alive, that a budget is above, or will be."""
+    """A row of the query ``descent``: an agent, dead or alive, at or below the owner of a budget."""
 
     uuid: str
     status: str
@@ -51,8 +51,8 @@ class SetBudget(Grant):
 
     Raises:
         AgentNotFound: there is no such agent.
-        BadInput: an agent below it has a budget of its own, above which none can be put; the agent is dead and has
-            none; or a budget that limits something already is to be strict, and is not.
+        BadInput: an agent below has its own budget, and no new budget can be put above it; or the agent is dead and has
+            no budget; or the budget has limits and is not strict, but is to become strict.
     """
 
     tree = TreeLock.WHOLE

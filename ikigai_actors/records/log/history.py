@@ -235,10 +235,10 @@ def _rewind(view: View, message: Message) -> View:
 
 
 def _rewind_before(view: View, message: Message) -> View:
-    """Return the view after a rewind to before a prompt: conversation and marks are those of then. The settings stay.
+    """Return the view after a rewind to before a prompt: conversation and marks are those before it. The settings stay.
 
-    Nothing changes if the prompt is not visible. The marks in force then are today's marks that are older than the
-    prompt: a rewind past one of them would have hidden the prompt.
+    Nothing changes if the prompt is not visible. The marks in force before the prompt are today's marks that are older
+    than it: a rewind past one of them would have hidden the prompt.
     """
     prompt = message.data["before"]
     if not isinstance(prompt, int):

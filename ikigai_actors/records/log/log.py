@@ -2,7 +2,7 @@
 
 A fork copies nothing: the child's log refers to its parent's, up to the fork point. A clear begins a new log, which
 refers to nothing. Only agents that were forked before the clear still hold the old log, and they share it. So an agent
-keeps in memory what its history means, and no more, however long it has lived. The store keeps everything.
+keeps only the messages after its latest clear in memory, however long it has lived. The store keeps all messages.
 
     positions     1   2   3   4   5   6   7        C = clear
     agent 0       u   a   u   C   u   a            two logs: positions 1 to 3, and 5 on

@@ -1,4 +1,4 @@
-"""The addresses to which a host may send. Pure; the sender asks after every DNS lookup, directly before it connects.
+"""The addresses to which a host may send. Pure; the sender checks each address after a DNS lookup, before it connects.
 
     reach = AllowedAddresses.of(["10.0.0.0/8"])
     reach.allows("203.0.113.9", 443, tls=True)       # what is public, by TLS, at 443 or from 1024 on

@@ -206,7 +206,7 @@ class Host(Service):
         """Renew the lease now.
 
         Raises `Fenced` when another host has taken over, or the database has become an older copy of itself, and
-        `StoreError` when it does not answer.
+        `StoreError` when the database does not answer.
         """
         assert self._lease is not None  # only a host with a lease renews
         asked, lease = self.clock.monotonic(), int(self._lease * 1000)

@@ -1,4 +1,4 @@
-"""Settings of a server by which a crash or a power cut loses what was committed. Pure."""
+"""Settings of a server with which a crash or a power cut can lose committed data. Pure."""
 
 from collections.abc import Sequence
 
