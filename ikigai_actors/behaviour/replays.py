@@ -243,7 +243,7 @@ def replay_cases(
 ) -> tuple[Experiment, list[Played]]:
     """Replay all cases in all arms; return the experiment, and the trials that have a verdict.
 
-    ``by`` is the fingerprint of the judge: verdicts in the book that another one gave are made again, of the replays as
+    ``by`` is the fingerprint of the judge: verdicts of another judge in the book are made again, of the replays as
     they are. No model is asked for that.
     """
     cases, expected = terms.cases, _expected(terms, arms)

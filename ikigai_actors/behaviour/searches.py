@@ -68,7 +68,7 @@ class Found(ExperimentResult):
     def keep(self, name: str | None = None) -> AgentRef:
         """Fork the best trial out of the experiment: a normal agent whose calls have effects.
 
-        Under a name that it has kept the best trial under before, and that lives, it is the same agent.
+        When the search has kept its best trial under this name before, and that agent lives, returns that agent.
 
         Raises:
             BadInput: nothing was found.

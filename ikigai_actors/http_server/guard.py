@@ -66,7 +66,7 @@ class Guard:
     def __init__(self, *places: str, token: str = "", policy: str = NO_PAGE_POLICY) -> None:
         """Guard a server whose names with port are ``places``, as ``127.0.0.1:8000``.
 
-        ``token`` is the secret; without one the guard makes its own, which ends with it.
+        ``token`` is the secret. Without a token the guard makes a new secret, which is valid for this guard only.
         """
         self._places, self._policy = places, policy.format(place=places[0])
         self.token = token or secrets.token_urlsafe(32)

@@ -149,7 +149,7 @@ class Access:
         return self.system.handle(self.find(text).uuid)
 
     def below(self, text: str | None, most: int, dead_too: bool) -> tuple[list[AgentRecord], int]:
-        """Return an agent and the nearest agents below it, each after its supervisor; and the number of the others.
+        """Return an agent and the nearest agents below it, each after its supervisor, and how many are left out.
 
         Raises what `find` does.
 

@@ -129,7 +129,7 @@ def some_agents(source: Readable, uuids: Collection[str]) -> list[AgentRecord]:
 
 
 def branches_of(source: Readable, texts: Collection[str]) -> frozenset[str]:
-    """Return the uuids of the agents that these texts name, and of all below.
+    """Return the uuids of the agents that some texts name, and of all agents below them.
 
     Raises `AgentNotFound` and `AmbiguousAgent`.
     """

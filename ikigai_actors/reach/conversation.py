@@ -257,7 +257,7 @@ class Questions:
         return number in self._shown
 
     def show_again(self, agent: str) -> bool:
-        """Count the open questions of an agent as new; return whether there are any."""
+        """Count the open questions of an agent as new; return whether the agent has open questions."""
         numbers = {number for number, call in self.open().items() if call.agent == agent}
         self._shown -= numbers
         return bool(numbers)
@@ -327,7 +327,7 @@ class Words:
     def take_back(self, uuid: str) -> list[str]:
         """Withdraw the steering messages that an agent has not read; return their texts in order.
 
-        Raises what `Receipt.withdraw` does.
+        Raises the errors of `Receipt.withdraw`.
         """
         with self._saying:
             mine = [entry for entry in self._said if entry[0] == uuid]

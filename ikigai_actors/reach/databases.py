@@ -53,7 +53,7 @@ def check_there(database: str | None) -> None:
 
 
 def is_shared(shown: str) -> bool:
-    """Return whether other programs can open a database, from the text that people are shown of its place."""
+    """Return whether other programs can open the database whose place is shown to people as a text."""
     return shown != MEMORY
 
 

@@ -88,7 +88,7 @@ def cover(picture: str) -> None:
 
 
 def draw_over(picture: str) -> bool:
-    """Draw on the first picture; return False if the first picture is not shown."""
+    """Draw a picture over the first picture of the shell; return False if that picture is not on the screen."""
     if _covered:
         _draw(picture)
     return _covered

@@ -78,7 +78,7 @@ class TurnFiles:
 
 
 def _is_offline(turn: Turn) -> bool:
-    """Return whether only the offline provider, which is no model, would answer a turn."""
+    """Return whether only the provider ``offline``, which asks no model, would answer a turn."""
     system = turn.agent.system
     asked = system._asked_models(system._log_cache.settings_at(turn.agent.uuid, turn.opens - 1))
     return all(model.name.startswith(f"{OfflineProvider.name}:") for model in asked)

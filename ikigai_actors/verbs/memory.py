@@ -85,7 +85,7 @@ def uncompact(place: "Place", agent: "AgentRef") -> object:
 def context(place: "Place", agent: "AgentRef") -> object:
     """Show the agent's context.
 
-    Messages, tokens, settings, marks, and where its history is stored.
+    Shows its messages, tokens, settings and marks, and where its history is stored.
     """
     record, context = agent.record, agent.context()
     state = place.system.state_of(record)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def queue(place: "Place", agent: "AgentRef", text: tuple[str, ...], take_back: bool) -> object:
     """Prompt an agent after its turn, or list the prompts that wait.
 
-    In a shell a line without /queue steers an agent that is busy: it reads that before its next step. There the list
+    In a shell a line without /queue steers a busy agent, which reads the line before its next step. There the list
     has the commands, too, that wait for the end of the turn.
     """
     if take_back:

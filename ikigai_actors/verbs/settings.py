@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def model(place: "Place", agent: "AgentRef", name: str | None) -> object:
     """Show the agent's model, or set it as provider:model.
 
-    Of several, separated by commas, the next one is asked when a service is not available. An empty NAME ("") removes
-    the setting, and the shell's default answers. Children inherit the setting.
+    Several models are separated by commas: the next one is asked when a service is not available. An empty NAME ("")
+    removes the setting, and the shell's default answers. Children inherit the setting.
     """
     return _show_or_set(place, agent, "model", name)
 

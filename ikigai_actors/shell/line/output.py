@@ -46,7 +46,7 @@ class Screen:
         """
 
     def line(self, text: str = "", *, bold: bool = False, dim: bool = False) -> None:
-        """Print one line or several; the first begins with the program's own words."""
+        """Print one line or several. The first line begins with words of the program, not of a model."""
         self.fresh()
         self._print(_style(self._set_off(text, own=True), bold, dim) + self._set_off("\n"))
 

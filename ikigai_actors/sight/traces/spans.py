@@ -7,8 +7,8 @@ A turn is a span ``invoke_agent``; its requests (``chat``) and its calls (``exec
 that ended with an error and was opened again has a second such span, in the same trace. Nothing is told of a turn that
 is open, so the parent of each span is there. Times never fall within a turn, also where a clock was set back.
 
-A reply without calls may be the last message of its turn or not: the next message shows it, and at the end of a log the
-registry does (`TurnFold.close`).
+A reply without calls may be the last message of its turn or not. The next message of the log shows whether the turn has
+ended; at the end of a log, the registry shows it (`TurnFold.close`).
 """
 
 import json

@@ -42,7 +42,7 @@ class ArrivalOracle:
             raise Broken(f"arrival: a commit takes the deliveries {sorted(taken)}, and does what {acts} want")
 
     def answered(self, number: int, status: str) -> None:
-        """Check that the delivery for which a sender got this answer is committed."""
+        """Check that the answer to the sender of a delivery agrees with the committed status of the delivery."""
         known = self._status.get(str(number))
         if known is None or (known != status and known != "taken"):
             raise Broken(f"arrival: the sender of {number} was answered {status!r}; committed is {known}")

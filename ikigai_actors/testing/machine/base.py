@@ -389,7 +389,7 @@ class Stage(RuleBasedStateMachine):
         self.attempt(run)
 
     def waits(self, waiter: AgentRef, agents: list[AgentRef] | None, seconds: int) -> None:
-        """Let an agent wait for others or for mail, and check the reason why the wait ends."""
+        """Let an agent wait for other agents or for mail, and check the reason why the wait ends."""
         clock = self.world.clock
         deadline, wrong = clock.now_ms() + seconds * 1000, clock.wrong
 

@@ -323,7 +323,7 @@ class CommitCheck:
         agent.restarts, agent.restarted, agent.uncertain, agent.gave_up = [], now, False, False
 
     def _goes_on(self, agent: Standing, uuid: str, at: int) -> None:
-        """Note that a cut-off turn goes on, and check that it does not do so too often without progress.
+        """Note that a cut-off turn goes on, and check that a turn does not go on too often without progress.
 
         A turn that only waits, for others (0) or for a batch, may go on as often as it likes.
         """

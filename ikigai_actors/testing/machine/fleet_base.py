@@ -52,7 +52,7 @@ class FleetStage(Stage):
         misfortunes=st.runner().flatmap(lambda machine: faults(machine.MOST_FAULTS)),
     )
     def begin(self, hosts: int, schedule: Schedule, misfortunes: Faults) -> None:
-        """Open a system in every host of a new world, and let each take its share of the agents."""
+        """Open a system in every host of a new world, and let each host take its share of the agents."""
         self.enter(simulated(schedule, faults=misfortunes, hosts=hosts, steps=400_000))
         self.pass_leases(LEASES / 4)
 

@@ -69,7 +69,7 @@ def _today(tx: Transaction, at: int) -> Then:
 
 
 def _is_of_later(what: str, value: Any, at: int) -> bool:
-    """Return whether a value was made after a time; for a limit, whether there is none."""
+    """Return whether a value was made after a time; for the value of a limit, whether there is no limit."""
     match what:
         case "group":
             return int(value) > at

@@ -42,7 +42,7 @@ class MemoryCheck:
     def __init__(
         self, oracle: CopyingOracle, turn_of: Callable[[str], int], broken: Callable[[str], None], facts: str
     ) -> None:
-        """Begin before the first commit of a world.
+        """Make the check for a world that has no commits yet.
 
         Args:
             oracle: has every history before the current commit.

@@ -23,7 +23,7 @@ class MergeOracle:
     """Checks the merges of a run."""
 
     def __init__(self, world: "Simulation", histories: Mapping[str, Copy], commits: "CommitCheck") -> None:
-        """Begin for a world without commits.
+        """Make the oracle for a world that has no commits yet.
 
         Args:
             world: the simulation.

@@ -123,7 +123,7 @@ class Ledger:
         return [uuid for uuid in self.known if uuid not in self.pruned]
 
     def check_requests(self, world: Simulation) -> None:
-        """Check ``siblings``: their requests are equal up to the end of the last reply before the fork."""
+        """Check ``siblings``: requests of sibling agents are equal up to the last reply before their fork."""
         asked, self._asked = world.requests[self._asked :], len(world.requests)
         for request in asked:
             copy = self.oracle.histories[request.agent]

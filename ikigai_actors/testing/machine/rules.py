@@ -77,7 +77,7 @@ class AgentRules(Stage):
 
     @rule(who=AGENTS)
     def sleep(self, who: int) -> None:
-        """Let an unused agent give up its actor, if it has no open work; later its mark is cleared."""
+        """Let an unused agent without open work give up its actor; later the agent's mark is cleared."""
         agent = self.agent(who)
         system = agent.system
         assert isinstance(system, ActorSystem)

@@ -46,7 +46,7 @@ class UpkeepOracle:
         keys: KeyOracle,
         broken: Callable[[str], None],
     ) -> None:
-        """Begin before the first commit of a world.
+        """Make the oracle for a world that has no commits yet.
 
         Args:
             oracle: has every history and mail.

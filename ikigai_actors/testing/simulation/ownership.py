@@ -58,7 +58,7 @@ class Ownership:
     """Checks after each commit of several hosts which host may write for which agent."""
 
     def __init__(self, hosts: Sequence[OneHost], clock: ManualClock, lease: float) -> None:
-        """Begin before the first commit; ``lease`` is in seconds."""
+        """Make the check for a database that has no commits yet; ``lease`` is in seconds."""
         self._hosts, self._clock = hosts, clock
         self.lease = lease
         """The seconds for which a host counts as living after a renewal of its lease."""

@@ -72,7 +72,7 @@ class Following:
         self._choices, self._number = schedule.choices, -1
 
     def randrange(self, stop: int, /) -> int:
-        """Return the next choice. A number beyond the options wraps around to the second one."""
+        """Return the next choice. A choice beyond the options wraps around to the second option."""
         self._number += 1
         choice = self._choices.get(self._number, 0)
         return 1 + (choice - 1) % (stop - 1) if choice and stop > 1 else 0

@@ -253,7 +253,7 @@ class _Separate(BorrowedStore):
 
 
 class Undisturbed(BorrowedStore):
-    """The same store for checks and for other processes, without the faults of the process."""
+    """A simulated store without faults, for checks and for other processes than the simulated one."""
 
     def __init__(self, store: SimulatedStore) -> None:
         super().__init__(store)

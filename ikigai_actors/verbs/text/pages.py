@@ -82,7 +82,7 @@ def history_page(
 ) -> list[MessageView]:
     """Return the latest messages of a history, oldest first; ``<`` marks inherited ones.
 
-    ``command`` shows all of it.
+    ``command`` is the command that shows the whole history.
     """
     left_out = len(messages) - most
     head = [MessageView(f"({left_out} earlier; {command} shows all)", False)] if left_out > 0 else []

@@ -94,7 +94,7 @@ AND_GOES_ON = ", and goes on with its turn, which was cut off"
 def decided(
     number: int, call: PendingCall, agent: AgentRef, in_time: bool, approved: bool, cut_off: bool = False
 ) -> str:
-    """Return the line about a decision on a call of another agent, of a cut-off turn, or that came too late."""
+    """Return the line about a decision on a call of another agent or of a cut-off turn, or about a late decision."""
     if not in_time:
         return f"{number}: that call no longer waits"
     does = "runs" if approved else "does not run"

@@ -25,7 +25,7 @@ class Transfer(NamedTuple):
 def copy_to(source: str, target: str, bar: Bar = no_bar) -> Transfer:
     """Copy an existing database to an empty one, and check it; ``bar`` shows the progress.
 
-    Raises what `existing` and `copy_database` do.
+    Raises the errors of `existing` and `copy_database`.
     """
     with existing(source) as original:
         copy = open_store(target)

@@ -217,7 +217,7 @@ class Draft:
         self._write(Kind.SUMMARY, text, {"keep_from": self._kept, "how": "given"}, at, line, (), usd)
 
     def step_of(self, number: int) -> int:
-        """Return the position of the step that a line of the file begins, also an inherited one; 0 for none."""
+        """Return the position of the step, own or inherited, that a line of the file begins; 0 for none."""
         draft: Draft | None = self
         upto = self.head
         while draft is not None:

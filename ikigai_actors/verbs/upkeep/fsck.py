@@ -8,7 +8,7 @@ from ikigai_actors.verbs.text.harmless import as_json, one_line
 
 
 def examine(database: str | None) -> Report:
-    """Check an existing database, and return the report. Raises what `existing` does."""
+    """Check an existing database, and return the report. Raises the errors of `existing`."""
     with existing(database) as store:
         return inspect(store)
 

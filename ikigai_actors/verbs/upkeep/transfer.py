@@ -35,7 +35,10 @@ def export(
     notice: Callable[[str], object],
     bar: Bar = no_bar,
 ) -> str:
-    """Write a branch to a new file; return a line for a person. Raises what `existing_to_read` and `export_file` do."""
+    """Write a branch to a new file; return a line for a person.
+
+    Raises the errors of `existing_to_read` and `export_file`.
+    """
     with existing_to_read(database) as store:
         if markdown:
             from ikigai_actors.verbs.text.markdown import export_markdown

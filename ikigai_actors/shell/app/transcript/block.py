@@ -37,7 +37,7 @@ class ShownBlock:
         return self._lines
 
     def hits(self, search: TextSearch, frame: Frame) -> list[Hit]:
-        """Return the places where a text is in the lines for this frame."""
+        """Return the places of the searched text in the lines that the block draws for a frame."""
         lines, before = self.lines(frame), self._searched
         if before is None or before[0] is not search or before[1] is not lines:
             self._searched, self._hits = (search, lines), search.hits([line.text for line in lines])

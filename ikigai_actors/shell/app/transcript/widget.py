@@ -154,7 +154,7 @@ class Transcript(ScrollView, can_focus=True):
         self._arrange()
 
     def restart(self, messages: Sequence[Message]) -> None:
-        """Start again with these latest messages, since too many came to show all."""
+        """Replace all shown messages by the latest ones, after more new messages than can be shown."""
         del self._blocks[: self._body]
         self._body, self._first, self.head, self._opened = 0, 0, 0, False
         self._lay_out_from(0)

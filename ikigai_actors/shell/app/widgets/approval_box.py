@@ -270,9 +270,9 @@ class ApprovalBox(Vertical, can_focus=True):
         return True
 
     def followed_by(self, event: events.Event) -> str:
-        """Cancel a letter that another event follows, and return it as text; empty if there is none.
+        """Cancel a typed letter that another event follows; return the letter, or "" when the box has no letter.
 
-        Enter makes the letter decide at once; Escape, which leaves the box, discards it.
+        After Enter the letter decides at once. Escape, which leaves the box, discards the letter.
         """
         letter, self._letter = self._letter, None
         if letter is None:

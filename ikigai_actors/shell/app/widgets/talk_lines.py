@@ -174,7 +174,7 @@ def placeholder(name: str | None, width: int) -> Content:
 def edge(left: Text, right: Sequence[str], width: int, colours: Palette) -> Text:
     """Return a border with a text at the left and facts at the right.
 
-    The first facts are dropped if they do not fit.
+    When the facts do not all fit, the first ones are left out.
     """
     kept = [one_line(fact) for fact in right if fact]
     left.truncate(max(1, width), overflow="ellipsis")
