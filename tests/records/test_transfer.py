@@ -18,6 +18,7 @@ from ikigai_actors import (
     BadInput,
     Budget,
     BudgetExceeded,
+    Child,
     HistoryPruned,
     Message,
     Reply,
@@ -423,6 +424,20 @@ def test_what_many_inherit_from_one_outside_stands_once_in_the_file(tmp_path: Pa
             copy = elsewhere.import_(tmp_path / "1")
             elsewhere.export(copy, tmp_path / "3")
             assert contents(tmp_path / "3") == contents(tmp_path / "1")
+
+
+def test_a_branch_comes_without_an_agent_that_it_has_made_of_another_history_and_given_away(tmp_path: Path) -> None:
+    with ActorSystem.open(MEMORY, provider()) as system:
+        source, top, other = (system.root.fork(name=name) for name in ("source", "top", "other"))
+        maker = top.fork(name="maker")
+        [made] = maker.fork_many([Child(source)])
+        other.adopt(made)
+        system.export(top, tmp_path / "1")
+        with ActorSystem.open(MEMORY, provider()) as elsewhere:
+            for there in (system, elsewhere, elsewhere):
+                copy = there.import_(tmp_path / "1")
+                assert [kid.history()[-1].data["child"] for kid in copy.children()] == [made.uuid]
+                assert check(there._store) == []
 
 
 def test_a_file_of_format_1_where_each_agent_has_an_origin_of_its_own_is_imported_as_it_was() -> None:

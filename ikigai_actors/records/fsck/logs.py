@@ -303,8 +303,15 @@ class LogCheck:
                 self._report(Invariant.FORK_MESSAGE, unborn, text)
 
     def _is_made(self, maker: str, position: int, child: object) -> bool:
-        """Return whether a maker's log records at a position that it made a child, and the child's log agrees."""
-        if not isinstance(child, str) or child not in self._records or self._records[child].born != position:
+        """Return whether a maker's log records at a position that it made a child, and the child's log agrees.
+
+        An imported maker may have come without the child, which another agent had adopted.
+        """
+        if not isinstance(child, str):
+            return False
+        if (maker, position, child) in self._births and self._came_without(self._records[maker], child):
+            return True
+        if child not in self._records or self._records[child].born != position:
             return False
         pruned = self.is_pruned(child) and (maker, position, child) in self._births
         return pruned or self._makers.get(child) == maker
