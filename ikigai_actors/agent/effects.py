@@ -846,7 +846,10 @@ class Effects:
             HookQuestion(executor, list(hooks), asked, handle, current, lambda outcome: None, self._hook_failed)
 
     def _current_of(self, event: str, place: int) -> CurrentCall:
-        """Return the `current_call` for a hook that is asked about no call. Its key is the same at each attempt."""
+        """Return the `current_call` of a hook that runs for an event other than a tool call.
+
+        The key of this call stays the same when a crash makes the hook run again.
+        """
         return CurrentCall(effect_key(self._uuid, place, event), 0, self._uuid, "", place)
 
     def _ask_approval(self, call: Call) -> None:

@@ -84,7 +84,10 @@ def settings_of(system: System, uuid: str, positions: Iterable[int]) -> dict[int
 def _asked(
     system: System, settings: Mapping[str, Any], writers: Iterable[str], summary: bool = False
 ) -> tuple[PricedModel, ...]:
-    """Return the models to be asked; if only another process has them, the models in the settings or the record."""
+    """Return the models that an agent with these settings asks, or asks for summaries.
+
+    If only another process has these models, return the models that the settings name, or else the ``writers``.
+    """
     if models := models_asked(system, settings, summary):
         return models
     named = models_in((settings.get("compact_model") if summary else None) or settings.get("model"))

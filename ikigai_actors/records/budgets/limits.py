@@ -156,7 +156,11 @@ def _members(tx: Transaction, agent: str) -> list[_Member]:
 
 
 def _counted(unit: str, members: list[_Member]) -> tuple[int, int]:
-    """Return ``base`` and ``used`` of a new limit: the earlier spending, which does not count, and the first count."""
+    """Return the start values ``base`` and ``used`` of a new limit for the agents below it.
+
+    Spending before the limit does not count: for tokens and dollars ``base`` is that spending, and ``used`` 0. Agents
+    that are there already count: for them ``base`` is 0, and ``used`` their number.
+    """
     match unit:
         case "tokens":
             return sum(member.spent_tokens for member in members), 0

@@ -63,7 +63,7 @@ class CallAppended(NamedTuple):
 
 
 class AppendCompleted(NamedTuple):
-    """The answer of an `Append` that has completed its messages within the transaction."""
+    """The answer of an `Append` whose unit was filled in within the transaction: the unit as it was written."""
 
     unit: LogUnit
     """The unit as it was written."""

@@ -76,7 +76,7 @@ LOST = 3
 
 
 class Renewal(Enum):
-    """The next act of a host, by the age of its latest renewal."""
+    """Whether a host still holds its lease, by the time since it last renewed the lease."""
 
     KEPT = "kept"
     LATE = "late"
@@ -84,7 +84,7 @@ class Renewal(Enum):
 
 
 def renewal(age: float, awake: float, lease: float) -> Renewal:
-    """Return the next act of a host, given the age of its lease.
+    """Return whether a host still holds its lease, and whether the next renewal is late.
 
     Args:
         age: seconds since the latest successful renewal was sent.

@@ -94,7 +94,7 @@ class Ledger:
                 agent.heard_stop = agent.heard_stop or (actor.state.status is Status.STOPPED and not held)
 
     def check_histories(self, world: Simulation) -> None:
-        """Check ``history`` for the logs in memory and in the database."""
+        """Check that the histories of agents in memory and in the database are those that were committed."""
         for uuid in self._kept():
             copy = self.oracle.histories.get(uuid) or Copy()
             [log] = world.system._log_cache.load_many([uuid])
@@ -105,7 +105,10 @@ class Ledger:
         self.check_stored(world.system._store, world.process)
 
     def check_stored(self, store: Store, process: Process | None = None) -> None:
-        """Check ``history`` in the database, for agents whose logs have grown; for all if the process has changed."""
+        """Check that histories in the database are those that were committed.
+
+        Only agents whose logs have grown are read, but all of them after the process has changed.
+        """
         fresh = LogCache(store)
         for uuid in self._kept():
             copy = self.oracle.histories.get(uuid) or Copy()

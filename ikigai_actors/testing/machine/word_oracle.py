@@ -49,7 +49,7 @@ class WordOracle:
     """Checks the steering messages of a run, and their senders."""
 
     def __init__(self, world: "Simulation", agents: Mapping[str, Standing]) -> None:
-        """Begin before the first commit; ``agents`` has the state of each agent after each commit."""
+        """Make an oracle for a run without commits so far; ``agents`` has the state of each agent after each commit."""
         self._world, self._agents = world, agents
         self._listeners: dict[str, Listener] = {}
         self._withdrawn: set[tuple[str, int]] = set()

@@ -63,7 +63,10 @@ _DEEP = 8
 
 
 def plain_words(text: str) -> tuple[str, ...] | None:
-    """Return the words of a plain command; None for any other text."""
+    """Return the words of one simple command of bash; None for any other text.
+
+    A simple command has a program and its arguments: no pipe, list, substitution, redirection or assignment.
+    """
     words = tuple(word for word in _read(text, False) or () if word is not None)
     if not words or not all(word.isprintable() for word in words):
         return None
