@@ -169,7 +169,7 @@ class Arrive(Unit):
 class TakeHeld(Unit):
     """Carry out the act of a delivery that is held.
 
-    Answered with `Received`. The status is still ``held`` if the endpoint already has its most living children.
+    Answered with `Received`. The status is still ``held`` if the endpoint has as many living children as it may have.
     """
 
     concerns_others = True
@@ -221,7 +221,7 @@ def _post_dead(tx: Transaction, locked: LockedRows, agent: str, endpoint: str, d
 
 
 def is_full(tx: Transaction, endpoint: str, act: ArrivalAct) -> bool:
-    """Return whether an endpoint has its most children. Children that are about to be born count."""
+    """Return whether an endpoint has as many living children as it may have. Children about to be born count."""
     if act.most is None:
         return False
     [(living,)] = tx.run("children_of_endpoint", endpoint=endpoint, agent=act.gave["agent"])

@@ -102,7 +102,7 @@ class Relative(NamedTuple):
 class LifecycleChange:
     """The agents that a unit has killed or changed.
 
-    The host that runs them reads it, and ends or pauses their actors.
+    The host that runs these agents then ends or pauses their actors.
     """
 
     dead: Mapping[str, End] = field(default_factory=dict)

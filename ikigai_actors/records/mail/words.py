@@ -63,8 +63,9 @@ class KeepWord(Send):
             now: milliseconds since 1970.
             at_once: whether the message cuts off the step in progress.
             sender: the uuid of the agent that sends it; None for a person.
-            call: the keyed call: a second message with the key is the first one, wherever that is now.
-            receipt: the receipt, which gets the position of the message; not used here.
+            call: the keyed call; a second call with its key finds the first message, even if that is
+                in the history already.
+            receipt: the caller's receipt for the position of the message; this unit only carries it.
         """
         data: dict[str, Any] = {STEER: NOW if at_once else True}
         super().__init__(recipient, sender, text, now, PROMPT, data)

@@ -1,10 +1,11 @@
 """The log of an SQLite file, and the mark by which the file says that its log belongs to it.
 
 A commit goes to the log (``-wal``) first, and is moved into the file later, so a file alone may be an older state than
-the database. The mark of the file says which: SQLite's ``user_version``, a number at a fixed place of the first page,
-of which the log may have a newer version, as of any other page. A mark n > 0 in the file says that the file needs its
-log; any other mark says that the file is whole. Readers through the log see -n. So a program that moves the log into
-the file, such as SQLite at a close or the sqlite3 shell, makes the file whole without knowing of the mark.
+the database. The mark says whether the file is whole or needs its log. It is SQLite's ``user_version``, a number at a
+fixed place of the first page. The log may have a newer version of that page, as of any other. A mark n > 0 in the file
+says that the file needs its log; any other mark says that the file is whole. Readers through the log see -n. So a
+program that moves the log into the file, such as SQLite at a close or the sqlite3 shell, makes the file whole without
+knowing of the mark.
 
 The host moves the log while it lives, in three steps (`WriteAheadLog.move`): it commits n + 1, lets SQLite move the
 log, and commits -(n + 1) once the file has n + 1: SQLite begins the log anew with that, if all was moved and nobody
