@@ -637,6 +637,7 @@ CREATE TABLE rules (
     created_at BIGINT NOT NULL,
     removed_at BIGINT,
     principal  TEXT,                                     -- who asked for it from outside; NULL: not known, or an agent
+    skill      TEXT,                                     -- the digest of a skill: it holds where that one is in use; NULL: of none
     PRIMARY KEY (agent_uuid, id)
 );
 -- Those in force: most databases have none, and each call that begins looks.

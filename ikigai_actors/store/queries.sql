@@ -65,7 +65,7 @@ t.agent_uuid, t.id, t.due_at, t.schedule, t.zone, t.fires_as, t.sender, t.body, 
 
 -- columns: rule
 -- A rule: the fields of RuleRow.
-r.agent_uuid, r.id, r.decision, r.tool, r.pattern, r.scope, r.created_at, r.removed_at
+r.agent_uuid, r.id, r.decision, r.tool, r.pattern, r.scope, r.created_at, r.removed_at, r.skill
 
 -- columns: tree
 -- A tree: the fields of FileTree.
@@ -1968,11 +1968,15 @@ SELECT {rule} FROM rules r WHERE r.agent_uuid = :uuid ORDER BY r.id
 SELECT {rule} FROM rules r ORDER BY r.agent_uuid, r.id
 
 -- name: add_rule
-INSERT INTO rules (agent_uuid, id, decision, tool, pattern, scope, created_at, principal)
-VALUES (:agent, :id, :decision, :tool, :pattern, :scope, :now, CAST(:principal AS TEXT))
+INSERT INTO rules (agent_uuid, id, decision, tool, pattern, scope, created_at, principal, skill)
+VALUES (:agent, :id, :decision, :tool, :pattern, :scope, :now, CAST(:principal AS TEXT), CAST(:skill AS TEXT))
 
 -- name: remove_rule
 UPDATE rules SET removed_at = :now WHERE agent_uuid = :agent AND id = :id
+
+-- name: remove_skill_rules
+-- Those of skills that are asked about anew.
+UPDATE rules SET removed_at = :now WHERE agent_uuid = :agent AND skill = ANY(:skills) AND removed_at IS NULL
 
 -- name: changed_at
 -- The version of the tree of the latest change of an agent that others look at.

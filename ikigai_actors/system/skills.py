@@ -22,6 +22,8 @@ from ikigai_actors.records.messages.skills import blob_of, pinned, with_skills
 from ikigai_actors.records.messages.skills_beside import SKILLS
 from ikigai_actors.store.base import Store, Transaction
 from ikigai_actors.tools.function import cut
+from ikigai_actors.tools.rules.rule import NewRule
+from ikigai_actors.tools.skills.allowed_tools import allowed_tools
 from ikigai_actors.tools.skills.folders import (
     SKILL_DOCUMENTS,
     FoundSkill,
@@ -192,6 +194,26 @@ def check_only(only: object, what: str = "skills") -> list[str] | None:
     if not isinstance(only, list | tuple) or not all(isinstance(name, str) for name in only):
         raise BadInput(f"Expected only to be a list of names of {what}, or None; got {shown(only)}.")
     return list(only)
+
+
+def check_digests(digests: object) -> list[str]:
+    """Check the ``tools_of`` of `use_skills`, and return the digests. Raises `BadInput` if it is no list of texts."""
+    if not isinstance(digests, list | tuple) or not all(isinstance(digest, str) for digest in digests):
+        raise BadInput(f"Expected tools_of to be a list of digests of skills; got {shown(digests)}.")
+    return list(digests)
+
+
+def rules_of_skills(skills: Sequence[FoundSkill], digests: Sequence[str]) -> dict[str, tuple[NewRule, ...]]:
+    """Return the rules for the ``allowed-tools`` of the skills with these digests, by digest.
+
+    Raises `BadInput` if no skill has such a digest: the skill has changed since somebody saw it.
+    """
+    by_digest = {skill.sha256: skill for skill in skills}
+    if gone := [digest for digest in digests if digest not in by_digest]:
+        known = ", ".join(f"{skill.name} {digest}" for digest, skill in by_digest.items())
+        raise BadInput(f"No skill has the digest {', '.join(gone)} now; these are {known}. Look at what has changed.")
+    made = {digest: allowed_tools(by_digest[digest].tools).rules for digest in dict.fromkeys(digests)}
+    return {digest: rules for digest, rules in made.items() if rules}
 
 
 def check_place(place: object) -> PathLike:

@@ -59,7 +59,7 @@ def _list_rules(place: "Place", agent: "AgentRef") -> object:
     return [
         {
             "agent_uuid": rule.agent, "rule": rule.id, "decision": rule.decision, "tool": rule.tool,
-            "pattern": rule.pattern, "scope": rule.scope,
+            "pattern": rule.pattern, "scope": rule.scope, "skill": rule.skill or None,
         }
         for rule in rules
     ]  # fmt: skip

@@ -27,16 +27,25 @@ if TYPE_CHECKING:
 @click.argument("what", metavar="[use|off|look]", type=click.Choice(["use", "off", "look"]), required=False)
 @click.argument("names", metavar="[NAME]...", type=TEXT, nargs=-1)
 @click.option("--unlisted", is_flag=True, help="With use: the model has to find it, or to know its name.")
+@click.option("--tools", "seen", type=TEXT, metavar="DIGEST", help="With use: allow the tools of the skill so listed.")
 def skills(
-    place: "Place", agent: "AgentRef", what: str | None, names: tuple[str, ...], unlisted: bool = False
+    place: "Place",
+    agent: "AgentRef",
+    what: str | None,
+    names: tuple[str, ...],
+    unlisted: bool = False,
+    seen: str | None = None,
 ) -> object:
     """List the skills of an agent, those on this disk and in documents, or decide which its model may load.
 
     use NAME pins the present files of a skill, also of a skill that has changed. off NAME refuses a skill; the question
     about it comes again only after its files change. look NAME shows the text of a skill. The NAME instructions means
     the AGENTS.md or CLAUDE.md of the directory and of the user, which the model reads after its system prompt. Children
-    that are forked later inherit the decisions.
+    that are forked later inherit the decisions. use --tools DIGEST NAME also allows the calls that the list shows for
+    the skill. These rules hold only where exactly this skill is in use.
     """
+    if seen is not None and what != "use":
+        raise click.UsageError("Say which: use --tools DIGEST NAME.")
     if what is None:
         return _list_skills(place, agent)
     if not names:
@@ -47,8 +56,14 @@ def skills(
 
     off = what == "off"
     if chosen := [name for name in names if name != INSTRUCTIONS_NAME]:
-        news = f"{', '.join(chosen)}: {'refused' if off else 'in use'}"
-        place.change(agent, "the skills", lambda: agent.aio.use_skills(only=chosen, off=off, unlisted=unlisted), news)
+        tools = [] if seen is None else _seen_skill(place, chosen, seen)
+        news = f"{', '.join(chosen)}: {'refused' if off else 'in use'}{', with its tools' if tools else ''}"
+        place.change(
+            agent,
+            "the skills",
+            lambda: agent.aio.use_skills(only=chosen, off=off, unlisted=unlisted, tools_of=tools),
+            news,
+        )
     if INSTRUCTIONS_NAME in names:
         there, user = _instructions(place)
         news = f"instructions: {'refused' if off else 'in use'}"
@@ -72,6 +87,8 @@ def skill(shell: "ShellPlace", agent: "AgentRef", name: str, text: tuple[str, ..
 
 def _list_skills(place: "Place", agent: "AgentRef") -> object:
     from ikigai_actors.system.skills import INSTRUCTIONS_NAME, skills_listed
+    from ikigai_actors.tools.skills.allowed_tools import allowed_tools
+    from ikigai_actors.tools.skills.digests import first_digits
 
     settings = agent.context().settings
     skills = place.system.skills.find()
@@ -88,6 +105,9 @@ def _list_skills(place: "Place", agent: "AgentRef") -> object:
         size = f"{row.files} files, {binary_size(row.size)}"
         place.screen.line(f"{one_line(row.name)}   {row.state}   {size}{asks}", bold=row.state in ("new", "changed"))
         place.screen.line(f"    {one_line(row.description)}", dim=True)
+        if row.tools:
+            use = f"use --tools {first_digits(row.sha256)} {row.name}"
+            place.screen.line(f"    {one_line(f'{use} {allowed_tools(row.tools)}')}", dim=True)
     for trouble in skills.troubles:
         place.screen.line(one_line(trouble), dim=True)
     if not rows and not taken and there is None and not user:
@@ -111,6 +131,19 @@ def _look(place: "Place", names: tuple[str, ...]) -> object:
         place.screen.block(text)
         texts[name] = text
     return texts
+
+
+def _seen_skill(place: "Place", names: list[str], digest: str) -> list[str]:
+    """Return the whole digest of a skill with one of these names and with the digest that a person has seen."""
+    from ikigai_actors.errors import BadInput
+    from ikigai_actors.tools.skills.digests import first_digits
+
+    digests = [skill.sha256 for skill in place.system.skills.find().skills if skill.name in names]
+    whole = [known for known in digests if known.startswith(digest) and digest.startswith(first_digits(known))]
+    if not whole:
+        now = ", ".join(map(first_digits, digests)) or "nowhere"
+        raise BadInput(f"{', '.join(names)} does not have the digest {digest}, but is {now}. Look at it in /skills.")
+    return whole
 
 
 def _directory(place: "Place") -> "Path":

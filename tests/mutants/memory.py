@@ -277,6 +277,42 @@ MEMORY_MUTANTS = (
         test="tests/verbs/test_skills_verb.py",
     ),
     Mutant(
+        "a rule of a skill holds where that skill is not in use",
+        "tools/rules/rule.py",
+        "for rule in rules if not rule.skill or rule.skill in used)",
+        "for rule in rules)",
+        test="tests/system/test_skill_tools.py",
+    ),
+    Mutant(
+        "the rules of a skill outlive an answer without its tools",
+        "records/agents/rules.py",
+        'tx.run("remove_skill_rules", agent=self._uuid, skills=sorted(self._skills), now=self._now)',
+        'tx.run("remove_skill_rules", agent=self._uuid, skills=[], now=self._now)',
+        test="tests/system/test_skill_tools.py",
+    ),
+    Mutant(
+        "a skill may allow a command that runs any other one",
+        "tools/skills/allowed_tools.py",
+        "if words is None or runs_another(words):",
+        "if words is None:",
+        test="tests/tools/test_allowed_tools.py",
+    ),
+    Mutant(
+        "an answer about a skill counts for what it has become since",
+        "system/skills.py",
+        "if gone := [digest for digest in digests if digest not in by_digest]:",
+        "if gone := [digest for digest in digests if False]:",
+        (
+            Edit(
+                "system/skills.py",
+                "    by_digest = {skill.sha256: skill for skill in skills}",
+                "    by_digest = {skill.sha256: skill for skill in skills}\n"
+                "    digests = [*by_digest] if digests else []",
+            ),
+        ),
+        test="tests/system/test_skill_tools.py",
+    ),
+    Mutant(
         "an unlisted skill is in the catalogue",
         "agent/turn/skills.py",
         'for skill in loadable(settings) if not skill.get("unlisted")]',

@@ -79,7 +79,7 @@ from ikigai_actors.records.questions.waiting import ASK_PERSON
 from ikigai_actors.tools.definitions import Definition
 from ikigai_actors.tools.hooks.verdict import AFTER_CALL, BEFORE_CALL
 from ikigai_actors.tools.policy import Policy, ToolTraits
-from ikigai_actors.tools.rules.rule import NewRule, exact_pattern
+from ikigai_actors.tools.rules.rule import NewRule, exact_pattern, rules_with
 from supervisors.signals import Status
 
 _QUIET = (FIND_TOOLS, LOAD_SKILL, ASK_PERSON)
@@ -116,7 +116,7 @@ def _continue_ruled(
 ) -> Step:
     if again := redefined(state.calls, tools):
         state = replace(state, calls=asked_again(state.calls, again))
-    calls = ruled(state.calls, tools, state.rules or (), event.asked)
+    calls = ruled(state.calls, tools, rules_with(state.rules or (), state.view.settings), event.asked)
     if missing := unknown(state.calls, tools):
         known = ", ".join(sorted(name for name in tools if name not in _QUIET)) or "none"
         return _results(state, missing, f"There is no such tool. Tools on offer: {known}.", now)

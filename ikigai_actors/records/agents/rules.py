@@ -10,7 +10,7 @@ that has not begun, on every host. A new rule also marks the row of the agent as
 decides open questions of agents below.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -40,6 +40,8 @@ class RuleRow(NamedTuple):
     """The time when it was set, in milliseconds since 1970 (UTC)."""
     removed_at: int | None
     """The time when it was removed, in milliseconds since 1970; None while it is in force."""
+    skill: str | None
+    """The digest of the skill with which somebody has allowed it; None for other rules."""
 
 
 class RulesChanged(AgentError):
@@ -62,12 +64,14 @@ def check_rules(tx: Transaction, uuid: str, decided_by: Rules) -> None:
         raise RulesChanged(uuid, rules_for(tx, uuid))
 
 
-def write_rule(tx: Transaction, uuid: str, new: NewRule, now: int, principal: str | None = None) -> Rule:
+def write_rule(
+    tx: Transaction, uuid: str, new: NewRule, now: int, principal: str | None = None, skill: str | None = None
+) -> Rule:
     """Add a rule to an agent whose row and tree are locked. An equal rule is not added again. Raises `BadInput`."""
     rows = _rows(tx, uuid)
     in_force = [row for row in rows if row.removed_at is None]
     for row in in_force:
-        if (row.decision, row.tool, row.pattern, row.scope) == new:
+        if (row.decision, row.tool, row.pattern, row.scope) == new and row.skill == skill:
             return _rule(row)
     if len(in_force) >= MOST_RULES:
         raise BadInput(f"Agent {uuid} has {MOST_RULES} rules, and none may have more. Take some back.")
@@ -75,10 +79,10 @@ def write_rule(tx: Transaction, uuid: str, new: NewRule, now: int, principal: st
     decision, tool, pattern, scope = new
     tx.run(
         "add_rule", agent=uuid, id=number, decision=decision.value, tool=tool, pattern=pattern, scope=scope.value,
-        now=now, principal=principal,
+        now=now, principal=principal, skill=skill,
     )  # fmt: skip
     tx.run("mark_ruled", uuid=uuid)
-    return Rule(uuid, number, *new)
+    return Rule(uuid, number, *new, skill=skill or "")
 
 
 class _ChangesRules(Unit):
@@ -104,6 +108,30 @@ class AddRule(_ChangesRules):
     def write(self, tx: Transaction, locked: LockedRows) -> Rule:
         locked.living(self._uuid, ": its rules stay as they are")
         return write_rule(tx, self._uuid, self._new, self._now, current_principal())
+
+
+class SetSkillRules(_ChangesRules):
+    """Replace the rules that an agent has of some skills; answered with the new ones.
+
+    They are in force only where the skill is in use. Raises `AgentNotFound`, `AgentDead`, `BadInput`.
+    """
+
+    __slots__ = ("_new", "_now", "_skills", "_uuid")
+
+    def __init__(self, uuid: str, skills: Collection[str], new: Mapping[str, Sequence[NewRule]], now: int) -> None:
+        """Take the digests of the skills whose rules end, and the new rules by the digests of their skills."""
+        self._uuid, self._skills, self._new, self._now = uuid, skills, new, now
+
+    def write(self, tx: Transaction, locked: LockedRows) -> list[Rule]:
+        locked.living(self._uuid, ": its rules stay as they are")
+        tx.run("remove_skill_rules", agent=self._uuid, skills=sorted(self._skills), now=self._now)
+        tx.run("mark_ruled", uuid=self._uuid)
+        by = current_principal()
+        return [
+            write_rule(tx, self._uuid, rule, self._now, by, skill)
+            for skill, rules in self._new.items()
+            for rule in rules
+        ]
 
 
 class RemoveRule(_ChangesRules):
@@ -145,9 +173,12 @@ def set_rules_of_root(store: Store, rules: Sequence[NewRule], now: int) -> None:
 
 
 def rules_among(tx: Transaction, agents: Collection[str]) -> Iterator[tuple[Rule, int]]:
-    """Iterate over the rules in force that these agents themselves have, each with the time when it was set."""
+    """Iterate over the rules in force that these agents themselves have, each with the time when it was set.
+
+    Those of skills are left out, since an import leaves out the skills.
+    """
     for row in every_rule(tx):
-        if row.agent in agents and row.removed_at is None:
+        if row.agent in agents and row.removed_at is None and row.skill is None:
             yield _rule(row), row.created_at
 
 
@@ -164,7 +195,8 @@ def _rows(tx: Transaction, uuid: str) -> list[RuleRow]:
 def _rule(row: RuleRow) -> Rule:
     """Return the rule in a row. A damaged row becomes a rule that denies all calls of its tool."""
     try:
-        return Rule(row.agent, row.id, *check_rule(row.decision, row.tool, row.pattern, row.scope))
+        checked = check_rule(row.decision, row.tool, row.pattern, row.scope)
+        return Rule(row.agent, row.id, *checked, skill=row.skill or "")
     except BadInput:
         pass
     try:

@@ -81,6 +81,11 @@ def of_shell(words: Sequence[CommandWord]) -> bool:
     return next((word in _OF_SHELL for word in words if word not in ("builtin", "command", "--", "-p")), False)
 
 
+def runs_another(words: Sequence[CommandWord]) -> bool:
+    """Return whether a command runs another one, which its arguments name."""
+    return bool(words) and _base(words[0]) in _WRAPPERS
+
+
 def pattern_words(text: str) -> tuple[CommandWord, ...] | None:
     """Return the words of a pattern, which is written like a plain command with ``*`` as a word.
 

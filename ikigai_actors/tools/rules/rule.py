@@ -55,10 +55,15 @@ class Rule:
     pattern: str = ""
     """The pattern for the calls that the rule fits; empty for all calls."""
     scope: Scope = Scope.BELOW
+    skill: str = ""
+    """The digest of the skill with which somebody has allowed it. It holds for agents that have this skill in use.
+    Empty for other rules.
+    """
 
     def __str__(self) -> str:
         words = (self.decision, self.tool, *([self.pattern] if self.pattern else []))
-        return " ".join(words) + (" (this agent alone)" if self.scope is Scope.SELF else "")
+        skill = f" (with skill {self.skill[:12]})" if self.skill else ""
+        return " ".join(words) + (" (this agent alone)" if self.scope is Scope.SELF else "") + skill
 
     @property
     def is_whole(self) -> bool:
@@ -103,6 +108,11 @@ class RuleSet(Rules):
     """The rules in force for an agent, indexed by tool."""
 
     @cached_property
+    def has_skills(self) -> bool:
+        """Return whether some of the rules are of skills."""
+        return any(rule.skill for rule in self)
+
+    @cached_property
     def version(self) -> RulesVersion:
         """The digest of the rules, as `version_of` returns it."""
         numbers: dict[str, list[int]] = {}
@@ -124,6 +134,16 @@ class RuleSet(Rules):
 def version_of(rules: Rules) -> RulesVersion:
     """Return the version of these rules, which changes whenever they do."""
     return (rules if isinstance(rules, RuleSet) else RuleSet(rules)).version
+
+
+def rules_with(rules: Rules, settings: Mapping[str, Any]) -> Rules:
+    """Return the rules without those of skills that an agent with these settings does not have in use."""
+    if not rules or not (rules if isinstance(rules, RuleSet) else RuleSet(rules)).has_skills:
+        return rules
+    entries = settings.get("skills")
+    mappings = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
+    used = {entry.get("sha256") for entry in mappings if not entry.get("off")}
+    return RuleSet(rule for rule in rules if not rule.skill or rule.skill in used)
 
 
 class NewRule(NamedTuple):

@@ -20,9 +20,14 @@ def digest_of_skill(manifest: Mapping[str, Any]) -> str:
     return sha256(json.dumps(kept, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
+def first_digits(digest: str) -> str:
+    """Return the digits of a skill's digest that a person sees."""
+    return digest[:12]
+
+
 def directory_of(skill: Mapping[str, Any]) -> str:
     """Return the name of the directory in which commands find the files of a skill.
 
     The same files give the same name.
     """
-    return f"{re.sub(r'[^a-zA-Z0-9_-]', '_', skill['name'])[:60]}-{skill['sha256'][:12]}"
+    return f"{re.sub(r'[^a-zA-Z0-9_-]', '_', skill['name'])[:60]}-{first_digits(skill['sha256'])}"

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ikigai_actors.actors.futures import Future
+from ikigai_actors.actors.futures import Future, may_block
 from ikigai_actors.actors.wait_graph import Until
 from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.ways import RESULT, check_merge
@@ -14,6 +14,7 @@ from ikigai_actors.arguments import check_choice, check_flag, check_timeout
 from ikigai_actors.errors import BadInput
 from ikigai_actors.programs.acts import AgainAct, KeyedAct, VerbAct, program_frame
 from ikigai_actors.records.agents.registry import Handle, uuid_of
+from ikigai_actors.records.agents.rules import SetSkillRules, rules_for
 from ikigai_actors.records.messages.settings import check_settings
 from ikigai_actors.records.messages.skills_beside import SKILLS
 from ikigai_actors.system.births import note_of
@@ -23,9 +24,10 @@ from ikigai_actors.system.handles.outcomes import Compacted, Merged, compacted, 
 from ikigai_actors.system.hook_files import find_hooks, pin_hooks
 from ikigai_actors.system.kind_files import find_kinds, usual_kind_places
 from ikigai_actors.system.kinds import pin_kinds
-from ikigai_actors.system.skills import PathLike, check_only, check_place, chosen, pin
+from ikigai_actors.system.skills import PathLike, check_digests, check_only, check_place, chosen, pin, rules_of_skills
 from ikigai_actors.text import check_text
 from ikigai_actors.tools.skills.digests import LONGEST_INSTRUCTIONS
+from ikigai_actors.tools.skills.folders import FoundSkill
 from ikigai_actors.tools.skills.instructions import instructions_of_user, naming_further, read_instructions
 
 
@@ -388,6 +390,7 @@ class HistoryCommands(CommandBase[H]):
         only: Sequence[str] | None = None,
         off: bool = False,
         unlisted: bool = False,
+        tools_of: Sequence[str] = (),
         timeout: float | None = None,
     ) -> Future[int]:
         """Pin skills. The agent's model may load them, and so may the models of children that are forked later.
@@ -403,15 +406,20 @@ class HistoryCommands(CommandBase[H]):
                 files change.
             unlisted: whether the system prompt leaves out the skills. The model loads one whose name it knows, or that
                 it finds with ``find_tools``.
+            tools_of: the digests (`FoundSkill.sha256`) of those of the skills whose ``allowed-tools`` you have seen and
+                allow. Each entry that a rule can express becomes a rule that allows these calls, for this agent and all
+                below it that have exactly this skill in use. Earlier rules of these skills end.
             timeout: seconds to wait; None waits forever.
 
         Returns:
             The position of the change in the log.
 
         Raises:
-            BadInput: there is no such directory or skill, or the agent would have too many skills.
+            BadInput: there is no such directory or skill, or no longer one with such a digest, or the agent would have
+                too many skills or rules.
         """
         where, names = None if place is None else check_place(place), check_only(only)
+        digests = check_digests(tools_of)
         refused, hidden = check_flag(off, "off"), check_flag(unlisted, "unlisted")
         check_timeout(timeout)
         self.system._check_open()
@@ -421,11 +429,35 @@ class HistoryCommands(CommandBase[H]):
         def change() -> Future[int]:
             skills = self.system.skills.find(*([] if where is None else [where]))
             picked = chosen(skills, names, "the usual places" if where is None else where)
-            settings = self.system._log_cache.load(self.uuid)
-            checked, blobs = pin(settings.view(settings.head).settings, picked, refused, hidden)
-            return self._tell(lambda caller: on.Configure(checked, caller, blobs), self._future(timeout))
+            log = self.system._log_cache.load(self.uuid)
+            settings = log.view(log.head).settings
+            checked, blobs = pin(settings, picked, refused, hidden)
+            if (unit := self._skill_rules(settings, picked, [] if refused else digests)) is None:
+                return self._tell(lambda caller: on.Configure(checked, caller, blobs), self._future(timeout))
+
+            def allow_and_pin() -> Future[int]:
+                self._write(unit, timeout).get()  # the rules first: they hold only where the skill is in use
+                return self._tell(lambda caller: on.Configure(checked, caller, blobs), self._future(timeout))
+
+            may_wait = self._waits or may_block()
+            return allow_and_pin() if may_wait else self.system._beside.forward(allow_and_pin)
 
         return self._beside(change, timeout)
+
+    def _skill_rules(
+        self, settings: Mapping[str, Any], picked: Sequence[FoundSkill], digests: Sequence[str]
+    ) -> SetSkillRules | None:
+        """Return the unit that replaces the rules of skills by those that are allowed now; None if there are none."""
+        new = rules_of_skills(picked, digests)
+        for rule in [rule for rules in new.values() for rule in rules]:
+            self.system._check_new_rule(rule)
+        names = {skill.name for skill in picked}
+        earlier = {skill["sha256"] for skill in settings.get("skills") or () if skill["name"] in names}
+        ended = earlier | {skill.sha256 for skill in picked}
+        in_force = self.system._store.read(lambda tx: rules_for(tx, self.uuid))
+        if not new and not any(rule.agent == self.uuid and rule.skill in ended for rule in in_force):
+            return None
+        return SetSkillRules(self.uuid, ended, new, self.system._clock.now_ms())
 
     def configure(self, /, *, timeout: float | None = None, **settings: Any) -> Future[int]:
         """Change settings. Children that are forked later inherit them.
