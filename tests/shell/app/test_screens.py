@@ -18,17 +18,19 @@ KEPT = Path(__file__).parent / "screens"
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, Shown]:
-    """All scenes."""
+    """All scenes, in windows of the sizes that the run asks for."""
     new = request.config.getoption("--new-screens")
     kept = {} if new else {path.stem: path.read_text(encoding="utf-8") for path in KEPT.glob("*.txt")}
-    screens = play(tmp_path_factory.mktemp("scenes"), kept)
+    names = {item.name for item in request.session.items if item.path == Path(__file__)}
+    sizes = [size for size in SIZES if new or size == SIZES[0] or any(f"-{size[0]}]" in name for name in names)]
+    screens = play(tmp_path_factory.mktemp("scenes"), kept, sizes)
     if new:
         for name, screen in screens.items():
             (KEPT / f"{name}.txt").write_text(screen.text, encoding="utf-8")
     return screens
 
 
-@pytest.mark.sample(6, "screens")
+@pytest.mark.sample(len(SCENES), "sizes")
 @pytest.mark.parametrize("name", [f"{name}-{columns}" for name in SCENES for columns, _ in SIZES])
 def test_a_screen_looks_as_it_is_kept(name: str, shown: dict[str, Shown]) -> None:
     assert shown[name].text == (KEPT / f"{name}.txt").read_text(encoding="utf-8")
