@@ -353,6 +353,7 @@ def test_a_question_about_a_tool_that_has_changed_since_is_asked_again(durable: 
         assert begun["definition"] == again.definition
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_question_about_a_tool_that_is_the_same_stands(durable: str) -> None:
     changes: list[str] = []
     script = scripted([calling(change("a")), "done"])

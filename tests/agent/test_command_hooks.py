@@ -72,6 +72,7 @@ def test_a_command_gets_the_call_as_json_and_few_variables(tmp_path: Path, monke
     assert "hush" not in (tmp_path / "env.txt").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_command_that_does_not_end_denies_and_an_entry_may_let_the_call_pass(tmp_path: Path) -> None:
     text, paid, _ = outcome(settings(tmp_path, FOR_EVER, timeout=0.2), tmp_path)
     assert "did not finish within" in text
@@ -171,6 +172,7 @@ def test_a_command_that_says_nothing_at_the_end_of_a_turn_lets_it_end(tmp_path: 
         assert [message.kind for message in system.root.history()] == ["user", "assistant", "hook", "hook"]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_command_stands_before_a_fork_and_hears_of_an_exit(tmp_path: Path) -> None:
     def answer(request: Request) -> Any:
         return results(request)[0].content if results(request) else calling(("fork", {"prompt": "work"}))

@@ -43,6 +43,7 @@ def failure(agent: AgentRef, text: str) -> str:
     return str(failed.value)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_refused_prompt_is_taken_back_by_a_child_that_inherits_it(database: str) -> None:
     def picky(request: Request) -> ScriptedReply:
         if any("much too long" in text for text in texts(request)):
@@ -75,6 +76,7 @@ def test_fsck_knows_what_an_undo_names(store: Store) -> None:
         assert (violation.invariant, violation.agent) == (Invariant.REWIND, uuid)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_failed_turn_goes_on_after_a_restart_with_another_model(durable: str) -> None:
     provider = ScriptedProvider([ProviderError("overloaded")])
     with ActorSystem.open(durable, provider=provider) as system:

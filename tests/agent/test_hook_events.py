@@ -42,6 +42,7 @@ def echo(request: Request) -> str:
     return " | ".join(prompts(request))
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_hook_before_a_request_adds_to_it_or_ends_the_turn_and_is_asked_once_for_each(database: str) -> None:
     asked = list[str | None]()
 

@@ -110,6 +110,7 @@ def test_the_next_process_asks_the_hook_and_one_without_it_waits_for_the_rest_of
         assert check(world.system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_person_ends_the_wait_by_int_and_that_of_a_request_by_taking_the_hook_away() -> None:
     shop = Shop()
     with simulated() as world:

@@ -135,6 +135,7 @@ def test_rules_look_at_what_a_hook_has_made_of_a_command(tmp_path: Path) -> None
     assert (tmp_path / "src").is_dir()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_no_hook_widens_and_one_that_asks_has_a_person_decide() -> None:
     till, model = Till(), Model()
     fine = before(lambda call: HookVerdict.allow(), name="fine")

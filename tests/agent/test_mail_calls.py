@@ -73,6 +73,7 @@ def test_mail_goes_from_model_to_model_in_the_order_of_the_calls(database: str) 
         assert boss.record.unread == 0
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_mistake_in_a_call_is_a_result_that_helps(database: str) -> None:
     wrong: list[tuple[str, dict[str, object]]] = [
         ("send", {"to": "kid"}),

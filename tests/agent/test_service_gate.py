@@ -65,6 +65,7 @@ def test_no_minute_has_more_requests_than_the_limit_and_none_waits_longer_than_i
     assert all(later - earlier >= MINUTE for earlier, later in zip(slow.begun, slow.begun[3:], strict=False))
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_request_that_is_interrupted_leaves_the_queue_and_takes_nobody_s_place() -> None:
     slow = Slow(10.0)
     with simulated() as world:

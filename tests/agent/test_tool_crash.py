@@ -120,6 +120,7 @@ def test_a_call_that_was_cut_off_starts_again_only_as_the_same_tool(durable: str
     assert len(runs) == ran
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_turn_can_be_cut_off_again_while_it_is_resumed(durable: str, held: Held) -> None:
     cut_off(durable, held)
     second = Held()
@@ -136,6 +137,7 @@ def test_a_turn_can_be_cut_off_again_while_it_is_resumed(durable: str, held: Hel
             child.reply(timeout=DEADLINE)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_call_that_is_started_again_keeps_its_key_and_knows_its_attempt(durable: str) -> None:
     entered, leave, seen = threading.Semaphore(0), threading.Event(), list[CurrentCall]()
 

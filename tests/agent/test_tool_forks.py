@@ -119,6 +119,7 @@ def test_a_model_forks_no_further_than_the_limit_of_living_agents() -> None:
         assert len(branch.children()) == 2  # whoever else lives is in other branches
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_model_forks_while_few_agents_live_in_its_own_branch(database: str) -> None:
     with ActorSystem.open(database, provider=OfflineProvider()) as system:
 

@@ -285,6 +285,7 @@ def test_the_budget_of_a_bisection_ends_it_in_the_middle_and_a_grant_lets_it_go_
         assert (last.ended, last.position, last.resumed) == ("", end_of(agent, 4), True)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_trial_that_fails_is_tried_again_and_then_does_not_count() -> None:
     failures = iter([True, True, True])
 
@@ -307,6 +308,7 @@ def test_a_trial_that_fails_is_tried_again_and_then_does_not_count() -> None:
         assert not any(errors[1:])
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("how", ["raises", "text"])
 def test_a_judge_that_raises_or_says_something_else_ends_the_call_and_what_was_judged_stays(how: str) -> None:
     with opened() as system:

@@ -208,6 +208,7 @@ def test_a_dry_run_says_what_would_be_asked_and_writes_and_asks_nothing(shop: Sh
     assert over.experiment.book.judged == done.experiment.book.judged
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(2, "an experiment each")
 @pytest.mark.parametrize("verb", EXACT)
 def test_what_is_said_of_recorded_turns_is_what_their_replay_costs(shop: Shop, verb: str) -> None:
@@ -270,6 +271,7 @@ CHANGES: list[tuple[Mapping[str, Any], tuple[str, ...], tuple[str, ...], tuple[s
 ]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(2, "an experiment each")
 @pytest.mark.parametrize(("change", "models", "new", "services"), CHANGES)
 def test_models_that_have_not_written_a_history_are_named_before_they_read_it(

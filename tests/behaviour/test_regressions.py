@@ -364,6 +364,7 @@ MISTAKES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_wrong_argument_of_a_regression_is_named() -> None:
     with TeaShop().open() as system:
         turns = recorded(clerk(system, TEAS[:1]))

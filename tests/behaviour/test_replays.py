@@ -348,6 +348,7 @@ def test_the_picture_of_a_result_is_shown_again() -> None:
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_copy_of_calls_that_a_model_has_not_named_is_answered_as_they_were() -> None:
     """Calls without an id have one of their position, and a copy has another position."""
 
@@ -431,6 +432,7 @@ def test_a_replay_that_failed_is_tried_once_more_and_tells_why() -> None:
         assert answers == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_replay_whose_budget_ends_says_so_in_each_report() -> None:
     with ActorSystem.open(":memory:", ScriptedProvider(lambda request: Reply("fine", usage=Usage(0, 30)))) as system:
         poor = replay(recorded(clerk(system)), budget={"tokens": 50}, parallel=1)
@@ -622,6 +624,7 @@ def test_a_replay_is_given_the_words_of_its_turn_after_the_same_replies() -> Non
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_probes_of_a_bisection_are_given_the_words_of_each_turn() -> None:
     model = Traveller()
     with model.open() as system:

@@ -213,6 +213,7 @@ def test_thinking_that_the_system_sets_leaves_tokens_for_replies_and_for_summari
     assert [request["max_tokens"] for request in server.requests] == [reply] * 3 + [4_096 + thinking]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_what_is_refused_costs_nothing_however_often_it_is_sent(server: MessagesServer) -> None:
     provider = AnthropicProvider(base_url=server.url, api_key=KEY, max_tokens=100)
     for strict in (True, False):

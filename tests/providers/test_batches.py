@@ -216,6 +216,7 @@ def said(role: str, text: str) -> dict[str, Any]:
     return {"role": role, "content": [{"type": "text", "text": text}]}
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_what_the_forks_of_a_history_have_in_common_is_remembered_for_an_hour(service: Service) -> None:
     provider = provider_of("anthropic", service)
     batches = batches_of(provider)

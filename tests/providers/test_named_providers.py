@@ -92,6 +92,7 @@ def answer(system: ActorSystem, model: str | None = None) -> str:
     return system.root.prompt("Who?").get(timeout=DEADLINE).text
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_provider_of_an_installed_package_is_there_under_its_name(
     shop: str, install: Callable[[str, str], None]
 ) -> None:

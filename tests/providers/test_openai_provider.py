@@ -131,6 +131,7 @@ def test_the_request_says_what_the_agent_is_set_to(server: OpenAIServer) -> None
     assert server.keys == [KEY, KEY]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("api", ["chat", "responses"])
 def test_further_fields_are_sent_as_they_are_unless_the_request_says_them_itself(api: str) -> None:
     fields = {"seed": 5, "metadata": {"user": "ann"}, "temperature": 0.5}

@@ -115,6 +115,7 @@ def test_nobody_waits_a_day_where_another_model_is_there(service: tuple[Messages
     assert len(server.requests) == 1
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(2, "services")
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_turn_asks_again_what_was_refused_for_the_moment_and_pays_nothing_for_that(
@@ -166,6 +167,7 @@ def breaks_off(server: MessagesServer, provider: Provider, text: str) -> Any:
     return Streams([piece, {"type": "error", "code": "server_error", "message": "Overloaded", "param": None}])
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_overload_in_the_middle_of_a_stream_is_waited_for_and_asked_again(
     service: tuple[MessagesServer, Provider],
 ) -> None:

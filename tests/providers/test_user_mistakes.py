@@ -109,6 +109,7 @@ def test_a_record_with_a_wrong_value_in_any_field_is_refused_at_the_door(
             door(value)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_remote_provider_whose_reply_is_none_ends_the_turn_with_an_error() -> None:
     replies: list[Any] = [Reply(text=7), Reply(tool_calls=5), *INCONSISTENT]  # type: ignore[arg-type]
     with opened(Remote(lambda _: replies.pop())) as system:

@@ -74,6 +74,7 @@ def deep(levels: int) -> dict[str, Any]:
     return {"a": deep(levels - 1)} if levels else {}
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_call_that_no_live_reply_could_make_is_refused_in_the_same_words(tmp_path: Path) -> None:
     for levels in (97, 200, 900):
         claude, codex, pi = ClaudeCode(), Codex(), Pi()

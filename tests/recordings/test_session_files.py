@@ -76,6 +76,7 @@ def test_a_turn_that_was_undone_is_gone_after_the_way_back(system: ActorSystem, 
     assert [line for line in said(again) if line[0] != "rewind"] == [line for line in said(top) if line[0] != "rewind"]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("name", FORMATS)
 def test_any_agent_becomes_a_session(system: ActorSystem, tmp_path: Path, name: str) -> None:
     agent = system.root.fork(name="builder", system="Build.")

@@ -33,6 +33,7 @@ def open_with(url: str, *tools: FunctionTool, build: str | None = "2026-11-28a")
     return ActorSystem.open(url, ScriptedProvider([]), tools=tools, build=build)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_host_tells_its_build_and_tools_and_a_name_holds_for_the_same_tools(durable: str) -> None:
     for _ in range(2):
         with open_with(durable, price("In euros.")) as system:

@@ -69,6 +69,7 @@ def test_the_first_forks_after_a_start_read_no_log_and_the_child_has_the_whole_h
         assert first.prompt("x").get(timeout=DEADLINE).text == f"x / {1}"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_child_that_inherits_a_long_history_forks_without_reading_it(durable: str) -> None:
     with open_echo(durable) as system:
         lengthen(system, system.root)

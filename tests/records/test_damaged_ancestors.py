@@ -32,6 +32,7 @@ def refused(system: ActorSystem, name: str, about: str) -> None:
     assert system.agent(name).record.status == "running"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_hole_in_the_log_of_agent_0_buries_nobody(family: tuple[str, str, str]) -> None:
     database, root, _ = family
     damage(database, without(root, "= 1"))

@@ -567,6 +567,7 @@ def session(database: str) -> ActorSystem:
     return system
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_database_after_a_session_has_no_violation_while_it_is_open(database: str) -> None:
     with session(database) as system:
         report = inspect(system._store)
@@ -575,6 +576,7 @@ def test_a_database_after_a_session_has_no_violation_while_it_is_open(database: 
         assert report.messages > 30
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_database_after_a_session_has_no_violation_when_it_is_closed(durable: str) -> None:
     session(durable).close()
     with closing(open_store(durable)) as store:

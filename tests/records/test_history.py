@@ -561,6 +561,7 @@ def test_an_agent_without_messages_has_an_empty_history() -> None:
     assert tree.ranges("root") == replay(("root", 0, 0))
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_five_thousand_levels_are_walked_and_folded_without_recursion() -> None:
     tree, parent = Tree(), "root"
     for level in range(5_000):

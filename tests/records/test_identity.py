@@ -58,6 +58,7 @@ def test_a_name_that_is_taken_is_taken_as_it_was_kept(name: str) -> None:
     assert check_name(kept) == kept == same_name(name)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_two_spellings_of_a_name_are_one_name_and_find_one_agent(durable: str) -> None:
     composed, decomposed = "Zo\u00eb", "Zoe\u0308"
     calls = ScriptedProvider([Reply(tool_calls=(ToolCall("fork", {"name": "Ame\u0301lie"}),)), "done", "done"])

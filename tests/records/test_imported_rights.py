@@ -80,6 +80,7 @@ def answers(agent: AgentRef) -> int:
     return sum(message.content == "well" for message in agent.history())
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_prompt_of_a_file_waits_and_its_rules_allow_nothing(machine: Machine, tmp_path: Path) -> None:
     stranger(tmp_path / "1")
     heard: list[str] = []
@@ -215,6 +216,7 @@ def test_an_agent_may_fork_no_further_than_a_child_of_the_one_under_which_it_com
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_rules_of_a_file_that_ask_or_deny_hold_here_and_those_that_allow_do_not(
     machine: Machine, tmp_path: Path, database: str
 ) -> None:
@@ -239,6 +241,7 @@ def test_rules_of_a_file_that_ask_or_deny_hold_here_and_those_that_allow_do_not(
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_what_the_policies_of_an_earlier_program_asked_or_denied_are_rules_here(
     machine: Machine, tmp_path: Path
 ) -> None:

@@ -54,6 +54,7 @@ def problems(database: str, what: str | None = None, since: Path | None = None) 
         return [problem.what for problem in system.verify(what, since=since).problems]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_session_that_is_sound_is_verified_whole_and_by_agent_and_as_a_file(database: str, tmp_path: Path) -> None:
     with ActorSystem.attach(database) as system:
         whole = system.verify()

@@ -72,6 +72,7 @@ def provider() -> ScriptedProvider:
     return ScriptedProvider(lambda request: "well")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_whole_logs_of_those_who_are_needed_by_nobody_go_and_nothing_else(durable: str) -> None:
     with ActorSystem.open(durable, provider()) as system:
         agents, store = team(system), system._store
@@ -113,6 +114,7 @@ def test_reading_a_pruned_history_in_any_way_is_one_error_that_tells_the_date(ne
     assert outcome.stderr.startswith("ikigai: The history of agent ")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @given(agent_trees(), st.lists(st.sampled_from(["lives", "old", "late"]), min_size=8, max_size=8))
 def test_what_is_pruned_is_what_no_walk_from_the_living_reaches(tree: Tree, fates: list[str]) -> None:
     parents = {str(number): str(parent) for number, parent in enumerate(tree.parents, 1)}
@@ -172,6 +174,7 @@ def test_what_a_crash_has_left_of_a_prune_the_next_one_finishes(step: int, commi
     assert commit > 5
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_blob_to_which_somebody_refers_while_it_is_deleted_stays(durable: str) -> None:
     """The prune has found it unreferenced, and waits for the lock of its row; or it comes too late."""
     with ActorSystem.open(durable, provider()) as system:

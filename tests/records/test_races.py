@@ -84,6 +84,7 @@ def arena(durable: str, request: pytest.FixtureRequest) -> Iterator[Arena]:
     arena.close()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_no_child_of_a_dying_parent_escapes_reparenting(arena: Arena) -> None:
     outcomes: list[bool] = []
     arena.add(*[(f"parent {number}", "root") for number in range(ROUNDS)])
@@ -143,6 +144,7 @@ def test_of_two_forks_with_one_name_exactly_one_wins(arena: Arena) -> None:
     assert set(winners) == {"a", "b"}
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_nothing_is_appended_after_a_death(arena: Arena) -> None:
     arena.add(*[(f"agent {number}", "root") for number in range(ROUNDS)], ("bystander", "root"))
     arena.start()
@@ -213,6 +215,7 @@ def test_of_two_burials_of_one_agent_one_is_told_that_it_is_dead(arena: Arena) -
         assert record(arena.store, f"agent {number}").epoch == 2
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_writers_let_loose_on_one_tree_leave_it_whole(arena: Arena) -> None:
     """Forks, appends and deaths by one host, deaths by the other, all at once and in each other's way."""
     arena.add(*[(f"{number}", "root" if number % 5 == 0 else f"{number - 1}") for number in range(60)])

@@ -192,6 +192,7 @@ def test_a_branch_is_the_same_on_another_database_and_back_again(
         assert check(store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_what_was_done_under_a_key_is_known_where_an_agent_comes_to_live_and_no_copy_has_its_keys(
     tmp_path: Path,
 ) -> None:
@@ -460,6 +461,7 @@ def test_a_file_of_format_1_where_each_agent_has_an_origin_of_its_own_is_importe
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_document_that_is_here_is_kept_or_appended_or_refuses_the_file(tmp_path: Path) -> None:
     with ActorSystem.open(MEMORY, provider()) as system:
         kid = system.root.fork(name="kid")
@@ -924,6 +926,7 @@ def test_after_a_crash_all_agents_of_a_file_are_there_or_none(sound: bytes, tmp_
         assert system.import_(tmp_path / "1").name == ("buyer-2" if committed else "buyer")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_shell_and_the_commands_export_and_import(tmp_path: Path, new_sqlite: NewDatabase) -> None:
     first, second = new_sqlite(), new_sqlite()
     with ActorSystem.open(first, provider()) as system:

@@ -101,6 +101,7 @@ def ikigai(database: str, *arguments: str) -> str:
     return result.stdout
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_figures_of_a_database_tell_what_agents_branches_and_budgets_have_spent_over_restarts(durable: str) -> None:
     for _ in range(2):
         with ActorSystem.open(durable, ScriptedProvider(thirty), budget={"tokens": 1_000, "usd": 5}) as system:

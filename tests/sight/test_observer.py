@@ -109,6 +109,7 @@ def asker(system: ActorSystem) -> Iterator[Asker]:
         yield Asker(observer)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_only_who_has_the_secret_comes_in_and_no_foreign_page_or_name(asker: Asker) -> None:
     address, token = asker.observer.address, asker.observer.token
     ours = {"Host": address}
@@ -236,6 +237,7 @@ def test_a_page_of_another_server_takes_the_table_first(asker: Asker) -> None:
         stream.close()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_what_a_page_does_a_handle_does(system: ActorSystem, asker: Asker) -> None:
     born = asker.post("fork", of="ann", name="kid", at=2)
     kid, child = system.agent("kid"), born["agent"]

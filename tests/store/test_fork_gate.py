@@ -44,6 +44,7 @@ def test_a_fork_waits_for_a_transaction_of_another_thread(tmp_path: Path) -> Non
         assert store.read(lambda tx: sql(tx, "SELECT 1")) == [(1,)]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_transaction_may_fork(tmp_path: Path) -> None:
     with opened(tmp_path / "team.db") as store:
         assert store.read(lambda tx: in_child(lambda: "there")) == "gave 'there'"

@@ -132,6 +132,7 @@ def complaints(explain: Callable[[str], object], error: type[Exception]) -> dict
     return complaint_by_name
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_sqlite_understands_every_statement(new_sqlite: NewDatabase) -> None:
     connection = sqlite3.connect(made(new_sqlite()).removeprefix("sqlite:///"))
     connection.create_function("now_ms", 0, lambda: 0)

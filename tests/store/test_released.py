@@ -210,6 +210,7 @@ def test_every_command_refuses_an_older_database_unchanged_and_names_the_way(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_way_that_the_refusal_names_brings_every_agent(old: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreUnusable) as refused, closing(open_store(old)) as store:
         ensure_schema(store)

@@ -254,6 +254,7 @@ def test_a_file_system_without_shared_memory_is_named() -> None:
     assert "Put it on a local file system" in str(transaction.ours(error, "a.db"))
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_opening_a_file_imports_no_driver_of_another_database(tmp_path: Path) -> None:
     script = """
         import sys

@@ -215,6 +215,7 @@ def test_a_log_that_another_file_has_left_is_refused(life: Life, tmp_path: Path)
     other.store.close()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_backup_that_is_put_beside_the_log_of_the_lost_file_is_refused_until_that_is_gone(
     life: Life, tmp_path: Path
 ) -> None:
@@ -240,6 +241,7 @@ def test_a_copy_that_went_on_while_a_host_began_and_the_file_grew_is_refused(lif
         open_store(tmp_path / "b.db")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_file_whose_log_another_program_has_moved_is_whole_wherever_in_a_move_its_host_was_killed(life: Life) -> None:
     life.begin()
     life.change()
@@ -254,6 +256,7 @@ def test_a_file_whose_log_another_program_has_moved_is_whole_wherever_in_a_move_
     assert lock_path(life.file).read_text() == ""
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_host_marks_its_file_again_when_another_program_has_moved_the_log(life: Life, tmp_path: Path) -> None:
     life.begin()
     life.change()
@@ -264,6 +267,7 @@ def test_a_host_marks_its_file_again_when_another_program_has_moved_the_log(life
     assert state(tmp_path / "b.db") is None
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_log_of_a_host_is_begun_anew_again_and_again(life: Life) -> None:
     life.store._writer.connection.set_trace_callback(None)
     life.begin()
@@ -273,6 +277,7 @@ def test_the_log_of_a_host_is_begun_anew_again_and_again(life: Life) -> None:
     life.change()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_checkpoint_waits_for_no_reader_and_brings_the_file_up_to_date(life: Life) -> None:
     life.begin()
     with reading(life.file) as reader:

@@ -263,6 +263,7 @@ def test_lines_command_the_agents_of_the_host(pair: tuple[ActorSystem, Session])
     assert not host.agents("dead")[0].living
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_calls_that_wait_for_approval_are_listed_and_decided_on(
     durable: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

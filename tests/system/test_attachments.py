@@ -166,6 +166,7 @@ def test_another_process_attaches_and_a_prompt_that_waits_for_cont_keeps_what_it
         ]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_blobs_are_copied_and_fsck_finds_one_that_is_missing_or_changed(tmp_path: Path) -> None:
     with ActorSystem.open(str(tmp_path / "a.db"), OfflineProvider()) as system:
         ask(system.root, "Look.", PNG, GIF)

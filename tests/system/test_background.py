@@ -112,6 +112,7 @@ def test_without_the_setting_nothing_is_named(world: Simulation, provider: KeptR
     assert "note" not in kinds(world)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_child_does_not_read_the_reply_of_its_parent(world: Simulation, provider: KeptReplies) -> None:
     ask(world, 10)
     world.crash()

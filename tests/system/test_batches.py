@@ -148,6 +148,7 @@ def test_a_batch_that_the_service_will_not_have_is_asked_directly(world: Simulat
     assert (provider.direct, provider.paid) == (3, [])
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_interrupted_request_is_not_sent_and_one_that_was_sealed_is_charged(
     world: Simulation, provider: ScriptedBatches
 ) -> None:
@@ -190,6 +191,7 @@ def test_subscribers_are_told_once_of_a_batch_that_was_refused_and_of_one_that_c
         assert answered(world) == ["reply 3"]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_subscribers_are_told_once_of_a_batch_of_which_nobody_knows_whether_it_was_sent() -> None:
     provider = ScriptedBatches(said)
     provider.lost_orders = 1

@@ -139,6 +139,7 @@ IMPOSSIBLE: list[tuple[Any, type[Exception], str]] = [
 ]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_children_that_cannot_be_are_refused_all_together(system: ActorSystem) -> None:
     worker = system.root.fork("the price, please", name="worker")
     worker.reply(timeout=DEADLINE)
@@ -177,6 +178,7 @@ def test_a_note_is_what_json_can_hold_and_is_no_book(system: ActorSystem, data: 
     assert not [message for message in system.root.history(all=True) if message.kind == Kind.NOTE]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_who_made_children_of_other_histories_can_be_exported_with_them(system: ActorSystem, tmp_path: Path) -> None:
     worker = system.root.fork("hello")
     worker.reply(timeout=DEADLINE)

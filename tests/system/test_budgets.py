@@ -156,6 +156,7 @@ def test_a_grant_lets_those_go_on_who_wait_in_order_each_once(database: str) -> 
         assert [request.name for request in provider.requests] == ["ann", "ben", "cai"]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_zero_of_anything_that_requests_need_makes_none(database: str) -> None:
     for nothing in ({"tokens": 0}, {"usd": 0}, {"seconds": 0}, {"requests_per_minute": 0}):
         provider = ScriptedProvider(thirty)
@@ -888,6 +889,7 @@ def test_a_provider_that_does_not_say_whose_code_it_is_fails_the_request_and_not
         assert system.root.state == "idle"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("kind", [Unsure, Unlimited])
 def test_a_provider_that_does_not_say_what_a_request_costs_is_asked_where_no_budget_is_strict(
     database: str, kind: type[Unsure]
@@ -913,6 +915,7 @@ def test_the_notice_of_a_pause_says_what_is_spent_held_and_needed_and_what_to_do
         )
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_what_a_provider_tells_beyond_what_it_was_allowed_is_counted_and_noted(database: str, tmp_path: Path) -> None:
     (tmp_path / "prices.toml").write_text("[tea]\ninput = 1.0\noutput = 1.0\n")
     careless = ScriptedProvider(lambda _: Reply("words", usage=Usage(0, 150), model="tea-1"))

@@ -213,6 +213,7 @@ def test_no_descendant_escapes_a_cascade_while_those_of_two_hosts_fork(arena: Ar
         assert writer.store.runs == writer.journal.statistics().batches  # nothing had to run again: no deadlock
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_no_child_escapes_a_cascade_from_another_writer(arena: Arena) -> None:  # noqa: F811
     trees = [(f"top {number}", f"middle {number}", f"leaf {number}") for number in range(ROUNDS)]
     for top, middle, _ in trees:

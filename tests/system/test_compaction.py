@@ -234,6 +234,7 @@ def test_in_a_turn_the_open_prompt_and_the_latest_step_stay_verbatim_and_no_call
         sound(system)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_question_to_a_person_is_never_summarised_and_the_summary_waits_for_its_answer(database: str) -> None:
     model, calls = Model(), [ToolCall("change", {"what": "the price"}, "ask")]
 
@@ -394,6 +395,7 @@ def test_a_summary_that_is_interrupted_or_killed_leaves_nothing_behind(
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_attached_process_asks_for_a_summary_and_takes_it_off(durable: str) -> None:
     model = Model()
     with ActorSystem.open(durable, model.provider) as system, AttachedSystem.open(durable) as attached:
@@ -409,6 +411,7 @@ def test_an_attached_process_asks_for_a_summary_and_takes_it_off(durable: str) -
         assert check(store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_summary_is_there_after_a_restart_and_a_second_one_lies_over_it(durable: str) -> None:
     model = Model()
     with ActorSystem.open(durable, model.provider) as system:
@@ -442,6 +445,7 @@ def limited(model: Model, window: int, refusals: list[int]) -> Callable[[Request
     return answer
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_request_that_is_refused_because_of_its_length_is_sent_again_behind_a_summary(database: str) -> None:
     model, refusals = Model(), list[int]()
     with ActorSystem.open(database, ScriptedProvider(limited(model, 5_000, refusals))) as system:

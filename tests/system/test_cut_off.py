@@ -62,6 +62,7 @@ def hang(world: Simulation, text: str = "review") -> AgentRef:
     return kid
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_program_goes_on_with_what_was_cut_off_and_whoever_asks_for_the_reply_waits(durable: str) -> None:
     cut_off(durable)
     gate = Gate()
@@ -73,6 +74,7 @@ def test_a_program_goes_on_with_what_was_cut_off_and_whoever_asks_for_the_reply_
         assert reply.get(timeout=DEADLINE).text == "done"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_turn_that_is_left_is_interrupted_for_every_process_and_shows_no_sign_of_life(durable: str) -> None:
     kid = cut_off(durable)
     with (
@@ -260,6 +262,7 @@ class SlowToClose(ScriptedProvider):
         await asyncio.sleep(3)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_wait_that_begins_while_the_system_closes_goes_on_when_it_is_opened_again() -> None:
     waits = ToolCall("wait", {"timeout": 1}, "first"), ToolCall("wait", {"agents": ["kid"]}, "second")
     with simulated() as world:

@@ -94,6 +94,7 @@ def after(name: str) -> AgentRef:
     return me.system.agent(name)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_two_coroutines_that_await_each_other_in_tools_are_told_so() -> None:
     @tool
     async def ask(name: str) -> str:
@@ -113,6 +114,7 @@ def test_two_coroutines_that_await_each_other_in_tools_are_told_so() -> None:
         assert system.root.wait([a, b]) == {a: WaitResult.IDLE, b: WaitResult.IDLE}
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(2, "a schedule each")
 @pytest.mark.parametrize("seed", range(4))
 def test_models_that_wait_for_each_other_by_call_are_told_so(seed: int) -> None:
@@ -151,6 +153,7 @@ def test_a_call_of_wait_lets_its_agent_fork_and_so_is_no_circle_with_a_fork() ->
         assert waiting.get(timeout=DEADLINE).text == "fine"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_mail_that_ends_a_wait_makes_no_circle_with_it() -> None:
     """Each sends the other a mail, and waits for one: a talk, in which each wait ends by mail."""
     rounds = 20

@@ -51,6 +51,7 @@ def test_a_child_inherits_what_was_said_up_to_the_position_and_nothing_later(dat
         assert sound(system)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_child_may_begin_before_its_parents_own_fork_point_and_before_a_clear(database: str) -> None:
     with ActorSystem.open(database, ScriptedProvider(echo)) as system:
         system.root.prompt("one").get(timeout=DEADLINE)

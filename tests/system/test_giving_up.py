@@ -82,6 +82,7 @@ def test_the_children_of_a_supervisor_that_was_buried_when_it_gave_up_wait_for_a
         assert waiting.get(timeout=DEADLINE).text == "kid is done"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_storm_of_restarts_asks_no_more_than_the_intensity_allows(database: str) -> None:
     worker = Worker(**dict.fromkeys("abcdef", 1000))
     asked = Counter[str]()

@@ -66,6 +66,7 @@ def sound(database: str) -> None:
         assert check(store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_second_call_under_a_key_does_nothing_and_gives_the_answer_of_the_first(durable: str, verb: str) -> None:
     call = VERBS[verb]
@@ -108,6 +109,7 @@ def requests(tx: Transaction) -> list[Any]:
     return sql(tx, "SELECT id FROM requests")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_of_merges_at_once_under_a_key_one_is_done_and_all_have_its_outcome(durable: str) -> None:
     gate = Gate()
     with (

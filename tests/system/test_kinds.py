@@ -159,6 +159,7 @@ def test_a_fork_inherits_kinds_an_undo_leaves_them_and_a_changed_file_changes_no
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_kind_that_was_edited_in_the_database_is_refused(tmp_path: Path) -> None:
     write_kind(tmp_path / "kinds")
     database = tmp_path / "a.db"

@@ -38,6 +38,7 @@ def tokens(system: ActorSystem | AttachedSystem, by: str | None, since: Any = No
     return {value: spending.tokens for value, spending in system.spending(by, since).items()}
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_child_works_on_the_account_of_its_parent_and_of_what_its_fork_says(durable: str) -> None:
     with opened(durable, labels={"team": "sales", "user": "ann"}) as system:
         system.root.prompt("go").get(timeout=DEADLINE)

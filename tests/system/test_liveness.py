@@ -77,6 +77,7 @@ def test_a_supervisor_is_told_once_of_a_turn_in_which_nothing_comes() -> None:
         assert len(notices(world.system.root)) == 2
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_who_streams_or_waits_or_has_no_such_setting_is_not_stuck() -> None:
     wait = Reply("", (ToolCall("wait", {"timeout": 200}),))
     with simulated() as world:

@@ -41,6 +41,7 @@ from tests.kit.sessions import OpenSession
 from tests.kit.tool_scripts import calling, faults, prompts, requests_of, results, scripted
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_diff_tells_what_is_in_common_and_what_each_has_said_since(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
         root = system.root

@@ -51,6 +51,7 @@ def test_another_model_lets_a_waiting_request_leave_that_fits_by_then(database: 
         assert check(system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_change_that_does_not_help_keeps_the_place_of_who_waits_also_over_a_restart(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(thirty), budget={"tokens": 0}) as system:
         for name in ("ann", "ben"):
@@ -66,6 +67,7 @@ def test_a_change_that_does_not_help_keeps_the_place_of_who_waits_also_over_a_re
         assert (ben.state, len(provider.requests)) == (WAITING, 1)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_summary_that_fits_makes_a_waiting_request_small_enough_and_one_that_does_not_is_refused(
     database: str,
 ) -> None:

@@ -124,6 +124,7 @@ def test_an_int_right_behind_a_prompt_of_an_attached_process_ends_its_turn_and_n
         assert kinds(kid.history())[1:] == ["user", "interrupted", "user", "assistant"] * 20
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_int_that_comes_while_a_prompt_is_taken_up_ends_its_turn_in_that_commit(durable: str) -> None:
     store = FaultyStore(open_store(durable))
     with open_on(store, ScriptedProvider(prompted)) as system:

@@ -159,6 +159,7 @@ def test_the_setting_says_whom_calls_ask_and_labels_name_a_principal(database: s
             kid.configure(questions={"within": "soon"})
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_row_is_open_exactly_while_its_call_waits_however_the_wait_ends(database: str) -> None:
     changes: list[str] = []
     names = ("killed", "stopped", "ruled", "denied", "left")

@@ -55,6 +55,7 @@ class Looking:
         return Reply("done", usage=usage)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(2, "a database and a window each")
 @pytest.mark.parametrize("refused", [None, 12_000])
 def test_long_results_are_shown_by_reference_where_that_is_enough_and_no_model_is_asked(
@@ -178,6 +179,7 @@ def compacting(*calls: ToolCall) -> Model:
     return model
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_model_has_its_past_summarised_by_a_call_before_its_next_step(database: str) -> None:
     model = compacting(ToolCall("compact", {"focus": "the facts"}, "a"), ToolCall("rename", {"name": "me"}, "b"))
     with ActorSystem.open(database, model.provider) as system:

@@ -398,6 +398,7 @@ def test_calls_that_ask_are_decided_on_from_elsewhere_and_once(durable: str) -> 
         assert system.approvals.deny(call, "too late", timeout=DEADLINE) is False
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_decision_goes_on_with_a_turn_that_was_cut_off(durable: str) -> None:
     @tool(policy="ask")
     def launch() -> str:

@@ -363,6 +363,7 @@ def test_an_approval_holds_for_later_calls_as_far_as_a_rule_can_say(
 FUNCTION, LOOK = "git() { echo EVIL; }", "git --version"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize(
     ("rules", "approvals", "seen", "marked"),
     [

@@ -153,6 +153,7 @@ def test_a_changed_file_changes_no_agent_and_changed_bytes_are_refused(tmp_path:
         ]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_pinned_files_outlive_a_prune_and_a_setting_that_was_edited_is_refused(tmp_path: Path) -> None:
     write_skill(tmp_path / "skills")
     model, database = Reader(), tmp_path / "a.db"
@@ -236,6 +237,7 @@ def test_the_instructions_of_a_project_follow_the_system_prompt_as_they_were_pin
         assert model.requests[-1].system == "You file papers."
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_prompt_brings_the_text_of_a_skill_once_and_so_does_the_first_one_of_a_child(
     database: str, tmp_path: Path
 ) -> None:

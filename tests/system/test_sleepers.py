@@ -48,6 +48,7 @@ def test_a_boot_makes_no_actors_for_those_that_rest_and_a_prompt_wakes_one(aslee
         assert (system.statistics().awake, system.statistics().agents) == (4, 5)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_signals_reach_sleepers_and_wake_only_who_must_end_itself(asleep: str) -> None:
     with ActorSystem.open(asleep, TEA) as system:
         a, b, c = map(system.agent, "abc")
@@ -86,6 +87,7 @@ def test_what_another_process_does_to_sleepers_is_heard(asleep: str) -> None:
     assert [event.agent_uuid for event in heard if isinstance(event, Died)] == [b.uuid]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_word_to_a_sleeper_is_read(asleep: str) -> None:
     with ActorSystem.open(asleep, TEA) as system:
         assert system.agent("c").steer("Take care.").get(timeout=30)
@@ -184,6 +186,7 @@ def test_many_that_nobody_has_used_fall_asleep_and_lose_their_marks_later() -> N
         assert marked == [(children[1].uuid,)]  # and no boot looks at the first one any more
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_agents_are_listed_without_a_read_of_all_at_once(asleep: str) -> None:
     with ActorSystem.open(asleep, TEA) as system:
         a, b, c = map(system.agent, "abc")
@@ -199,6 +202,7 @@ def test_agents_are_listed_without_a_read_of_all_at_once(asleep: str) -> None:
             system.iter_agents("asleep")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_supervisors_that_sleep_give_up_when_a_child_fails_too_often(durable: str) -> None:
     with Worker().open(durable) as system:
         top = system.root.fork(name="top")

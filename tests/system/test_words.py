@@ -22,6 +22,7 @@ def answer(request: Request) -> Reply:
     return Reply(tool_calls=(ToolCall("recall", {"query": rest, **where}, "r"),))
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_words_find_what_counts_now_in_the_own_history_and_in_all_below(database: str) -> None:
     with ActorSystem.open(database, ScriptedProvider(answer)) as system:
         lead = system.root.fork(name="lead")
@@ -63,6 +64,7 @@ def test_words_find_what_counts_now_in_the_own_history_and_in_all_below(database
             system.find("…?")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_search_of_many_messages_makes_an_index_and_a_model_s_search_adds_to_it(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(answer)) as system:
         lead = system.root.fork(name="lead")

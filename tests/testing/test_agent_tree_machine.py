@@ -115,6 +115,7 @@ def test_the_crash_of_an_agent_leads_to_a_restart_and_the_prompt_is_answered(mac
     assert [line.text for line in machine.world.trace.lines if "add_restart" in line.text]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(2, "summarisers")
 @pytest.mark.parametrize(
     ("window", "answer", "refusal", "made"),
@@ -179,6 +180,7 @@ def test_a_second_crash_is_one_too_many_at_once_and_exactly_at_the_end_of_the_pe
     assert machine.agent(1).record.exit_cause == "gave up"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_who_waits_in_vain_while_nobody_is_stopped_is_found(machine: AgentTreeMachine) -> None:
     machine.script(machine.agent(0), SLOW, SLOW)
     with pytest.raises(Broken, match="quiescence: nobody is stopped, and "):

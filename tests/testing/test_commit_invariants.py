@@ -248,6 +248,7 @@ def test_who_is_buried_instead_of_restarted_is_found(machine: AgentTreeMachine, 
         commit(machine, [said.death(cause)])
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_shared_beginning_that_differs_between_siblings_is_found(machine: AgentTreeMachine) -> None:
     machine.prompt(who=0, text="go", answers=[])
     machine.world.settle()

@@ -129,6 +129,7 @@ def test_a_prompt_by_mail_that_an_idle_agent_leaves_where_it_is_is_found(machine
         machine.ledger.check_rest(machine.world)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_prompts_may_wait_behind_a_turn_that_was_cut_off_and_waits_for_a_person(machine: AgentTreeMachine) -> None:
     machine.remind(who=1, seconds=20, prompt=True)
     machine.prompt_slow_model(who=1)

@@ -158,6 +158,7 @@ def test_a_parent_is_woken_when_its_child_waits_for_a_grant_that_waited_for_a_mi
         assert buyer.reply().text == "ok"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_parent_is_woken_for_those_too_who_wait_behind_one_that_needs_a_grant_by_now() -> None:
     with simulated() as world:
         system = world.open(ScriptedProvider(thirty))

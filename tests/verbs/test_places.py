@@ -103,6 +103,7 @@ CASES = (
 )  # fmt: skip
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(7, "a verb each")
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_verb_says_the_same_in_each_place(session: Session, script: Script, case: Case) -> None:
@@ -216,6 +217,7 @@ def test_a_script_decides_on_calls_by_their_ids(tmp_path: Path, capsys: pytest.C
         assert script("approvals") == ["No call waits for approval."]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("by", ["a script", "a person"])
 def test_who_decides_on_a_call_of_a_turn_that_was_cut_off_hears_that_it_goes_on(
     by: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -374,6 +376,7 @@ def test_a_script_sees_what_waits_and_takes_it_back(
     gate.open()
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_script_is_told_the_tools_by_the_process_that_runs_the_agent(
     open_session: OpenSession, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -161,6 +161,7 @@ def test_what_only_looks_commits_nothing(system: AttachedSystem) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_an_operator_changes_endpoints_and_subscriptions_by_the_same_calls(system: AttachedSystem) -> None:
     before = content(system)
     for name, arguments in CHANGES:
@@ -232,6 +233,7 @@ def test_a_branch_reaches_nothing_of_another_by_any_parameter(system: AttachedSy
             assert isinstance(refused.value, NotAllowed) or str(refused.value) == str(_unknown(system)), verb.name
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_verb_about_all_agents_is_refused_to_a_branch(system: AttachedSystem) -> None:
     before, place = content(system), CalledPlace(Access.of(system, top="kid"))
     about_all = [each for each in CHANGES + LOOKING if OPERATIONS[each[0]].everywhere]

@@ -69,6 +69,7 @@ def test_nobody_gives_away_a_right_or_a_reach_that_it_lacks(durable: str) -> Non
         assert made["under"] == kid.uuid
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_token_is_made_listed_and_revoked_by_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     database = str(tmp_path / "team.db")
     with ActorSystem.open(database, OfflineProvider()) as host:

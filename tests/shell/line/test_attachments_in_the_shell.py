@@ -47,6 +47,7 @@ def test_a_picture_that_is_not_there_prompts_nobody(session: Session) -> None:
     assert session.system.root.history() == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_command_leaves_a_prompt_with_a_picture(tmp_path: Path, picture: Path) -> None:
     database = str(tmp_path / "a.db")
     with ActorSystem.open(database, OfflineProvider()) as system:

@@ -28,6 +28,7 @@ def short(agent: AgentRef) -> str:
     return words_of(agent.uuid)
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_text_is_answered_and_nothing_else_is_printed(open_session: OpenSession) -> None:
     session = open_session(ScriptedProvider(["Hello.", "Good bye."]))
     assert session("hi", "", "  ", "bye") == ["Hello.", "Good bye."]
@@ -73,6 +74,7 @@ def test_control_characters_are_spelled_out(open_session: OpenSession) -> None:
     assert session("/history")[1] == "    2  assistant    " + printed[0]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_bytes_that_are_no_text_are_an_error_of_that_line_alone(open_session: OpenSession) -> None:
     session = open_session(ScriptedProvider(["fine"]))
     assert session(b"\xff\xfe", "hi", b"NUL \0") == [
@@ -125,6 +127,7 @@ def test_the_tree_has_a_star_at_the_current_agent(session: Session) -> None:
     ]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_dead_are_shown_on_request(session: Session) -> None:
     gone = session.system.root.fork(name="gone")
     bury(session.system._store, gone.uuid)
@@ -165,6 +168,7 @@ def test_clear_begins_anew_and_keeps_the_settings(session: Session) -> None:
     assert printed[4] == "system: Be brief."
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_rewind_goes_back_to_a_mark(session: Session) -> None:
     printed = session("tea", "/mark before milk", "milk", "/rewind before milk", "coffee", "/rewind", "cake")
     assert "milk" not in printed[4]
@@ -172,6 +176,7 @@ def test_rewind_goes_back_to_a_mark(session: Session) -> None:
     assert session("/rewind nowhere")[0].startswith("error: Expected a mark 'nowhere' to rewind to")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_undo_takes_back_the_latest_prompt_and_again_the_one_before(session: Session) -> None:
     printed = session("tea", "milk", "/undo", "cake", "/undo", "/undo", "coffee")
     assert printed[2] == "took back the latest prompt"
@@ -210,6 +215,7 @@ def test_a_child_can_rewind_to_a_mark_of_its_parent(session: Session) -> None:
     assert "milk" not in session("tea", "/mark", "milk", "/fork", "/rewind", "coffee")[-1]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_context_tells_counts_tokens_settings_marks_and_ranges(session: Session) -> None:
     printed = session("tea", "/mark here", "/fork --name dba", "/model offline", "/system Be brief.", "/context")
     *before, filled, system, tools, summary, kept, results, marks, ranges = printed[-15:]
@@ -278,6 +284,7 @@ def test_settings_are_shown_set_and_removed(session: Session) -> None:
     ]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_resume_without_a_turn_to_go_on_with_says_so(session: Session) -> None:
     root = short(session.system.root)
     line = f"Nothing to resume: the latest turn of {root} was neither cut off nor ended by an error."

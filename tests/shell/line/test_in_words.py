@@ -15,6 +15,7 @@ def forecast(day: str) -> str:
     return f"{day}: dry"
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_trees_histories_and_work_are_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     call = Reply(tool_calls=(ToolCall("forecast", {"day": "Saturday"}),), stop_reason="tool_use", usage=Usage(9, 40))
     script = [call, Reply("It stays dry.", usage=Usage(9, 3)), Reply("Well.", usage=Usage(9, 2))]

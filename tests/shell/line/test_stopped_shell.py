@@ -32,6 +32,7 @@ def test_at_the_end_of_a_pipe_nothing_is_waited_for_that_waits_for_cont(open_ses
     eventually(lambda: kid.history()[-1].content == "heard one", "the answer")
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_the_commands_of_a_stopped_idle_agent_are_done_at_once_also_behind_a_prompt(open_session: OpenSession) -> None:
     session = open_session(ScriptedProvider(prompted))
     printed = session(
@@ -50,6 +51,7 @@ def test_the_commands_of_a_stopped_idle_agent_are_done_at_once_also_behind_a_pro
     assert "only a running agent forks. Continue it first." in printed[9]
 
 
+@pytest.mark.slow("takes a tenth of a second")
 def test_a_resume_of_a_stopped_agent_waits_in_the_background(durable: str, capsys: pytest.CaptureFixture[str]) -> None:
     gate = Gate()
     with ActorSystem.open(durable, gate.provider) as system:
