@@ -28,6 +28,7 @@ from ikigai_actors.tools.skills.folders import (
     SKILL_DOCUMENTS,
     FoundSkill,
     FoundSkills,
+    SkillHead,
     find_skills,
     skill_heads,
     usual_places,
@@ -63,16 +64,16 @@ class Skills:
             return find_skills([check_place(place) for place in places])
         return find_skills(usual_places(self._directory()), self._documents())
 
-    def _heads(self) -> dict[str, str]:
-        """Return the names of the skills in the usual places, with the digest of each ``SKILL.md``."""
-        return skill_heads(usual_places(self._directory()), self._documents(f"/{SKILL_FILE}"))
+    def _heads(self) -> dict[str, SkillHead]:
+        """Return the skills in the usual places, by name. Of each, only the ``SKILL.md`` is read."""
+        return skill_heads(usual_places(self._directory()), self._documents())
 
-    def _documents(self, end: str = "") -> dict[str, str]:
-        """Return the texts of the documents below ``skills/`` whose paths end with a text."""
+    def _documents(self) -> dict[str, str]:
+        """Return the texts of the documents below ``skills/``, by path."""
 
         def read(tx: Transaction) -> dict[str, str]:
             paths = [document.path for document in listed(tx, SKILL_DOCUMENTS)]
-            return {path: read_version(tx, path, None).body for path in paths if path.endswith(end)}
+            return {path: read_version(tx, path, None).body for path in paths}
 
         return self._store.read(read)
 
@@ -121,11 +122,24 @@ def unanswered(settings: Mapping[str, Any], skills: Skills, directory: Path) -> 
     ``directory``: the workspace. `INSTRUCTIONS_NAME` is among the names if it has instructions that were neither taken
     nor refused.
     """
-    entries = {skill["name"]: blob_of(skill, SKILL_FILE) for skill in settings.get("skills") or ()}
-    heads = skills._heads()
-    names = [name for name, digest in sorted(heads.items()) if entries.get(name) != digest]
+    entries = {skill["name"]: skill for skill in settings.get("skills") or ()}
+    heads = sorted(skills._heads().items())
+    names = [name for name, head in heads if name not in entries or _has_changed(entries[name], head)]
     taken = settings.get("instructions") is not None
     return [*([] if taken or not has_instructions(directory) else [INSTRUCTIONS_NAME]), *names]
+
+
+def _has_changed(entry: Mapping[str, Any], head: SkillHead) -> bool:
+    """Return whether a found skill differs from the pinned one. The other files are read only if its text is the same.
+
+    A skill that cannot be read any more, for example because it has grown too large, counts as unchanged.
+    """
+    if blob_of(entry, SKILL_FILE) != head.sha256:
+        return True
+    try:
+        return head.read().sha256 != str(entry["sha256"])
+    except (BadInput, OSError, UnicodeDecodeError):
+        return False
 
 
 def chosen(listing: FoundSkills, only: Sequence[str] | None, place: object) -> list[FoundSkill]:

@@ -329,7 +329,7 @@ MEMORY_MUTANTS = (
     Mutant(
         "nobody hears of a skill that has changed",
         "system/skills.py",
-        "if entries.get(name) != digest]",
+        "if name not in entries or _has_changed(entries[name], head)]",
         "if name not in entries]",
         test="tests/verbs/test_skills_verb.py",
     ),

@@ -51,6 +51,10 @@ def test_a_person_is_told_of_each_skill_until_it_is_taken_or_refused_and_again_w
     session("/skills use csv")
     assert skill_notices(session.system) == []
     assert any(line.startswith("pdf   refused") for line in session("/skills"))
+    (disk / ".agents" / "skills" / "csv" / "run.sh").write_text("rm -rf /", encoding="utf-8")
+    assert skill_notices(session.system)[0].startswith("Not in use here: csv. ")
+    session("/skills use csv")
+    assert skill_notices(session.system) == []
 
 
 def test_what_was_refused_is_before_no_model(disk: Path) -> None:

@@ -11,7 +11,7 @@ from functools import partial
 from hashlib import sha256
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput
@@ -104,27 +104,38 @@ def find_skills(places: Sequence[str | os.PathLike[str]], documents: Mapping[str
     return FoundSkills(tuple(by_name[name] for name in sorted(by_name)), tuple(troubles))
 
 
+class SkillHead(NamedTuple):
+    """A skill of which only the ``SKILL.md`` was read."""
+
+    sha256: str
+    """The digest of the ``SKILL.md``."""
+    read: Callable[[], FoundSkill]
+    """Reads the whole skill. Raises what `read_skill` raises."""
+
+
 def skill_heads(
     places: Sequence[str | os.PathLike[str]], documents: Mapping[str, str] = NO_DOCUMENTS
-) -> dict[str, str]:
-    """Return the names of the skills that `find_skills` finds, with the digest of each ``SKILL.md``.
-
-    Reads no other files.
-    """
-    heads: list[tuple[str, Callable[[], bytes]]] = []
-    heads += [(name, documents[_head_of(name)].encode) for name in _names_in(documents)]
+) -> dict[str, SkillHead]:
+    """Return the skills that `find_skills` finds, by name. Of each, only the ``SKILL.md`` is read."""
+    files: list[tuple[str, Callable[[], bytes], Callable[[], FoundSkill]]] = [
+        (name, documents[_head_of(name)].encode, partial(read_document_skill, name, documents))
+        for name in _names_in(documents)
+    ]
     for place in places:
-        heads += [(folder.name, (folder / SKILL_FILE).read_bytes) for folder in _folders(Path(place).absolute(), [])]
-    digests: dict[str, str] = {}
-    for name, read in heads:
+        files += [
+            (folder.name, (folder / SKILL_FILE).read_bytes, partial(read_skill, folder))
+            for folder in _folders(Path(place).absolute(), [])
+        ]
+    heads: dict[str, SkillHead] = {}
+    for name, read_head, read in files:
         try:
-            data = read()
+            data = read_head()
             document = read_front_matter(data.decode())
         except (BadInput, OSError, UnicodeDecodeError):
             continue
         if document.text("description"):
-            digests[_name_in(document, name)] = sha256(data).hexdigest()
-    return digests
+            heads[_name_in(document, name)] = SkillHead(sha256(data).hexdigest(), read)
+    return heads
 
 
 def usual_places(directory: Path | None = None) -> list[Path]:
