@@ -7,7 +7,7 @@ answer like any other. If no batch answers in time, the model is asked directly.
 
 import asyncio
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from typing import NamedTuple, Protocol
 
 from ikigai_actors.errors import IkigaiError, ProviderError
@@ -15,6 +15,8 @@ from ikigai_actors.frozen import replace
 from ikigai_actors.providers.base import Delta, OnDelta, Provider, Reply, Request, Spent, Usage
 from ikigai_actors.providers.batches import BatchService
 from ikigai_actors.records.batches import BatchAnswer
+from ikigai_actors.records.log.log import Log, NotHeld
+from ikigai_actors.records.messages.messages import Kind
 
 _BYTES = 3
 """Bytes that are expected to be a token."""
@@ -54,6 +56,15 @@ class BatchDesk(Protocol):
 
     def leave(self, question: BatchQuestion) -> None:
         """Remove a request from those that wait. If it is in no batch yet, it is not sent. Never waits."""
+
+
+def batch_position(log: Log, head: int) -> int:
+    """Return the position at which a request up to a head waits: before births and notes that came while it waited."""
+    with suppress(NotHeld):
+        for message in log.newest_first():
+            if message.kind != Kind.NOTE and not (message.kind == Kind.FORK and "child" in message.data):
+                return message.id
+    return head
 
 
 class BatchedProvider:

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
 from ikigai_actors import AgentRef, Provider, Signal
+from ikigai_actors.agent.turn.state import Phase
 from ikigai_actors.providers.batches import BatchRequest, MemberOutcome
 from ikigai_actors.store.base import Transaction
 from ikigai_actors.testing import Broken
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
+from ikigai_actors.testing.machine.model import at_work
 from ikigai_actors.testing.scripted_batches import ScriptedBatches
 
 BATCHED = "batched"
@@ -63,6 +65,11 @@ class BatchRules(Stage):
 
     def providers(self) -> Mapping[str, Provider]:
         return {**super().providers(), BATCHED: self.service}
+
+    def serves(self) -> bool:
+        """Whether nobody waits for a batch; then an answer may be long in coming."""
+        waiting = (state.shown is Phase.WAITING_FOR_BATCH for state in at_work(self.system).values())
+        return not any(waiting) and super().serves()
 
     @rule(who=AGENTS, lost=st.booleans(), outcome=st.sampled_from(("succeeded", "succeeded", "expired", "errored")))
     def wait_for_a_batch(self, who: int, lost: bool, outcome: str) -> None:

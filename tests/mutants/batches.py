@@ -87,4 +87,11 @@ BATCH_MUTANTS = (
         "False",
         test="tests/system/test_batches.py",
     ),
+    Mutant(
+        "a request is paid again whose agent was forked while it waits",
+        "agent/effects.py",
+        "self._batched(chosen, batch_position(log, head))",
+        "self._batched(chosen, head)",
+        test=_BATCHES,
+    ),
 )

@@ -66,6 +66,21 @@ def test_a_turn_that_waits_for_its_batch_is_not_counted_as_silent() -> None:
 
 
 @pytest.mark.slow("takes a tenth of a second")
+def test_a_request_whose_agent_was_forked_while_it_waits_is_found_again_after_a_crash(
+    world: Simulation, provider: ScriptedBatches
+) -> None:
+    ask(world, 1)
+    agent = world.system.agent("agent-0")
+    agent.fork(name="kid", at=0)
+    assert [message.kind for message in agent.history()][-2:] == ["user", "fork"]
+    world.crash()
+    world.recover()
+    world.sleep(300)
+    assert answered(world) == ["reply 1"]
+    assert ([order.size for order in provider.orders], len(provider.paid)) == ([1], 1)
+    assert check(world.system._store) == []
+
+
 def test_requests_of_many_agents_are_one_batch(world: Simulation, provider: ScriptedBatches) -> None:
     ask(world, 7)
     world.sleep(300)
