@@ -3,60 +3,60 @@
     IkigaiError
     ├── AgentError              about one agent
     │   ├── AgentNotFound       nobody has this uuid, name or prefix
-    │   ├── AmbiguousAgent      a prefix that several agents share
-    │   ├── AgentDead           it is dead: it reads, but never acts again
-    │   ├── RootProtected       agent 0 cannot die
-    │   ├── AgentStopped        it is paused: CONT lets it go on
+    │   ├── AmbiguousAgent      several agents share this prefix
+    │   ├── AgentDead           the agent is dead: its history can be read, but it acts no more
+    │   ├── RootProtected       agent 0 cannot be killed
+    │   ├── AgentStopped        the agent is paused: CONT lets it go on
     │   ├── NameTaken           a living agent has this name
-    │   ├── TooManyAgents       a model may fork no more
-    │   ├── MarkNotFound        no mark to rewind to
+    │   ├── TooManyAgents       the model may not fork further agents
+    │   ├── MarkNotFound        no mark with this name, so no rewind to it
     │   ├── NotABoundary        a position at which a history cannot be cut
-    │   ├── HistoryPruned       it was dead for long, and its messages were deleted
-    │   ├── NothingToCompact    so little was said that a summary would save nothing
+    │   ├── HistoryPruned       the messages of this long-dead agent were deleted
+    │   ├── NothingToCompact    the history is so short that a summary would save nothing
     │   ├── NothingToUncompact  no summary is in force
-    │   ├── NotBelow            asked to merge an agent that it has neither forked nor supervises
+    │   ├── NotBelow            the agent to be merged is not below the agent that is to merge it
     │   ├── TurnOpen            a turn of the agent that is to be merged is open
     │   ├── HeadMoved           the agent that is to be merged has gone on meanwhile
-    │   ├── AlreadyMerged       it has said nothing since it was merged
-    │   ├── FilesConflict       files that both agents have changed
-    │   ├── NothingToMerge      it has said nothing of that kind
-    │   ├── MailboxFull         it has too much unread mail to take more
-    │   ├── InboxFull           too many commands wait for it
-    │   ├── MailNotFound        it has no mail with this number
-    │   ├── NoTurn              asked for the outcome of a turn, and there was none
+    │   ├── AlreadyMerged       the agent has no new message since its last merge
+    │   ├── FilesConflict       both agents have changed the same files
+    │   ├── NothingToMerge      the agent has no message or file of the requested kind
+    │   ├── MailboxFull         the agent has too much unread mail to take more
+    │   ├── InboxFull           too many commands wait for the agent
+    │   ├── MailNotFound        the agent has no mail with this number
+    │   ├── NoTurn              the outcome of a turn was asked for, but the agent had no turn
     │   ├── TurnInterrupted     the turn was ended by INT, by a crash or by close
-    │   └── Fenced              another owner or a death took the agent away from this writer
+    │   └── Fenced              this writer may not write: the agent is dead, or another host owns it
     ├── DocumentError           about one document
-    │   ├── DocumentNotFound    there is none at this path, or no such version
-    │   └── DocumentChanged     it is not at the version that the writer expected
-    ├── BadInput                an argument that cannot be used: text, name, path, setting, URL
-    │   └── KeyTaken            a key that names another call already
-    ├── Repeated                this was done before under its key; its caller gets what it gave then, and not this
+    │   ├── DocumentNotFound    no document is at this path, or it has no such version
+    │   └── DocumentChanged     the document is not at the version that the writer expected
+    ├── BadInput                an argument is invalid: text, name, path, setting, URL
+    │   └── KeyTaken            the key was used for another call
+    ├── Repeated                the call was done before under its key; a caller gets the first answer, and never this
     ├── ProviderError           the model could not answer
-    │   ├── ProviderMissing     no key, or nobody but the offline provider, and nobody asked for it
-    │   │   └── ProviderUnknown a setting names a provider that is not registered
-    │   ├── ReplayDiverged      a call that the record does not have, where nothing runs
-    │   └── StepChanged         a program does something else than its log says
-    ├── StepFailed              what a program has asked for has failed
-    ├── HistoryError            rows that no history can be made of
-    ├── StoreError              the database
-    │   ├── StoreUnavailable    down at the moment: it is worth trying again
+    │   ├── ProviderMissing     no API key, or only the offline provider, which nobody has chosen
+    │   │   └── ProviderUnknown a setting names an unregistered provider
+    │   ├── ReplayDiverged      the record lacks a call, in a replay that runs no tool
+    │   └── StepChanged         a program's acts differ from those in its log
+    ├── StepFailed              a step of a program has failed
+    ├── HistoryError            damaged rows, which give no history
+    ├── StoreError              the database failed or refused
+    │   ├── StoreUnavailable    the database is down at the moment: try again
     │   │   └── CommitUnknown   COMMIT failed, or gave no answer: the batch number shows what happened
     │   ├── StoreConflict       a constraint refused the rows
-    │   ├── StoreUnusable       no database of ours, or one we may not use: trying again does not help
-    │   ├── StoreInUse          another host owns it
-    │   └── ImportRefused       a file of agents that cannot be imported: nothing of it was
-    ├── ExperimentDiffers       an experiment of this name tries something else
-    ├── HostElsewhere           another process runs the agents: this can be done only there
+    │   ├── StoreUnusable       no ikigai database, or it must not be used: trying again does not help
+    │   ├── StoreInUse          another host owns the database
+    │   └── ImportRefused       a file of agents is invalid: nothing of it was imported
+    ├── ExperimentDiffers       the experiment of this name has other terms
+    ├── HostElsewhere           the call works only in the process that runs the agents
     ├── NoHost                  no process runs the agents
     ├── ClusterError            Ray cannot be started or reached, or does not run the hosts as asked
     ├── NoCurrentAgent          `current_agent` outside of a provider or tool
-    ├── LooksOnly               this changes something, and only looking is allowed here
-    ├── NotAllowed              the principal has no right to this
+    ├── LooksOnly               the call would change something, but only reading is allowed here
+    ├── NotAllowed              the principal has no right to this call
     ├── SystemClosed            the system was closed, or has stopped because of its store
-    │   └── OutcomeUnknown      it stopped while this was committed: it may or may not be written (a CommitUnknown too)
-    ├── WouldDeadlock           a wait that could never end: on a thread that must not block, or in a circle of agents
-    └── WouldWaitForItself      an agent would wait for the end of its own turn
+    │   └── OutcomeUnknown      it stopped during the commit, which may or may not have happened (a CommitUnknown too)
+    ├── WouldDeadlock           the wait could never end: on a thread that must not block, or in a circle of agents
+    └── WouldWaitForItself      the agent would wait for the end of its own turn
 
 A message says what was expected, what came, and what to do. Facts for programs are attributes.
 """

@@ -4,19 +4,19 @@ The agent's actor adds commands as they come, and asks `Backlog.next` whenever n
 Commands that begin or follow a turn keep their order. There are these exceptions:
 
     `Needs.STEP_OVER`              goes first: a fork needs a step boundary, not the end of the turn
-    `Needs.LOG`                    passes the commands before it: it needs no end of a turn. Only a question for the
-                                   outcome of a turn does not pass the command that goes on with that turn
-    a prompt to a stopped agent    is passed by everything, and is kept as mail until CONT; so is one to a busy agent
-                                   that must be stored now, which keeps its place
-    a prompt after a waiting turn  is passed by what can be done in such a turn, whose request waits for a budget or for
-                                   its service
-    a prompt of another process    waits in the mailbox, as one that was kept by an earlier host; its number there
-                                   decides between it and other commands, as far as they know of it. One that was
-                                   known here comes before a later command of this process
+    `Needs.LOG`                    passes the commands before it, since it needs no end of a turn. Only a question for
+                                   the outcome of a turn waits for the command that resumes that turn
+    a prompt to a stopped agent    is stored as mail until CONT, and all other commands pass it. A prompt to a busy
+                                   agent that must be stored now becomes mail, too, but keeps its place
+    a prompt after a waiting turn  is passed by the commands that such a turn allows: the turn's request waits for a
+                                   budget or for its service
+    a prompt of another process    waits in the mailbox, like a prompt that an earlier host stored. The mail number
+                                   decides between it and prompts of this process that are mail, too. It comes before
+                                   commands of this process that were added after it
     a steering message             enters the turn in progress: `Backlog.words` gives the waiting ones to every step.
                                    Without a turn in progress it counts as a prompt of another process, and comes after
                                    the commands of this one
-    a prompt that an INT came for  ends its turn as it begins, which a stopped agent does as well
+    a prompt that an INT came for  opens a turn that ends at once; a stopped agent carries this out, too
 """
 
 from collections.abc import Collection, Iterable, Sequence

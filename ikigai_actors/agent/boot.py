@@ -1,15 +1,15 @@
 """Boot: decides which agents get actors, and which cannot come back.
 
-Its time grows with the open work; it reads no log.
+The time of a boot grows with the open work, since a boot reads no log.
 
 A boot looks only at agents with open work: a turn, a request, or a TERM that is not carried out. All others sleep: they
 have rows and no actors until a command for them comes (`survey_one`).
 
-An agent whose own rows are wrong is marked dead with the reason when it is looked at, and the others go on. Found are a
-missing parent, a fork point past its parent's head that its own log contradicts, an open turn that no message began, a
-word or a type of value that its column does not allow. What only the log itself shows (a hole, a body that does not
-parse) is found when the log is first read, with the same end. Wrong rows of agent 0 are an error, since all others
-descend from it.
+If the rows of an agent are wrong, the boot marks the agent dead with the reason, and the others go on. It finds these
+faults: the parent does not exist; the fork point is after the parent's head, and the agent's log contradicts it; no
+message began the open turn; a column has a value or type that it does not allow. A fault of the log itself, such as a
+hole or a body that does not parse, is found when the log is first read, and the agent is marked dead then. Wrong rows
+of agent 0 are an error, since all agents descend from it.
 """
 
 from collections.abc import Callable, Collection, Sequence

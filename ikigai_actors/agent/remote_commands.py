@@ -5,9 +5,9 @@
 
 The caller object of such a command represents the row. It gets the end of the command once:
 
-    committed   with the unit that did it: the row has its answer already, by the same transaction
-    answered    there was nothing to write, or the agent refused: the caller has the answer written
-    left        nothing was decided (`NOT_ANSWERS`): the host closes, its store does not answer, the agent belongs to
+    committed   the agent's unit is committed: the same transaction has written the answer into the row
+    answered    there was nothing to write, or the agent refused: the caller object has the answer written
+    left        the agent decided nothing (`NOT_ANSWERS`): the host closes, its store does not answer, the agent is of
                 another host or is dead. The row stays without an answer, for the next attempt or the next host
 
 Invariant: a row is answered by the agent's own decision, or by an error for which no further attempt would help, such

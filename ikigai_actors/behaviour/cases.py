@@ -1,8 +1,8 @@
-"""Cases: where the replay of a turn begins, what it is compared with, and which records it gets.
+"""Cases: the history with which the replay of a turn begins, the recorded turn to compare with, and the records to use.
 
     turn    the history as recorded before the turn, and its prompt: one case a turn
-    log     the same for the first turn of a log; each later one goes on from the replay of the latest turn that still
-            counted before it. What was cleared, undone or rewound is gone for the replay, too
+    log     one case a log. The first turn begins as above; each later turn begins with the replay of the latest turn
+            before it that still counted. Turns that were cleared, undone or rewound do not count in the replay either
     step    the history as recorded before each request of the turn: one case a request, whose first reply ends it
 
 A summary contains recorded texts, so after a summary a log goes on from the recorded history. A log also goes on from

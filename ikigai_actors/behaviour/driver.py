@@ -10,9 +10,9 @@ The plan has the verdicts of trials 1 … i − parallel when it is asked for tr
 seed and the verdicts, whatever finishes first. Only the book is durable. Each unit in it has verdicts and the births
 that depend on them:
 
-    crash before a unit         the same trials are asked for again, with new uuids
-    unit committed              they are found by their numbers; open turns are resumed, and paid again as any turn's
-    reply, before its verdict   it is judged again; nothing could depend on the first verdict
+    crash before a unit         the plan asks for the same trials again, and they are born with new uuids
+    unit committed              its trials are found by number; open turns are resumed, with the usual repeated cost
+    reply, before its verdict   the reply is judged again; nothing could depend on the first verdict
 """
 
 import logging

@@ -1,9 +1,9 @@
-"""The acceptor: takes the connections of a server, few at a time from strangers.
+"""The acceptor: takes the connections of a server, and limits those of clients that have not shown the server's secret.
 
-    stranger    has not shown the cookie or the token. It has `HEADER_SECONDS` to complete a request that does. Their
-                number is limited: the next one closes the one that has waited longest. So a browser with the token gets
-                in at once, however many silent sockets others open
-    guest       has shown it (`Acceptor.admit`), and stays as long as it likes. The number of guests is limited as well
+    stranger    a connection without the cookie or the token so far. It has `HEADER_SECONDS` to complete a request with
+                one of them. At the limit, a new stranger closes the stranger that has waited longest. So a browser
+                with the token gets in at once, however many silent sockets others open
+    guest       a connection that has shown one of them (`Acceptor.admit`): no time limit, but their number is limited
 
 So the process keeps the rest of its file descriptors for the agents. If no descriptor is left, the acceptor closes the
 connection of a stranger, and reports this in the log from time to time.

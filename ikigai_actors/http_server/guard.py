@@ -2,11 +2,11 @@
 
 A client can reach the agents, so only our own programs and pages are admitted.
 
-    Host      must be ours: a foreign name that leads to this machine (DNS rebinding) is refused
-    Origin    must be of that Host if the client sends it, and a WebSocket must send it: other pages are refused
+    Host      must name this server: a foreign name that resolves to this machine (DNS rebinding) is refused
+    Origin    must equal that Host if a request has it, and a WebSocket request must have it: so other pages are refused
     secret    a program sends the token as a bearer. For a page, the token of the link that was printed becomes a
-              cookie, once; from then on the cookie is required. A client without any of them gets an answer, and its
-              connection is closed; one with it is a guest
+              cookie, once; from then on the cookie is required. A client without token and cookie gets an answer, and
+              its connection is closed; a client with one of them is a guest
     probe     ``GET /healthz`` says to anybody that the server answers, and nothing else
 
 Every answer forbids the browser to load anything from elsewhere, to show the page inside another one, and to send its

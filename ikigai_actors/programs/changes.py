@@ -1,8 +1,8 @@
 """Changed functions: what happens when a program's function asks for other acts than the log of its turn has. Pure.
 
-    fail        the turn ends with `StepChanged`, and the agent lives
+    fail        the turn ends with `StepChanged`; the agent lives on
     go_on       the new act is done, and the reply names the recorded calls that the function has not asked for yet
-    restart     the function begins again, without what the log holds: effects may repeat
+    restart     the function begins again and gets none of the recorded results: effects may repeat
 
 A program chooses one of these, and `resume` can choose for one turn, by a note in its log. When a function begins
 again, a reply in the log says so. Later runs ignore the part of the turn before that reply.

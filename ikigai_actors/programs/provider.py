@@ -2,13 +2,13 @@
 
 How each act of a program is recorded, and what happens to it in a crash:
 
-    fork, prompt          the row and the result are one unit: never repeated
-    send, remind, grant, kill, merge, document_write    so are these
-    signal, steer, set_rule, note, configure            and these
-    wait                  goes on until the same deadline; ends at once where the turns have ended
-    ask_person            the question stays open, and is asked once
-    step                  at most once: one that was cut off has an error as its result
-    step_again            called again; by_key: with the same key
+    fork, prompt          one unit has the row and the result: never repeated
+    send, remind, grant, kill, merge, document_write    the same
+    signal, steer, set_rule, note, configure            the same
+    wait                  goes on until the same deadline; ends at once if the awaited turns have ended
+    ask_person            the question stays open; the person is asked once
+    step                  runs at most once: a step that was cut off has an error as its result
+    step_again            its function is called again; by_key: with the same key
 
 When a turn that was cut off goes on, the function first replays up to the acts for which it waits. Calls that were cut
 off are settled only if the function has asked for all acts in the log. Otherwise the turn ends with `StepChanged`, and

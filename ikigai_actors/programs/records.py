@@ -1,9 +1,9 @@
-"""The acts of a program in the log of a turn, and how an act is known again. Pure.
+"""The acts of a program in the log of a turn, and how a later run recognises an act. Pure.
 
     result      a call with a result: the act has its outcome
-    open        a call of the last reply without a result, while calls are in progress: it is asked for, and waits
-    cut         a call of an earlier reply without a result: its turn has ended with an error in between. If it had
-                begun and must not be repeated, its outcome is that nobody knows
+    open        a call of the last reply without a result, while calls are in progress: the act was asked for, and waits
+    cut         a call of an earlier reply without a result: its turn has ended with an error in between. If the call
+                had begun and must not be repeated, its outcome is recorded as unknown
 
 The function may ask for the acts in any order, but it must ask for all of them.
 """

@@ -4,8 +4,8 @@ A passage caches its own bytes. If the bytes since the last joined passage fill 
 with the passage at which they begin. So a request refers to each chunk of a chain, and siblings share the chunks.
 
     passages   a   b   c   d   e   f   g
-    kept       a   b   c   d   e   f   g
-    joined             abc     de          the request is abc, de, f, g
+    kept       a   b   c   d   e   f   g   each passage caches its own bytes
+    joined             abc     de          c and e also cache a chunk; the request is abc, de, f, g
 
 All threads would make equal bytes, so no lock is needed. The cache is dropped with the passages.
 """

@@ -1,13 +1,11 @@
-"""The reach of a client: all agents of a database, or a part of the tree.
-
-And calls that are carried out once for a key.
+"""The reach of a client: all agents of a database, or a part of the tree. Its calls may have an idempotency key.
 
     access = Access(hosting, under="team")
     access.find("kid")                          # an agent of the team, else `AgentNotFound`
     keyed = access.under(KeyedCall("k1", "send", given))
     keyed.once(unit, gave)                      # committed under the key, or its answer of before
 
-An act (`ikigai_actors.verbs.act`) gets one, and knows of no key.
+An act (`ikigai_actors.verbs.act`) gets an `Access`. The key is in the access, so no act handles keys.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -1,8 +1,8 @@
 """Accounts at remote MCP servers, which people connect by pages of the API.
 
     POST /q/LINK, connect       begins a flow: a page with the way to the authorization server, and a cookie
-    GET /oauth/callback         that server sends the person back: the account is kept, and the question answered
-    GET /oauth/client.json      the description of this client, whose address is its id
+    GET /oauth/callback         ends the flow, when that server sends the person back: stores the account, and answers
+    GET /oauth/client.json      the description of this client; its URL is the client's id
 
 The cookie binds a flow to the browser in which a person has confirmed the flow. Without the cookie, the owner of a link
 could send another person to the authorization server, and get the account of that person. Any process of the API can

@@ -8,10 +8,10 @@ A context is a child of the carded agent, and its uuid is made of the carded age
 message's id. So the id of its first task, ``CONTEXT.m0``, is known before the child is born, and a second birth for the
 same message is impossible. A task is named by its context and the mail that it is, or by the message that opened it.
 
-    asked       the row of the key has the remote command of the birth; the context is not there yet
-    born        the command is answered: the child exists, and its first turn is open
-    refused     the command is answered with an error: the first task is over, and there is no context
-    mailed      a further task is a mail that the context has not read
+    asked       the key's row has the remote command for the birth of the context, which does not exist yet
+    born        the command is answered: the context exists, and its first turn is open
+    refused     the command is answered with an error: the first task is over, and no context exists
+    mailed      a further task, stored as a mail that the context has not read
 
 A crash leaves one of these states, and a repeated message finds the state under its key.
 """

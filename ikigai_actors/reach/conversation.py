@@ -7,9 +7,9 @@
     conversation.next(agent.uuid)                   # one event after the other, or
     conversation.news_of(agent.uuid)                # all that is new
 
-The subscription's thread keeps the events of the system; the front end takes them. Of every agent the answer that is on
-its way is kept, so who comes to an agent in the middle of one sees all of it. Of followed agents committed messages are
-kept too, in order.
+The subscription's thread stores the events of the system, and the front end takes them. For every agent the answer in
+progress is stored, so a front end that begins to follow the agent in the middle of an answer shows all of it. For
+followed agents committed messages are stored too, in order.
 
 Calls that wait for approval have numbers here. A number is given when a call is first seen, and never to another one:
 ``/approve 2`` means the call that was shown as 2, whatever came meanwhile.

@@ -1,8 +1,8 @@
 """Idempotency keys: a client that got no answer can repeat a request with its key, and nothing is done twice.
 
-    free        no row: nothing was done under the key, or it was refused, also by the agent itself
-    did         the row names what the request did, in the transaction that did it
-    answered    the row has the answer as well. A crash before that leaves it to be made of what was done
+    free        no row: no request had the key, or the request was refused, perhaps by the agent itself
+    did         the row names the effect of the request; the transaction of the effect has written the row
+    answered    the row has the answer, too. After a crash before that, the answer is made from the named effect
 
 A key names one request of one principal for 30 days. The key is looked up before the verb runs, since a name in a
 request may mean another agent the next time. If two requests with a key come at once, the claim in the first unit

@@ -4,11 +4,11 @@
     links.shown(link)               # to look at it changes nothing, since mail scanners follow links
     links.answered(link, fields)    # the answer of a form
 
-    200    the question, or that it is answered now
-    400    the answer does not fit, the question again
-    404    no key has signed the link, or there is no such question
-    409    another question was shown, the question of now
-    410    the link has expired, or the question waits no more: the one who has answered
+    200    the page of the question, or the confirmation of the answer
+    400    the answer is invalid: the page of the question again
+    404    none of the keys has signed the link, or there is no such question
+    409    the page showed an earlier question: the page of the present question
+    410    the link has expired, or the question is closed: the page says who has answered
 
 The link itself is the right to answer.
 """

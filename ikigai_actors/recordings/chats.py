@@ -4,8 +4,8 @@ Recorders store requests, not conversations: each request has the messages so fa
 group of requests form a tree: requests with the same first messages share a path, and a request that was repeated or
 changed is a fork.
 
-    request 1    P A                 the path that goes furthest last is the agent,
-    request 2    P A P A'            and one that parts from it a fork of it
+    request 1    P A                 the longest path (the latest, if several are) is the agent;
+    request 2    P A P A'            a path that differs from some message on becomes a fork of the agent
     request 3    P A P A″
 """
 

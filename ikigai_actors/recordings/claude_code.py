@@ -1,13 +1,13 @@
 """Sessions of Claude Code: ``~/.claude/projects/FOLDER/SESSION.jsonl``. Pure.
 
-Each line with a ``uuid`` follows the one that its ``parentUuid`` names; after a compaction ``logicalParentUuid`` does.
-A line is a piece of a reply: those with one ``message.id`` are one reply. Results of calls that ran beside one another
-follow different pieces, so they hang beside the path, and belong to it all the same.
+A line with a ``uuid`` follows the line that its ``parentUuid`` names, or after a compaction ``logicalParentUuid``.
+Lines with the same ``message.id`` are the pieces of one reply. The results of parallel calls follow different pieces,
+so some of them branch off the path; they belong to the path, too.
 
     P ── A(call 1) ── A(call 2) ── result 2 ── A        one path: result 1 belongs to it
               └─ result 1
-    P ── A ── P ── A                                    two paths: the later one is the session as it is, the other
-         └─── P ── A                                    one an agent that was forked of it
+    P ── A ── P ── A                                    two paths: the later path becomes the session's agent, the
+         └─── P ── A                                    other path a fork of this agent
 
 An attachment adds a text for the model that Claude Code wrote. A summary replaces all messages before it, except those
 that the line before it names: the latest messages, or the first ones.

@@ -2,11 +2,11 @@
 
 A line has a time, a type and a payload. Each item of a reply is a line; the cost of the reply follows.
 
-    session_meta       who, where, and the instructions: the setting ``system``
-    turn_context       the model
+    session_meta       the session's id, directory and instructions, which become the setting ``system``
+    turn_context       the model of the turn
     response_item      a message, a thought, a call, the result of one
-    compacted          a summary in the place of all before it, with the prompts that were kept beside it
-    event_msg          what the screen shows again; and the costs, an interruption, a turn that was taken back
+    compacted          a summary that replaces all lines before it, except the prompts that it repeats
+    event_msg          a copy of a text for the screen; or the costs, an interruption, a turn that was undone
 
 A session that was forked from another one repeats its lines. If both are imported, its agent is forked from the other
 one at that place. The session of a subagent names the session that started it, and becomes an agent below the agent of

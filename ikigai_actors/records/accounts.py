@@ -7,7 +7,7 @@ A credential belongs to a server and a subject, a label of agents with its value
     a flow is taken    the row is deleted before the code is redeemed, so a second request finds no row
     a flow ends        one commit has the credential, and the decisions on the calls that wait for it
     a renewal begins   the process that sets ``renewing_until`` renews; others wait for a new version, 30 s at most
-    a renewal ends     version + 1 with the new credential; or the row is deleted, and a person is asked again
+    a renewal ends     the row has version + 1 and the new credential; or it is deleted, and a person is asked again
 
 If a process crashes between the answer of the service and the commit, and the service accepts a refresh token only
 once, the credential is lost: the next renewal is refused, and a person is asked to connect the account again.

@@ -1,10 +1,10 @@
 """Tables ``batches``, ``batch_members`` and ``seats``: requests that wait for a batch of their service.
 
-    waiting     the request is here; with a batch it is sealed, and may be at the service
+    waiting     the row has the request. If it names a batch, the batch is sealed, and may be at the service already
     answered    ``result`` is the service's answer
     failed      the service has refused the request; ``result`` says why
-    again       the service has not answered it, and a further attempt waits
-    direct      no batch answers it: its agent asks directly
+    again       the service has not answered the request, and a further attempt waits
+    direct      no batch answers the request: its agent asks the service directly
 
 One host, which has the *seat* of a service, makes its batches. A batch is a row before it is sent. So a crash may leave
 a row without the service's name for the batch, which is looked up before the batch is sent again. Each unit that writes

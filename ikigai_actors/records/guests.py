@@ -4,9 +4,9 @@
     store.write(lambda tx: append_entries(tx, make_guest(tx, place), [GuestEntry(data='{"role": "user"}')]))
     store.write(lambda tx: fork_guest(tx, place, GuestPlace("openai", "", "coffee")))     # one row, whatever the length
 
-A log begins with its parent's entries up to one of them, and its own entries continue the numbers. Entries with which
-other logs begin are never deleted: if a log must lose such entries, a new log gets its name, and the old log stays
-without a name. The old log is deleted together with the last log that begins with its entries.
+A fork begins with its parent's entries up to one of these, and its own entries continue the numbers. Entries that other
+logs inherit are never deleted: if a log must lose such entries, a new log gets its name, and the old log stays without
+a name. The old log is deleted together with the last log that inherits from it.
 
 Each change of a log first locks its row, then the rows of its parents, upwards.
 """

@@ -17,15 +17,15 @@ What a crash leaves of a call, and what resuming makes of it:
 
     waiting, approved             nothing was done          it is started
     checking                      nothing was done          the hooks are asked, once more perhaps
-    asking                        nothing was done          it asks on
-    asking for an account         it began, and did not     it asks on, and begins again once it is connected
-                                  run
-    running, tool idempotent      perhaps done              it is started again, if its definition is the same
-    running, tool not idempotent  perhaps done              an error result says so, and the model decides
-    running in another database   perhaps done              as well: it was not allowed here
+    asking                        nothing was done          the question stays open
+    asking for an account         the tool was called, but  the question stays open; the call starts again when the
+                                  did nothing               account is connected
+    running, tool idempotent      perhaps done              it starts again, if the tool's definition is the same
+    running, tool not idempotent  perhaps done              its result is an error, and the model decides
+    running in another database   perhaps done              the same: nobody has allowed the call here
     a built-in call               done with its result,     it is carried out
                                   or not at all
-    running, a wait               nothing was done          it goes on until the deadline in its ``tool_call``
+    running, a wait               nothing was done          the wait goes on until the deadline in ``tool_call``
     done                          done                      its result stays
 """
 

@@ -1,17 +1,17 @@
 """Compaction: the model writes a text, the summary, that replaces older messages. Pure.
 
-    idle, interrupted, or a turn whose calls all have results, also one whose request waits
+    idle, interrupted, or in a turn whose calls all have results, even if the turn's next request waits
       │ Compact, with a plan
       v
-    compacting ── Summarise: the history, and one prompt more ──> the model
-      │ text ──> one unit with the message ``summary``, then on as before
-      │ calls, or an answer that was cut: asked once more; they are denied, and leave no trace
-      └ no text, an error, INT: as before, and who asked for it hears why
+    compacting ── Summarise: the history, and a further prompt ──> the model
+      │ text ──> one unit with the message ``summary``, then the agent goes on as before
+      │ calls, or a truncated answer: the model is asked once more; the calls are denied, and not in the log
+      └ no text, an error, INT: the agent goes on as before; the caller of `Compact` gets the reason
 
 A history that is too long for its model is summarised in parts, the oldest first, each of whole steps and with the
-summary of those before it. Each part is a ``summary`` of its own: a crash or INT between two leaves the finished ones.
+summary of the parts before it. Each part is a separate ``summary``: after a crash or INT the finished parts stay.
 The caller gets the answer when all parts are written. A request that waits for the summary is sent as soon as it fits.
-A digest replaces a single step that is too long.
+If a single step is too long for the model, a digest replaces it.
 
 If it is enough to show long results by reference, a ``summary`` message without a text is written, and no model is
 asked (`ikigai_actors.agent.turn.elision`). A model may ask for a summary by a call; the summary is made before the next

@@ -5,9 +5,9 @@ finds the rest. The found tools are recorded only in ``data.found`` of its resul
 after a restart and on another host, and an undo removes it. A summary records the tools that were found before its cut.
 While a summary is in force, ``recall`` is sent too, since references name it.
 
-    always      the same in each request, sorted
-    kept        recorded in the summary in force: sent like those that are always there
-    shown       named by results that the model sees: a service may load them where they are named
+    always      tools that each request describes, sorted
+    kept        found tools that the summary in force records: each request describes them, too
+    shown       found tools that visible results name: a service may load a tool at the result that names it
 
 Found tools are appended: the descriptions sent before do not change, so a service's cache stays valid. Finding a tool
 is a matter of context, not of rights: a tool that was not found runs, too.

@@ -1,9 +1,9 @@
 """Requests and replies about which hooks are asked. Pure; calls are in `ikigai_actors.agent.turn.calls`.
 
-    before_request   the request is due, and has not left: ``hook`` with the verdict, ``context`` for each text that a
-                     hook adds; then the request leaves, or ``error`` ends the turn
-    after_reply      the reply is committed with ``hook`` that says ``asked``; then ``hook`` with the verdict, and
-                     either that ends the turn, or ``context`` has it go on
+    before_request   the request is due, but not sent: a ``hook`` message has the verdict, and a ``context`` message
+                     each text that a hook adds; then the request is sent, or an ``error`` message ends the turn
+    after_reply      the reply is committed with a ``hook`` message that says ``asked``. A second ``hook`` message has
+                     the verdict: it ends the turn, or a ``context`` message makes the turn go on
 
 Both verdicts are committed before their consequences, so no hook is asked again after its verdict: not at a resumption,
 not on another host, not in a fork. A crash before that leaves the request unsent, or the reply in the log, and the

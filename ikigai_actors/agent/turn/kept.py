@@ -1,11 +1,11 @@
 """Replies that their service generates in the background and stores (setting ``background``). Pure.
 
-    asked          the request has left; a crash now means that it is paid for, and sent again
-    kept           the first event has come, and a `note` with the name of the reply is committed: the process that goes
-                   on with the turn reads that reply
+    asked          the request is sent; after a crash now it is sent again, and both requests are paid for
+    kept           the first event has come, and a `note` with the name of the reply is committed: the process that
+                   resumes the turn reads that reply
     retried        the connection broke for too long: a `retry` with the same name is committed
-    over           another message is committed: the reply itself, or one after which nobody waits for it. Then the
-                   service is asked to end it. A crash before leaves a reply at the service that nobody reads
+    over           a later message is committed: the reply itself, or a message after which nobody waits for the reply.
+                   Then the service is asked to end the reply. A crash before that leaves an unread reply there
 
 So the kept reply counts as long as the message that names it is the agent's last one. The log alone decides that.
 """

@@ -1,12 +1,12 @@
 """Waits for a service that refuses a request for the moment: their length and their number. Pure.
 
-    overloaded, no answer      0.5 s, 1 s, 2 s … between the attempts
-    ``Retry-After: 20``        20 s
-    another model is there     short waits alone; else that model is asked at once
-    a strict budget            none after a request that may have cost something
+    overloaded, no answer      waits of 0.5 s, 1 s, 2 s … between the attempts
+    ``Retry-After: 20``        a wait of 20 s
+    another model is there     only short waits; in place of a long wait, that model is asked at once
+    a strict budget            no wait and no further attempt after a request that may have cost something
 
-The turn waits, and not a client of the service. So people see the wait, signals end it, and no budget is reserved
-meanwhile.
+The turn waits, not a thread of the service's client. So people see the wait, signals end it, and no budget is
+reserved meanwhile.
 """
 
 import math

@@ -1,14 +1,14 @@
 """The operations of A2A 1.0 on one agent with a card, for one client of the API.
 
-    GET  /a2a/AGENT/.well-known/agent-card.json     the card, for everybody
-    GET  /a2a/AGENT/extendedAgentCard               the same, with a token
-    POST /a2a/AGENT/message:send                    a turn, once by principal and messageId
-    POST /a2a/AGENT/message:stream                  the same, and what comes of it as server-sent events
-    GET  /a2a/AGENT/tasks · /tasks/ID               turns
-    POST /a2a/AGENT/tasks/ID:subscribe              what comes of a turn from now on
-    POST /a2a/AGENT/tasks/ID:cancel                 INT, of this turn alone
-    POST /a2a/AGENT/tasks/ID/pushNotificationConfigs        a receiver of the changes of a task
-    GET  /a2a/AGENT/tasks/ID/pushNotificationConfigs[/ID]   the receivers that this principal has named; also DELETE
+    GET  /a2a/AGENT/.well-known/agent-card.json     the agent card; no token is needed
+    GET  /a2a/AGENT/extendedAgentCard               the same card, for clients with a token
+    POST /a2a/AGENT/message:send                    opens a turn, once for a principal and messageId
+    POST /a2a/AGENT/message:stream                  the same; answers with the turn's server-sent events
+    GET  /a2a/AGENT/tasks · /tasks/ID               the turns of this client, or one of them
+    POST /a2a/AGENT/tasks/ID:subscribe              the further events of a turn, as server-sent events
+    POST /a2a/AGENT/tasks/ID:cancel                 interrupts this turn (INT), and no other
+    POST /a2a/AGENT/tasks/ID/pushNotificationConfigs        adds a receiver of the changes of a task
+    GET  /a2a/AGENT/tasks/ID/pushNotificationConfigs[/ID]   the principal's receivers; DELETE removes one
 
 A message without ``contextId`` forks the agent (`ikigai_actors.reach.contexts`); a message with ``contextId`` opens a
 turn of that context; a message with ``taskId`` answers the question of that task. Each message is carried out once

@@ -1,7 +1,7 @@
 """The stream of all agents in reach: ``GET /v1/events``.
 
     event: message      a message of a log, with its agent
-    event: died         an agent has ended
+    event: died         the death of an agent
     id: …               from time to time: the position of the feed; a client that connects again sends it as
                         Last-Event-ID
 

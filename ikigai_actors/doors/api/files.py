@@ -1,6 +1,6 @@
 """Files of the API: the bytes of pictures, PDFs and sounds, by their hash.
 
-    POST /v1/files?name=plan.png                        keeps the body for its principal, for a day at least
+    POST /v1/files?name=plan.png                        stores the body for its principal, a day at least
     GET  /v1/files/SHA256                               a file that the principal has uploaded
     GET  /v1/files/SHA256?agent=AGENT&message=7         a file of a message of an agent in reach
 

@@ -1,8 +1,8 @@
 """The operations: each verb of the table that protocols may call, as a path.
 
-    POST /v1/agents/{agent}/kill        a verb about an agent
-    POST /v1/doc/write                  any other verb
-    GET  the same                       only for verbs that change nothing; arguments in the query
+    POST /v1/agents/{agent}/kill        calls a verb about an agent
+    POST /v1/doc/write                  calls any other verb
+    GET  the same                       calls a verb that changes nothing, with arguments in the query
 
 The arguments of an operation are the arguments of the verb's tool, without the agent that the path names. So a new verb
 needs no change here.

@@ -5,13 +5,13 @@ agents at any earlier time can be read: a value at a time is in the row with the
 without such a row it is the present value. Objects that were made after that time are left out.
 
     supervisor    the uuid of the supervisor before an adoption
-    name          the name before another one; empty where it had none
-    status        the status before a signal, or a pause; one that dies without a row was running
+    name          the name before a new name; empty if the agent had none
+    status        the status before a signal or a pause. An agent that dies without such a row was running
     strategy      strategy, intensity, period and orphan policy, with a space between
-    group         by its name: when an agent that left it or died had become a member
+    group         by the group's name: the time when a member joined that has left or died since
     limit         by unit, the former limit of the agent's budget; empty if there was none. A limit without a row never
                   changed. The entry ``strict`` has whether the budget was strict, and when it was made
-    timer         by its number, the whole row of one that has fired, was cancelled or died, as JSON
+    timer         by number: the row, as JSON, of a timer that has fired, was cancelled, or whose agent has died
 
 Turns, forks and mail write nothing here. A row has the value before its time stamp. The stamps of one value's rows
 never fall. `prune_logs` deletes rows that are older than `FORMER_MS`.

@@ -1,8 +1,8 @@
 """Rules of agents about calls of tools: which run, which need approval, which are denied. Table ``rules``.
 
-    set       a row, with the next number of its agent
-    in force  until it is taken back: for its agent and all below it in the tree of supervisors, or for that one alone
-    taken back  the row stays, with the time of that
+    set       the rule is a row, with the next number of its agent
+    in force  until it is taken back: for its agent alone, or also for all agents below it in the tree of supervisors
+    taken back  the row stays, and has the time at which the rule was taken back
 
 The unit that begins a call names the rules on which the decision was based. If other rules are in force in its
 transaction, it is refused with `RulesChanged`, and the agent decides again. So a committed rule holds for every call

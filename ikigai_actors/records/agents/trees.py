@@ -1,10 +1,10 @@
 """Trees: the layers of changes that make up an agent's directory. Tables ``trees``, ``tree_merges``, ``tree_writes``.
 
-    born        with its agent, in the unit of the birth. A parent without a tree gets one when it first bears a child
+    born        the unit of the agent's birth makes its tree. A parent gets a tree at the latest with its first child
     written     a row of ``tree_writes`` is committed before the calls of a reply write to a layer
-    frozen      the number of the layer that an agent writes to grows: by a birth, a merge, or in a further turn
-    applied     to the directory itself, at a time
-    merged      a row of ``tree_merges``: a layer of the parent has what the child has changed
+    frozen      the layer is written to no more: a birth, a merge or a further turn has given the agent a new layer
+    applied     the changes are copied to the directory itself; the row has the time
+    merged      a row of ``tree_merges``: a layer of the parent has the child's changes
 
 The contents of the layers are in directories (`ikigai_actors.tools.trees`). The rows that name a layer are committed
 before the layer is written to. So a crash leaves no agent without its files, and no files without their agent.

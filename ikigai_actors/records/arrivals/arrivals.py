@@ -1,9 +1,9 @@
 """Table ``arrivals``: each delivery to an endpoint, once, with its outcome.
 
-    taken      its act is committed: a prompt, a mail, or a request for a child
-    filtered   its endpoint does not want it
-    held       its endpoint is paused, or as many of its children live as may: taken later, in the order of arrival
-    dead       it cannot be taken: no JSON where fields are wanted, the agent is dead, its mailbox is full
+    taken      the delivery's act is committed: a prompt, a mail, or a request for a child
+    filtered   the filter of the endpoint excludes the delivery
+    held       the endpoint is paused, or has the most living children that it may have: taken later, in order
+    dead       the delivery cannot be taken: not the JSON that the endpoint needs, a dead agent, a full mailbox
 
 One transaction writes the row and carries out the act. So a sender that got no answer can send again, and gets the
 first answer. A crash before the commit leaves neither row nor act, a crash after it leaves both.

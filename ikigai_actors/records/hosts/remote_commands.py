@@ -1,9 +1,9 @@
 """Remote commands: commands of other processes to an agent, as rows, each with its answer.
 
-    asked      a row with the next id of its agent, under the lock of the agent's row
-    answered   by the transaction that did what was asked (`CarryOut`), or by one of its own when nothing was to be
-               written: the agent refused, or there was nothing to do (`AnswerRemoteCommand`)
-    withdrawn  answered with `NoHost` by the one who asked, when no process runs the agent
+    asked      a row with the agent's next id of a command, written under the lock of the agent's row
+    answered   the transaction that carries the command out writes the answer (`CarryOut`). If the agent refused, or had
+               nothing to write, a separate transaction does (`AnswerRemoteCommand`)
+    withdrawn  the asking process writes the answer `NoHost`, because no process runs the agent
 
 A row gets one answer, and stays. So the command is carried out once: a second attempt, after a crash or by another
 host, finds the answer, and writes nothing.

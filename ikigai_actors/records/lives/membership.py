@@ -1,8 +1,8 @@
 """Groups that agents join by name, and monitors of deaths. Tables ``groups`` and ``monitors``.
 
     member      from the commit of `JoinGroup` to that of `LeaveGroup`, or of its own death
-    watcher     from the commit of `MonitorAgent` until either of the two dies; the death of the watched one is mail of
-                kind ``exit`` to it, as to the supervisor. Of one that is dead already it hears at once, as in Erlang.
+    watcher     from the commit of `MonitorAgent` until the watcher or the watched agent dies. The watcher gets the same
+                mail of kind ``exit`` as the supervisor; at once, as in Erlang, if the watched agent is dead already.
 
 Joining, leaving and sending to a group lock the row of its name, after the tree and before any agent: so they follow
 one another, and a mail to a group reaches its members at the commit. Each has a transaction of its own, so nobody holds
