@@ -4,7 +4,7 @@ Recorders store requests, not conversations: each request has the messages so fa
 group of requests form a tree: requests with the same first messages share a path, and a request that was repeated or
 changed is a fork.
 
-    request 1    P A                 the longest path (the latest, if several are) is the agent;
+    request 1    P A                 the path that a request has extended last is the agent;
     request 2    P A P A'            a path that differs from some message on becomes a fork of the agent
     request 3    P A P A″
 """

@@ -8,9 +8,9 @@
 A key names one act within its scope: the agent whose method is called, the sender of a mail, the author of a document;
 for a door all of its clients. The same key may name something else in another scope.
 
-    free        no row; also after a refusal, and after an unread prompt or word was withdrawn
-    claimed     the row, and what the act has written: one transaction writes both
-    pruned      free again, 30 days later; never while what it names is open (`ikigai_actors.records.log.pruning`)
+    free        the key has no row; also after a refusal, and after an unread prompt or steering message was withdrawn
+    claimed     the key has a row; one transaction has written the row and the effect of the act
+    pruned      the row is deleted after 30 days, but not while its turn or act is open (`records.log.pruning`)
 
 So a caller that got no answer can repeat the call, and gets the first answer. After any crash there are both the row
 and the effect, or neither. If two calls claim a key at once, the database lets one of them. A call with a used key and

@@ -1,82 +1,82 @@
 """fsck: checks whether a database keeps all invariants on which programs rely. Reads only, in one snapshot.
 
-    type               every value is of the type that its column has in ``schema.sql``; else nothing more is judged
-    agent-0            one agent has no parent; it lives, and its fork point is 0
+    type               every value has the type of its column in ``schema.sql``; else no further invariant is checked
+    agent-0            exactly one agent has no parent; it lives, and its fork point is 0
     parent             every parent exists
     lineage            no agent descends from itself; the first agent of a branch is of that branch
     supervisor         every agent but agent 0 has a supervisor, which exists
-    supervisors        the supervisors do not run in a circle
+    supervisors        no agent supervises itself, directly or through other agents
     living-supervisor  the supervisor of a living agent lives, unless its policy was to leave its children as orphans
-    way                a dead agent with a living one below it is marked, else no walk to the living finds that
-    status             status, restart type, strategy and orphan policy are words that we know
-    death              a dead agent has no open turn, but a time, cause and reason; a living one has no time or cause
-    awake              a boot looks at each agent with an open turn or request, and at nobody who is dead
-    pruned             a pruned agent is dead, has no unread mail, and all that descend from it are pruned
-    deadline           a terminating agent has a deadline, and nobody else
-    signal             an agent's signals are numbered from 1 without holes, and are of an agent or of a person
-    restart            an agent's restarts are numbered from 1 without holes, and name its supervisor of then
+    way                a dead agent above a living agent is marked (column ``way``), so that walks find the living agent
+    status             status, restart type, strategy and orphan policy have known values
+    death              a dead agent has no open turn, but a time, cause and reason; a living agent has no time or cause
+    awake              an agent with an open turn or request is marked for the next boot, and no dead agent is
+    pruned             a pruned agent is dead, has no unread mail, and all its descendants are pruned
+    deadline           exactly the terminating agents have a deadline
+    signal             an agent's signals are numbered from 1 without holes, and come from an agent or a person
+    restart            an agent's restarts are numbered from 1 without holes, and name its supervisor at that time
     remote-command     an agent's remote commands are numbered from 1 without holes; body and answer are JSON objects
     keyed-call         a keyed call has a key, agents that exist, a SHA-256 of what was asked, a JSON object as answer
-    arrival            an endpoint's terms can be read; an arrival that was taken, and only such, has done something
-    delivery           a subscription can be read; what was received, or has ended, does not wait; its message is there
-    batch              a request that waits has its body, and waits for no batch that has ended; an answer is there
-    guest              a guest log has a name or an heir, and begins within its parent's own entries; its own follow
+    arrival            the terms of an endpoint can be parsed; an arrival has an act exactly if it is ``taken``
+    delivery           a subscription can be parsed; a delivery that is received or over does not wait; its event exists
+    batch              a waiting request has its body, and its batch has not ended; an answered request has the answer
+    guest              a guest log has a name or a fork, begins within its parent's entries, and continues their numbers
     name               no two living agents have the same name
-    epoch              an agent's epoch is 1 or more; of hosts without names the one that has not ended has the highest
+    epoch              an agent's epoch is 1 or more; of nameless hosts, the living one has the highest epoch
     host               at most one host without a name has not ended
-    owner              a shard's host is known, and that one, if there is one; a living agent's shard exists
+    owner              a shard's host exists, and is the nameless host if that lives; a living agent's shard exists
     one-row            ``tree`` and ``schema_version`` have one row each
     log                every log belongs to an agent
     position           a log's positions run from the fork point + 1 without holes
-    data               a message's data is a JSON object with what its kind has, and a setting is of its type
-    time               a message was written after 1970 began
-    hash               a message's hash is that of itself and of all that its agent remembers before it
+    data               a message's data is a JSON object with the fields of its kind; a setting's value has its type
+    time               the time of a message is after the beginning of 1970
+    hash               a message's hash covers the message and the whole history of its agent before it
     fork-point         an agent was forked no later than at its parent's head
-    fork-message       a ``fork`` in a parent's log names the child born there; each child has one, and begins so
+    fork-message       a ``fork`` in a parent's log names a child; each child has one there, and its log begins with one
     fork-at            the ``fork`` messages of parent and child have the fork point, and no step is in progress there
-    turn               an open turn was opened by a ``user``, a ``tool_result`` or a ``fork`` with ``go`` of its own log
-    rewind             a ``rewind`` names an earlier mark of its lineage
-    summary            a ``summary`` keeps whole steps, no more than the one below; what it shows of the past is there
+    turn               a ``user``, ``tool_result`` or ``fork`` with ``go`` of the agent's own log opened the open turn
+    rewind             a ``rewind`` names an earlier mark of the agent's lineage
+    summary            a ``summary`` keeps whole steps, no more than the summary before it; messages that it shows exist
     uncompact          an ``uncompact`` names the summary that was in force
-    merge              a ``merge`` has a row of table ``merges``, and each row such a message; the child came so far
+    merge              each ``merge`` has a row of table ``merges``, and each row a message; the merged head exists
     call               a ``tool_call`` or ``tool_result`` belongs to a call of an earlier reply of its lineage
-    act                a program's call is named by the digest of its kind and arguments, and by how many came before
-    mail               every mail is for an agent, and of an agent or of a person
-    mail-id            an agent's mails are numbered from 1, at most to the number that it was ever sent
-    unread             an agent counts as many unread mails as it has
-    word               a word (``steer``) is a mail that was read, once and in order, in its turn and behind all results
-    blob               a blob has the hash under which it is stored, and each message that refers to one has it
-    definition         a definition of a tool has the digest under which it is stored, and each question has one
-    build              a living host's build is there, and the definitions of all tools that hosts and builds list
-    document           every version of a document is of an agent or of a person
+    act                the id of a program's call has the digest of its kind and arguments, and counts equal calls
+    mail               every mail is for an agent, and comes from an agent or a person
+    mail-id            an agent's mails are numbered from 1, at most up to the number of all mails ever sent to it
+    unread             the count of unread mails in an agent's row is right
+    word               a steering message (``steer``) was read as mail: once, in order, in its turn, after all results
+    blob               the hash of a blob is its key, and each blob exists to which a message refers
+    definition         the digest of a tool's definition is its key, and the definition of each question exists
+    build              a living host's build exists, and so do the definitions of all tools that hosts and builds list
+    document           every version of a document comes from an agent or a person
     version            a document's versions run from 1 without holes
-    budget             agent 0 has a budget, and all others are below it, without circles; an agent's is there
-    hold               what portions hold is what agents of this budget hold there; only the living hold any
-    spending           what a budget has spent is what its agents have spent since it was set; it counts who lives below
-    cost               what messages tell of the cost of requests is in table ``spendings``, and nothing else
-    labels             a set of labels has the labels of its id, and is kept if an agent or a cost has it
-    strict             a strict budget has spent and holds at most what it grants, and allots no more
-    pause              who waits for a budget lives, in that turn, and holds nothing; the numbers of a budget differ
-    timer              a timer is of a living agent, with a number that was given, and a schedule that is one
-    rule               an agent's rules are numbered from 1 without holes, and each is a rule
-    question           a question is open exactly while its call waits; its addresses, terms and form can be read
-    tree               a tree is of an agent, and built on as many layers as are frozen there; so is a merge of files
-    group              a member of a group lives
-    monitor            who monitors an agent lives, and so does that agent, which is another one
-    asked              what a program asks is a prompt; both agents live until it ends, and its ends are numbered
-    parked             a parked agent has an open turn, and no boot looks at it; enough ends count that it lacks
-    pieces             pieces of replies on their way can be read, and are of an agent and a host that are known
+    budget             agent 0 has a budget, all other budgets are below it, without circles; an agent's budget exists
+    hold               the reserved sum of a budget's portion is that of its agents; only living agents reserve amounts
+    spending           a budget's sum is that of its agents' costs since it was set; its count of the living is right
+    cost               table ``spendings`` has exactly the costs of requests that messages report
+    labels             a set of labels has the labels of its id, and is stored if an agent or a cost has it
+    strict             a strict budget's spent and reserved amounts are within its limit, and so are its allotments
+    pause              an agent that waits for a budget lives, is in that turn, and reserves nothing; numbers differ
+    timer              a timer belongs to a living agent, has a number that was assigned, and a valid schedule
+    rule               an agent's rules are numbered from 1 without holes, and each is valid
+    question           a question is open exactly while its call waits; its addresses, terms and form can be parsed
+    tree               a tree of layers belongs to an agent, and is built on existing frozen layers; so is a file merge
+    group              each member of a group lives
+    monitor            the watcher and the watched agent of a monitor live, and differ
+    asked              a program's request is a prompt by mail; both agents live until it ends; the ends are numbered
+    parked             a parked agent has an open turn, and is marked for a boot only if woken; enough ends are awaited
+    pieces             the pieces of replies in progress can be parsed, and their agent and host exist
     experiment         births in an experiment are numbered from 1 without holes; so are verdicts, each after its birth
 
 A note is no violation. It reports an amount that a provider has counted beyond the limit of a strict budget.
 
 A database without any agent is sound: its first boot was cut off before it made agent 0, and the next one makes it.
 
-An agent that was imported without its parent inherits nothing, and may name forks and merges of other databases. Any
-other imported agent may name merges of agents that were not in its file.
+An agent that was imported without its parent inherits nothing, and its log may name forks and merges of other
+databases. The log of any other imported agent may name merges of agents that were not in its file.
 
-A violation is reported once. Facts that cannot be checked because of it (the contents of a missing message, the agents
-above a missing parent) are left out, and are checked when it is mended.
+A violation is reported once. Facts that cannot be checked because of a violation (the contents of a missing message,
+the agents above a missing parent) are left out until the violation is mended.
 
 The registry is in memory. Logs are read in batches, in order, and once more if a message refers to another message than
 the latest reply or a mark of its own log.

@@ -9,15 +9,15 @@ history before their fork.
 
     positions   1   2   3   4   5   6   7   8
     messages    u   a   M   u   a   R   u   a        M = mark, R = rewind to M
-    view        (0, 3] and (5, 8]                    what was said at 4 and 5 is gone, the rewind stays to be seen
+    view        (0, 3] and (5, 8]                    messages 4 and 5 no longer count; the rewind itself stays visible
 
 A summary is a lens on the history: it changes how the past is shown, but not which messages count. Several lenses may
 lie over one another; uncompact removes the latest. Later messages stay, and marks keep their positions.
 
     positions   1   2   3   4   5   6   7
     messages    u   a   u   a   S   u   a            S = summary with keep_from 3
-    shown       the text of S, then (2, 7]           what a rewind to m takes back is gone from below the lens, too:
-                                                     a lens that replaces something after m is dropped
+    shown       the text of S, then (2, 7]           a rewind to m also affects messages that a lens replaces: it drops
+                                                     each lens that replaces a message after m
 
 Two departures from the seed of this algorithm:
 

@@ -1,8 +1,8 @@
 """Merges of agents: which agent has merged which other one, up to which head. Table ``merges``.
 
-    looked at   the child as it is: its head, what it has said since, the documents of its branch (`look_at_child`)
-    written     under the locks of both rows: the child's head is still that one, and no turn of it is open; the row,
-                whose primary key lets one merge of this head pass; the message in the parent's log (`add_merge`)
+    looked at   the child is read: its head, its messages since the last merge, its branch's documents (`look_at_child`)
+    written     under the locks of both agents' rows, if the child's head is unchanged and none of its turns is open:
+                the row, whose primary key admits one merge of a head; the message in the parent's log (`add_merge`)
 
 So each head of a child is merged once, whichever process asks for it, and the merge has the child's history up to
 exactly that head. A crash leaves both the row and the message, or neither.

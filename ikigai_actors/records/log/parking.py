@@ -1,17 +1,17 @@
 """Parking: a program that only waits becomes a row in the database, until its wait is over.
 
-    at work   parked 0, awake 1: its host has an actor for it, and perhaps a frame of its function
-    parked    parked n, awake 0: it lacks n ends of turns, or the one decision or time that it waits for. No boot looks
-              at it. ``wake_at`` is when it is woken at the latest, and ``asked.awaited`` marks the ends that count
-    woken     parked -1, awake 1: its host makes an actor, which goes on with the turn
-    at work   the first unit of that actor; the wait that it goes on with looks at the rows by itself
+    at work   parked 0, awake 1: the agent's host has an actor for it, and perhaps a frame of its function
+    parked    parked n, awake 0: n awaited turns must still end, or the agent waits for one decision or time (n = 1). No
+              boot looks at it. ``wake_at`` is the latest time to wake it; ``asked.awaited`` marks the awaited turns
+    woken     parked -1, awake 1: the agent's host makes an actor, which goes on with the turn
+    at work   the new actor's first unit is committed; the program's wait then reads from the rows what has ended
 
-    what comes                        what its unit does
-    an end that counts                one less is lacking; the last one wakes
-    its time                          `WakeParked` of its host wakes
-    INT                               wakes: there is no actor that could be interrupted
-    a decision, a command, a word     nothing: who brings it has an actor made
-    death                             it is parked no more
+    event                             effect of the unit that writes the event
+    end of an awaited turn            lowers ``parked`` by one; the last end wakes the agent
+    ``wake_at`` is reached            the host's unit `WakeParked` wakes the agent
+    INT                               wakes the agent: no actor exists that could be interrupted
+    a decision, a command, a word     none: the process that delivers it has an actor made
+    death                             the agent is parked no more
 
 The unit that parks counts the missing ends under the lock of the agent's own row. Each end is written under that lock,
 too. So an end comes either before the count, which includes it, or after it, and lowers the count. A signal locks the

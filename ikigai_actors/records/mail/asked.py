@@ -1,20 +1,20 @@
 """Requests of programs to other agents: a row from the commit of a prompt until the end of its turn.
 
-    asked      with the prompt: one unit
-    cancelled  with the last unit of the program's own turn, where that has ended without an answer: the host of the
-               agent withdraws the prompt, or interrupts its turn. Rows that are ``detached`` are left
-    ended      with the last unit of its turn, or with the death of its agent: it gets the next number of the asking
-               program
+    asked      one unit writes the prompt and the row
+    cancelled  the last unit of the program's turn cancels its open rows, except ``detached`` rows, if the turn ends
+               without an answer. The asked agent's host then withdraws the prompt, or interrupts the prompt's turn
+    ended      the last unit of the prompt's turn, or the death of the asked agent, ends the row, which gets the
+               asking program's next number
 
-For every process, the numbers of one program's rows have the order in which its prompts were answered. They are
-assigned under the lock of the program's row, so no two ends get the same number. The last unit of a turn looks up the
-programs that have asked for it, and locks their rows with its own. If another program has begun to ask since the
-look-up, the unit is run once more. A death locks the tree, which prompts of programs share, so no prompt comes between
-its look-up and its commit.
+The numbers of one program's rows have the order in which its prompts were answered. They are assigned under the lock of
+the program's row, so no two rows get the same number. The last unit of a turn looks up the programs that await the
+turn, and locks the agent rows of these programs, too. If a further program has begun to wait since the look-up, the
+unit runs once more. A death takes the lock of the tree exclusively, and prompts of programs share it, so no prompt
+comes between the look-up and the commit of a death.
 
-A program that waits for a prompt that it has not sent itself, as a fork in mid-turn does, gets a row of its own in the
-unit that begins the wait, under the row of the agent that is asked. The row is detached, because another agent has sent
-the prompt.
+A program may wait for a prompt that another agent has sent, as a fork in mid-turn does. Then the unit that begins the
+wait adds a row for the program, under the lock of the asked agent's row. This row is detached: if the program's turn
+ends, the prompt is not withdrawn.
 """
 
 import json

@@ -1,15 +1,14 @@
 """Timers: mail and prompts that agents get later, once or repeatedly.
 
-    set          a row of table ``timers`` with the time when it fires next
-    fires        one unit writes the mail, and the time after that into the row; the row goes with the last firing
-    cancelled    the row is gone; so it is when the agent dies, in the transaction of its death
+    set          a row of table ``timers`` has the time of the next firing
+    fires        one unit writes the mail, and the time of the next firing into the row; the last firing deletes the row
+    cancelled    the row is deleted; the transaction of the agent's death deletes it, too
 
 `Fire` has the time that its caller has read from the row. Under the lock of the agent it checks that this is unchanged.
 So a timer fires once for each time, even if several hosts try or crash. Times that were missed while no host ran become
 one firing, which says how many they were. While the latest mail or prompt of a schedule is unread, no further one is
-added; the missed times are counted, and the next one says how many. A delayed mail that meets a full mailbox is tried
-again every minute, and its
-    sender gets one notice.
+added; the missed times are counted, and the next one says how many. If a delayed mail meets a full mailbox, it is tried
+again every minute, and its sender gets one notice.
 
 The agent that set a timer for another one may be dead when it fires: the mail is delivered.
 """

@@ -1,42 +1,42 @@
 """The settings of an agent. They are stored as messages, so children inherit them, and the latest value counts.
 
-    model           ``provider:model``, or several with commas between them: the next one is asked when a service is
-                    not available; without it the system's default answers
+    model           ``provider:model``, or several with commas between them: the next model is asked when a service is
+                    not available; without this setting the system's default model answers
     system          the system prompt
     max_tokens      the most tokens of a reply
     temperature, top_p, stop_sequences
-                    as in the Messages API; a provider that does not know one leaves it out
-    context_window  the window of its model, in tokens; without it, only a refusal shows that a request is too long
+                    as in the Messages API; a provider leaves out a parameter that its service does not know
+    context_window  the window of the model, in tokens; without it, only a refusal shows that a request is too long
     notify          whether an idle agent gets a notice of unread mail; otherwise it must check by itself
-    background      whether its service makes and keeps replies whether or not anybody reads them, so that one is read
-                    after a crash, and not paid for again: OpenAI's Responses alone, and off when it is not set
-    options         further fields of its model's service, a dict: they go to the provider as they are
+    background      whether the service generates replies in the background and stores them, so that a reply is read
+                    after a crash and not paid for twice: for OpenAI's Responses alone; off when it is not set
+    options         a dict of further fields of requests to the model's service: they go to the provider as they are
     thinking        how much the model thinks, a dict as in the Messages API
-    effects         what may happen when its model calls a tool, in an experiment: see
-                    `ikigai_actors.agent.turn.record`; only a fork of a trial can be without it
+    effects         whether tools run, or recorded results replace them, in an experiment: see
+                    `ikigai_actors.agent.turn.record`; only a fork of a trial can remove this setting
     max_agents      how many agents may live in its branch (the child of agent 0 that it comes from, and all below that)
                     when its model forks; 1,000 when it is not set
     max_steps       how often its model may be asked in one turn; 50 when it is not set
-    urgency         how long its requests may wait for a batch of their service, at the price of one: ``now`` for not at
-                    all, as when it is not set, ``1h`` or ``24h``; asked directly where the service has no batches
+    urgency         how long requests may wait for a batch of their service, at the price of a batch: ``1h``, ``24h``,
+                    or ``now`` for no batch, the default; a request is sent directly if the service has no batches
     stuck_after     seconds without a heartbeat in a turn, after which its supervisor gets a notice, once; 0: never
     stream_retries  how often a reply that breaks off is requested again; 1 when it is not set
     service_retries how often a request is sent again that a service refuses for the moment; 5 when it is not set
-    tools           the names of its tools; without it, all
-    defer           whether its model has to find most of its tools (`ikigai_actors.agent.turn.found_tools`): ``on``,
-                    ``off``, or ``auto``, as when it is not set: where that leaves what its service has cached as it is
-    instructions    those of a project, which follow its system prompt, each with its path and digest
-    fork_models     the models that its model may name for a child that it forks; without it, none
-    kinds           the kinds of agents that it may fork, each pinned by its digest (`records.messages.kinds`)
-    skills          the skills that its model may load, each pinned by its digest (`records.messages.skills`)
-    hooks           the names of the hooks that look at its calls; those of agents above it hold as well
-    hook_commands   the commands of its workspace that are asked as hooks: see `records.messages.hook_commands`
-    card            how it presents itself to agents of other systems: see `records.messages.cards`
-    questions       which people its questions ask, and what happens while nobody answers: see
+    tools           the names of the agent's tools; all tools when it is not set
+    defer           whether the model has to find most tools (`ikigai_actors.agent.turn.found_tools`): ``on``, ``off``,
+                    or ``auto``, the default: only if the service's cache stays valid when a tool is found
+    instructions    the instructions of a project, which follow the system prompt, each with its path and digest
+    fork_models     the models that the agent's model may name for a child that it forks; none when it is not set
+    kinds           the kinds of agents that the agent may fork, each pinned by its digest (`records.messages.kinds`)
+    skills          the skills that the agent's model may load, each pinned by its digest (`records.messages.skills`)
+    hooks           the names of the hooks that check the agent's calls; the hooks of agents above it apply, too
+    hook_commands   the commands of the workspace that are asked as hooks: see `records.messages.hook_commands`
+    card            the agent card for agents of other systems: see `records.messages.cards`
+    questions       the people that the agent's questions ask, and the steps while nobody answers: see
                     `records.messages.question_terms`
-    compact         whether its model summarises by itself what was said when that comes near its window: ``auto``, as
-                    when it is not set, or ``off``
-    compact_at      when it does so: a part of the window, 0.8 when it is not set, or a number of tokens
+    compact         whether the history is summarised automatically when it comes near the model's window: ``auto``, the
+                    default, or ``off``
+    compact_at      the size of the history for that: a part of the window, 0.8 when not set, or a number of tokens
     compact_model   the model that writes summaries, ``provider:model``; without it, the agent's own
 
 A setting that an agent does not have is the system's default, or the provider's.

@@ -1,8 +1,8 @@
 """Table ``subscriptions``: outside receivers, and the events that each gets.
 
-    live      its events get rows in the outbox, which are sent
-    paused    they get rows, which wait: a person has paused it, or nothing but failures came for a day
-    ended     a person has removed it, or its receiver has answered 410: what waited is dead
+    live      events of the subscription get rows in the outbox, which are sent
+    paused    events get rows, which wait: a person has paused the subscription, or all sendings of a day have failed
+    ended     a person has removed the subscription, or its receiver has answered 410: the waiting rows are dead
 
 Rows are never deleted, since deliveries name them. A row never has a secret in clear text. It has a reference to the
 secret, which the sending host looks up, or the secret sealed for this subscription.

@@ -6,9 +6,9 @@ asked about a call again, because its tool has changed, the new question has its
 the question that was shown.
 
     open       the call waits
-    answered   a person has decided; of a call ``approved`` or ``denied``, else ``answered`` or ``declined``
-    expired    nobody has in time, and the runtime has taken the default
-    void       the call waits no more, and nobody has decided
+    answered   a person has decided: a call is ``approved`` or ``denied``, other questions ``answered`` or ``declined``
+    expired    nobody has decided in time, and the runtime has taken the default
+    void       the call waits no longer, and nobody has decided
 
 A crash leaves both the message and the row, or neither. A reminder, an escalation and the time limit change only the
 row. The default is a remote command of the agent, written together with the row at the time limit, so it is applied

@@ -1,32 +1,32 @@
 """The format of an exported file: JSON lines, one record each. Pure, except for reading the file.
 
-    {"record":"header","format":5,…}         what comes, and how much of it
-    {"record":"origin","of":…}               what is inherited from one agent that is not in the file, as the log
-                                             "origin:…", which is named after one of those who inherit it
-    {"record":"agent",…}                     parents first; the parent of who inherits from outside is "origin:…",
-                                             of agent 0, and of one that was agent 0 in another database, null
-    {"record":"rule",…}                      those in force, of the agents in the file
-    {"record":"message",…}                   log by log, each without a hole
+    {"record":"header","format":5,…}         the format, and the numbers of the records that follow
+    {"record":"origin","of":…}               the messages that agents inherit from an agent outside the file, as a log
+                                             "origin:…", which is named after one of the heirs
+    {"record":"agent",…}                     parents first; the parent of an heir of an origin is "origin:…"; the parent
+                                             of agent 0, here or in an earlier database, is null
+    {"record":"rule",…}                      the rules in force of the agents in the file
+    {"record":"message",…}                   the messages, log by log, each log without a hole
     {"record":"mail",…} {"record":"document",…} {"record":"merge",…}
     {"record":"spending",…}
-    {"record":"keyed_call",…}                what agents in the file did under keys (`transfer.keys`)
+    {"record":"keyed_call",…}                the keyed calls of agents in the file (`transfer.keys`)
     {"record":"blob",…}
-    {"record":"end","lines":…,"sha256":…}    of all lines before it
+    {"record":"end","lines":…,"sha256":…}    the number and the SHA-256 of all lines before this one
 
-The log of an origin goes up to the furthest fork point of the agents that inherit from it; each of them inherits up to
-its own fork point. For each of them the log has the ``fork`` message of its birth: where the parent wrote that, or
-after the furthest fork point if the parent wrote it later. An agent that was born in another agent's log (``by``) has
-none. An origin of pruned agents has no message. In format 1 each agent had a separate origin; before format 3 no agent
-had labels, and files had no costs of requests; before format 4 files had no rules, and messages no hashes; before
-format 5 files had no keys.
+The log of an origin ends with the furthest fork point of its heirs; each heir inherits up to its own fork point. For
+each heir the origin's log has the ``fork`` message of the heir's birth: at the position where the parent wrote it, or
+after the furthest fork point if the parent wrote it later. An heir that was born in another agent's log (``by``) has no
+such message. An origin of pruned agents has no message at all. In format 1 each agent had a separate origin; before
+format 3 files had no labels and no costs of requests; before format 4 no rules, and messages no hashes; before format 5
+files had no keys.
 
-``hash`` is the hash of the history up to the message (`ikigai_actors.records.log.chain`), in hexadecimal digits. Only
-the births after the furthest fork point of an origin have null, since they are at other positions than in the parent's
-log. A message that was left out keeps its original hash.
+``hash`` is the hash of the history up to the message (`ikigai_actors.records.log.chain`), in hexadecimal digits. It is
+null only for ``fork`` messages after the furthest fork point of an origin, since their positions differ from those in
+the parent's log. A message that was left out keeps its original hash.
 
 A file is imported completely or not at all: a newer format, an unknown record or field, a value of another type, and a
-changed or missing byte raise `ImportRefused` with the line. ``data`` is an object if that encodes to the text in the
-database again, byte for byte, and else this text.
+changed or missing byte raise `ImportRefused` with the line. ``data`` is a JSON object if encoding this object gives
+exactly the text in the database, else the text itself.
 """
 
 import hashlib

@@ -4,8 +4,8 @@ An edited file can have correct sums, so nothing in a file may give an agent a r
 database. Rules of the file that allow calls are dropped; only rules that ask or deny count. Four kinds of messages
 could give rights:
 
-    configure   ``max_agents``, ``max_steps``, ``stream_retries`` and the like above the usual limits are removed, so
-                that those count; and so are ``options``, which go to the model's service as they are, and
+    configure   ``max_agents``, ``max_steps``, ``stream_retries`` and similar values above the usual limits are removed,
+                so that the usual limits apply. Removed, too: ``options``, which go to the service as they are, and
                 ``skills``, ``kinds``, ``instructions`` and ``hook_commands``, whose texts nobody here has allowed,
                 ``questions``, which may let calls run that nobody has approved, and ``card``, which lets agents of
                 other systems in
