@@ -2,8 +2,8 @@
 
 The server reads by `reach.reading` and `behaviour.listing`, and acts by `verbs.acts`.
 
-    GET  /                  the page            GET /page/NAME      its files, read once
-    GET  /api/tree          all rows            GET /api/events     the stream of a page
+    GET  /                  the page            GET /page/NAME      a file of the page, read once
+    GET  /api/tree          all agents' rows    GET /api/events     the stream of events to a page
     GET  /api/…             `READINGS`          POST /api/…         `PAGE_ACTS`
     GET  /metrics           for Prometheus
 

@@ -1,10 +1,10 @@
 """The stream of events to a page, and their order.
 
-    rows        state: what has changed since its version; may be skipped over, since the last value counts
-    message     the log of an agent that it reads: each message once, in order, with its place as the id
-    piece       a reply on its way: text from a character on
-    cut         that reply came to nothing
-    notice      why nothing new may come
+    rows        the fields that have changed since the page's version; events may be dropped: the last value counts
+    message     a message of an agent that the page reads: each once, in order; the event's id is the position
+    piece       a piece of a reply in progress: the text from a character on
+    cut         the reply in progress was cut off; its pieces are void
+    notice      the reason why nothing new may come
 
 In one group of events rows come first, then for each agent its messages, then its piece. Pure: the server does the I/O.
 """

@@ -1,8 +1,8 @@
 """The watch of an observer: follows a system while a page is open, and keeps the data that pages show.
 
-    resting     no page: no subscription, no look. A forgotten observer costs its host nothing
-    watching    subscribed; a look at the registry each second, or `_LOOKS` times as long as one takes
-    leaving     the last page has gone `_LINGER` seconds ago: the subscription is closed, and the rows are kept
+    resting     no page is open: no subscription, no read. A forgotten observer costs its host nothing
+    watching    subscribed; reads the registry each second, or after `_LOOKS` times the duration of a read
+    leaving     the last page was closed `_LINGER` seconds ago: the subscription is closed, and the rows are stored
 
 The subscription only reports that there is news: pages read messages from the log, after their own positions. So a page
 misses no message if the subscription drops an event or a host is killed.

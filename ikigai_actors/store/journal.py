@@ -3,11 +3,11 @@
 Many units share a transaction (group commit), so a thousand agents that append at once cost one wait for the disk. A
 unit ends in one of four ways:
 
-    committed   its writes are durable; the callback gets `Committed` with the unit's answer
-    refused     it checked before it wrote, and raised a reason not to; nothing of it was written
-    failed      its statements failed, or the journal gave up; nothing of it was written
-    unknown     the journal gave up while its COMMIT was in doubt; it fails with `OutcomeUnknown`: it may or may not be
-                written
+    committed   the unit's writes are durable; the callback gets `Committed` with the unit's answer
+    refused     a check of the unit raised an error before the unit wrote anything
+    failed      a statement of the unit failed, or the journal gave up; nothing of the unit was written
+    unknown     the journal gave up while the COMMIT was in doubt; the callback gets `OutcomeUnknown`: the unit may or
+                may not be written
 
 When a statement fails, the transaction is rolled back and its units run again, one transaction each: a failing unit
 fails alone. While the store is down the journal tries again and again; no unit is answered, none is lost. After

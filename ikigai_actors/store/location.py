@@ -4,7 +4,7 @@
     notes.db, ~/notes/team.db       a file
     sqlite:///notes.db              a file, relative to the working directory
     sqlite:////var/lib/notes.db     a file
-    :memory:, sqlite:///:memory:    a database that ends with its store
+    :memory:, sqlite:///:memory:    a database in memory, which ends when its store is closed
     postgresql://user@host/name     a PostgreSQL server (also postgres://)
 
 The default file is ``ikigai.db`` in ``$IKIGAI_HOME``, else in the user's data directory. No password is ever shown.

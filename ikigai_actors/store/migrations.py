@@ -10,12 +10,12 @@ Programs of several versions use one database, so that hosts are upgraded one af
 the oldest version that a program must know afterwards, its *least*; the database keeps the highest of these, each host
 the newest version that its program knows.
 
-    a step that adds       its least is an earlier version: a table, a column with a default, an index. It runs while
-                           hosts of that version live, and an older program opens the database later, too
-    a step that takes away its least is the first version whose programs do not use what goes. It runs when no host
-    or changes a meaning   lives that is older than that; else the newcomer is refused, and the hosts are named
-    an older program       opens a newer database whose least it knows. One that runs sees with each renewal of its
-                           lease when it does not know it any more: it gives its agents away, and ends
+    a step that adds       a table, a column with a default, or an index. Its least is an earlier version: the step runs
+                           while hosts of that version live, and older programs can open the database later, too
+    a step that takes away its least is the first version whose programs do not use the removed thing. The step runs
+    or changes a meaning   when no older host lives; else the new host is refused, and the error names the older hosts
+    an older program       opens a newer database if it knows the database's least. An older host compares the two with
+                           each renewal of its lease: if the least is too new, it gives its agents away, and ends
 
 A step waits 50 ms for each lock, because a wait for a table that somebody reads keeps all later users of the table
 waiting. After that the whole step is undone, and tried again in a second (`ikigai_actors.store.hosts.host`).

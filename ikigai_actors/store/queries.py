@@ -10,10 +10,10 @@ SQL is written once, in what SQLite and PostgreSQL both understand, with the few
     FOR KEY SHARE      likewise                                  unchanged
     %                  %                                         %%
     {name}             the columns of this name                  the same
-    row_key            rowid: it finds a row at once             uuid, of agents
+    row_key            rowid: the fastest key of a row           uuid, of agents
     json_agg(x)        json_group_array(x)                       unchanged
     json_build_array() json_array()                              unchanged
-    about_rows(mail)   its largest rowid                         the planner's estimate
+    about_rows(mail)   the table's largest rowid                 the planner's estimate
     uuid = ANY(:uuids) rowid IN (SELECT rowid FROM agents WHERE  = ANY(%(uuids)s)
                        uuid IN …), of an UPDATE of agents
 

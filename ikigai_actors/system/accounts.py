@@ -1,11 +1,11 @@
 """Accounts at remote MCP servers: a person gives a credential once, and hosts renew it.
 
-    begin     reads what the server and its authorization server say of themselves, registers, and keeps the verifier
-              of PKCE sealed under the SHA-256 of ``state``; returns where the person goes
-    finish    takes that away, checks who has sent the person back, redeems the code, and seals the tokens; every
-              question that asks for this account is answered
-    token     the credential of a call; it is renewed shortly before its end, by one of all hosts
-    remove    drops it, and revokes it
+    begin     reads the metadata of the server and its authorization server, registers the client, and stores the PKCE
+              verifier, sealed, under the SHA-256 of ``state``; returns the URL to which the person goes
+    finish    deletes the stored verifier, checks which server has sent the person back, redeems the code, and seals the
+              tokens; answers all questions that ask for this account
+    token     returns the credential for a call; one of the hosts renews a credential shortly before its end
+    remove    deletes a credential, and revokes it
 
 Nothing is in memory between ``begin`` and ``finish``, so another process can finish after a killed one. A crash before
 the tokens are committed leaves the question open, and the person begins again.

@@ -8,9 +8,9 @@ same in every attempt. An agent that accepts each message id only once, as those
 a call, even if the call is repeated. For such an agent set ``idempotent=True``: then the runtime repeats a call that a
 crash has cut off.
 
-    not sent    the card cannot be read, no connection comes about, or the agent refuses the message: it did not run
-    sent        the answer broke off, or is an error of the server: nobody knows whether it runs
-    taken       the task is known, and is looked at until it rests; what fails then is looked at again
+    not sent    no card could be read, no connection made, or the agent refused the message: no task runs
+    sent        the answer broke off, or is an error of the server: whether a task runs is unknown
+    taken       the task's id is known, and its state is polled until it rests; a failed poll is repeated
 """
 
 import asyncio

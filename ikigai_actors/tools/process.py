@@ -12,7 +12,7 @@ the outer process of the fence, which is also the guard (see `ikigai_actors.tool
     running    its own end, `terminate`, `kill`, a waiter      nothing
     ending     its own end, within `_GRACE` of the end of      after `terminate` nothing; after the TERM of a waiter,
                its input or of TERM, or KILL after that        which ends the guard too, all that is deaf to TERM
-    dead       `reap`: the guard ends when the child has left nothing that runs, and nobody is left to wait for it
+    dead       `reap`: the guard ends when no process of the session runs, and nobody waits for the child any longer
 
 Without a guard, all that was not sent KILL yet goes on until it reads the end of its input or writes to us. If this
 process only fails or is cancelled, the code that has started a child kills and reaps it before the event loop closes.

@@ -1,8 +1,8 @@
 """The colours of the application, by their meanings.
 
-    ink      all text                       accent   what can be acted on, and who works
-    past     what is over, or an aside      waits    what waits for the person
-    line     edges                          failed   what went wrong
+    ink      all text                       accent   controls, and agents that work
+    past     finished things, and asides    waits    things that wait for the person
+    line     edges                          failed   errors and failures
 
 No meaning is shown by a colour alone: a sign or a word goes with each colour. Text has a contrast of at least 4.5 on
 each ground below it; edges have less, since they mean nothing.

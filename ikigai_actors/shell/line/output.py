@@ -1,10 +1,10 @@
-"""The screen: where everything is printed, made harmless.
+"""The screen: prints all text of line mode, without control characters.
 
-    screen.line("forked from dba", dim=True)    a line of its own
+    screen.line("forked from dba", dim=True)    prints a separate line
     screen.stream("Hel"), screen.stream("lo")   pieces of an answer
     screen.block(document.body)                 a text that somebody else has written
     screen.fresh()                              ends the line in progress, if any
-    screen.notice("No key is set.")             what nobody asked for, on standard error
+    screen.notice("No key is set.")             prints a text that answers no input, on standard error
 
 Answers to a line of input go to standard output: replies, the output of commands, errors. Any other text is a notice.
 Bold and dim are used on a terminal only, and not when ``NO_COLOR`` is set.

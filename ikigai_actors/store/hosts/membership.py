@@ -3,19 +3,19 @@
 A living host changes its row's ``beat`` regularly (`rhythm`), and one of its sessions holds a lock of the server. An
 observing host judges by three signs:
 
-    the beat stays the same for the host's whole lease     it hangs, or is cut off from the server
-    for `UNHELD` seconds the lock is free at every look,   its process has ended: the server notices that at once. One
-    and the beat stays the same                            that lives beats, and has a lost lock again, in a second
-    the lock is free, and its process has ended            known at once, where both are on one machine
+    the beat stays the same for the host's whole lease     the host hangs, or is cut off from the server
+    for `UNHELD` seconds the lock is free at every look,   the host's process has ended: the server frees its lock at
+    and the beat stays the same                            once. A living host takes a lost lock again in a second
+    the lock is free, and its process has ended            the host has ended: seen at once on the same machine
 
 The observer counts time by its own monotonic clock. It uses no other clock, so a change of a wall clock, even the
 server's, ends no host. An observer that was stopped, or got no answer from the server, knows nothing of that time. It
 forgets its observations, and starts again. After the server did not answer, other hosts may not have their locks again
 yet. A free lock then counts only after the observer has seen the lock held (`CUT_OFF`).
 
-A judgement may be wrong. Then a host ends that could have gone on, and that is all: the row of a host that is judged
-dead is ended only if its beat is still the one that was seen, and a host whose row has ended writes nothing more. So
-there is never a second writer.
+A judgement may be wrong. Then a living host is ended, and nothing worse happens: the row of a host that is judged dead
+is ended only if its beat is unchanged, and a host whose row has ended writes nothing more. So there is never a second
+writer.
 """
 
 from collections.abc import Mapping, Sequence

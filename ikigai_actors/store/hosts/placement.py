@@ -4,10 +4,10 @@ No host decides for the others. A host takes shards without a host until it has 
 After some seconds it takes the remaining ones, too: the host to which they belong may be dead, and not judged yet. A
 host that has more than another one gives shards away:
 
-    shards without agents     at once, until the two have equally many shards, give or take one
-    shards with turns         one at a time, while it has `FEW_TURNS` turns more than twice those of the other
-    shards with agents        a part of the difference at a time, or the smallest shard that makes it smaller, until
-                              none does; those with turns only if that leaves the turns about as equal as they are
+    shards without agents     given at once, until the two hosts' numbers of shards differ by at most one
+    shards with turns         one at a time, while the giver has `FEW_TURNS` turns more than twice the taker's
+    shards with agents        a part of the difference at a time, or the smallest shard that makes the difference
+                              smaller; shards with turns only if the turns stay about as equal as they are
 
 So a host that joins gets its share soon, and not all agents have to move at the same moment. At the end the hosts
 differ by no more than the largest shard, which is a whole branch. A host whose agents are busy keeps some of them, and

@@ -7,12 +7,12 @@ together with other statements (`trips`). A few appended rows are one INSERT; ma
 What happens when something breaks:
 
     a deadlock, a serialization failure     the work runs again, a few times
-    the connection broke while idle         it is made again, unseen
+    the connection broke while idle         a new connection is made, without an error
     the connection broke before COMMIT      `StoreUnavailable`; the next transaction connects again
     it broke in the trip that has COMMIT    `CommitUnknown`
     the connection of a read broke          the work runs again on another, once
     the server has become read-only         `StoreUnavailable`; the next transaction connects again
-    the network swallows everything         nothing, until the host's lease is lost: then `abandon` cuts every line
+    the network drops all packets           nothing, until the host's lease is lost: then `abandon` cuts all connections
 """
 
 import contextlib

@@ -1,45 +1,45 @@
-"""The log of an SQLite file, and the mark by which the file says that its log belongs to it.
+"""The write-ahead log of an SQLite file, and the mark in the file that says whether the file needs this log.
 
-A commit goes to the log (``-wal``) first, and is moved into the file later, so a file alone may be an older state than
-the database. The mark says whether the file is whole or needs its log. It is SQLite's ``user_version``, a number at a
-fixed place of the first page. The log may have a newer version of that page, as of any other. A mark n > 0 in the file
-says that the file needs its log; any other mark says that the file is whole. Readers through the log see -n. So a
-program that moves the log into the file, such as SQLite at a close or the sqlite3 shell, makes the file whole without
-knowing of the mark.
+A commit goes to the log (``-wal``) first, and is moved into the file later (by a checkpoint), so a file alone may be
+an older state than the database. The mark is SQLite's ``user_version``, a number at a fixed place of the first page.
+A mark n > 0 in the file says that the file needs its log; any other mark says that the file is whole. The log has a
+newer version of the first page, with the mark -n, and a reader of the database sees that. So a program that moves the
+log into the file, such as SQLite at a close or the sqlite3 shell, writes -n into the file and thereby marks it as
+whole, without knowing of the mark.
 
-The host moves the log while it lives, in three steps (`WriteAheadLog.move`): it commits n + 1, lets SQLite move the
-log, and commits -(n + 1) once the file has n + 1: SQLite begins the log anew with that, if all was moved and nobody
-reads what is in it. So a file that was moved to has a mark above 0 at every moment, and the number ties it to the log
-that follows. While another connection reads what was there before, or moves the log itself, the move stays open. The
-connections of this program move nothing else before the last one is closed; those of others may at any moment, as the
-sqlite3 shell does and programs that copy the log elsewhere. A step that is cut off leaves:
+A host moves the log in three steps (`WriteAheadLog.move`): it commits the mark n + 1, lets SQLite move the log, and
+commits -(n + 1) once the file has n + 1. With this last commit SQLite starts the log from its beginning, if everything
+was moved and nobody reads the old log. So while a host lives, the mark in the file is above 0, and its number ties the
+file to the log that follows. While another connection reads an older state, or moves the log itself, the move is not
+finished. Connections of this program move the log at no other time before the last of them is closed; other programs,
+such as the sqlite3 shell or a replicator, may move it at any moment. After an interruption the state is one of these:
 
-| state | in the file | seen | the file alone | at the next open, with the log beside it |
+| state | mark in the file | mark seen by readers | the file alone | at the next open, with the log beside it |
 |---|---|---|---|---|
 | new: its tables were made, without a log | 0 | 0 | whole | nothing to do |
 | closed: no log | -n | -n | whole | nothing to do |
-| no host, a client has written | -n | -n | lacks what it wrote | the next host marks the file before it writes |
-| another connection has moved the log, and has written | -n | -n | lacks what it wrote | so does its own host |
-| step 1 at a host's start, nothing moved | -n | n + 1 | whole | the move is ended |
+| no host, a client has written | -n | -n | lacks the client's writes | the next host marks the file before it writes |
+| another connection has moved the log, and has written | -n | -n | lacks the writes | a host marks it before writing |
+| step 1 at a host's start, nothing moved | -n | n + 1 | whole | the host finishes the move |
 | a host lives, or was killed | n | -n | refused | nothing to do |
-| step 1, nothing or a part moved (a reader) | n | n + 1 | refused | the move is ended |
-| step 2, all moved | n + 1 | n + 1 | refused | the move is ended |
+| step 1, nothing or a part moved (a reader) | n | n + 1 | refused | the host finishes the move |
+| step 2, all moved | n + 1 | n + 1 | refused | the host finishes the move |
 | step 3 | n + 1 | -(n + 1) | refused | nothing to do: a host lives |
 | a host closes (`WriteAheadLog.settle`) | n | -n | refused | nothing to do |
 | the last connection closed, its first page moved | -n | -n | whole | SQLite deletes the log |
 
-A file that needs its log is refused when the log is missing or empty. A file is refused with a log that shows another
-number than the table has: the two were copied at different moments, or the log is another database's. So is a whole
-file that is longer than its first page says: it was copied while a host began, and grew. That is looked at before
-SQLite may move such a log, and not while a host lives there, whose log it is. An earlier program leaves 0 everywhere.
+A file that needs its log is refused when the log is missing or empty. A file and a log are refused if their numbers are
+in no row of the table: they were copied at different moments, or the log is another database's. A whole file is refused
+if it is longer than its first page says: it was copied while a host began, and grew. These checks are made before
+SQLite can move the log, and not while a host uses the file. Files of programs before the mark have 0 everywhere.
 
 When a host is killed before step 3, and the sqlite3 shell then moves the log and deletes it, the file alone has the
 mark of step 2. So up to that step the host notes the mark in its ``.lock``, which stays where the host was.
 
-Limits. A reader that was in the middle of a transaction before the host began keeps the file from being marked: each
-transaction of the host tries again. A copy that began before the host did, and went on while it moved its log, may be
-taken for whole if the file did not grow, and a file and a log that were copied while the log was moved. A copy by
-SQLite's own backup within step 2 is refused: the error says how to take the file as it is.
+Limits. While a transaction of a reader is open that began before the host, the file cannot be marked; each transaction
+of the host tries again. Two kinds of damaged copies may be taken for whole: a copy that began before the host did, and
+went on while the host moved its log, if the file did not grow; and a file and a log that were copied during a move. A
+copy by SQLite's own backup within step 2 is refused: the error says how to take the file as it is.
 """
 
 import contextlib

@@ -1,15 +1,15 @@
 """The batches of a host: collects requests, and sends the batches of the services for which the host is responsible.
 
-    collected    its request is a row; after a minute, or with a thousand, they are sealed
-    sealed       the batch is a row, and is sent: once, as long as nobody knows what came of that
-    lost         the service did not say what became of the sending: it is looked for among what the service lists,
-                 and sent again after ten minutes, when no candidate is left
-    at work      the service has named it; every minute it is asked whether the results are there
-    over         each member has its end, and its agent's host hands it on
+    collected    requests are rows; after a minute, or with a thousand requests, they are sealed as a batch
+    sealed       the batch is a row, and is sent: not again as long as the outcome of the sending is unknown
+    lost         the answer to the sending was lost: the host searches the service's list of batches, and sends the
+                 batch again after ten minutes, if no batch in the list can be this one
+    at work      the service has given the batch a name; every minute the host asks whether the results are there
+    over         each request has its result or error, and the host of its agent hands this to the turn
 
-The rows are the truth. In memory are only the waiting requests, the exchanges with services in progress, and the time
-of the next look. A crash loses these: the turns of the agents go on here or on another host, and find their rows. While
-no request waits and no batch is open, nothing is read.
+All state is in the rows, except the waiting requests, the exchanges with services in progress, and the time of the next
+read. A crash loses these: the turns of the agents go on here or on another host, and find their rows. While no request
+waits and no batch is open, nothing is read.
 """
 
 import logging

@@ -1,11 +1,11 @@
 """Sends the due deliveries of the agents that a host runs, and records the result of each.
 
-    asleep      the next time is known, or nothing waits: an event, another process or that time wakes it
-    sending     20 at once, 4 to one subscription; of one agent one at a time for a subscription, in order
-    recording   the answer is with the journal; then it looks again
+    asleep      no delivery is due; a new event, a hint of another process, or the next due time starts a read
+    sending     20 deliveries at once, 4 to one subscription; one of an agent at a time to a subscription, in order
+    recording   the journal writes the receiver's answer; then the rows are read again
 
-The rows are the truth. In memory are only the deliveries on their way and the time of the next look. A crash loses
-these, and the next host of the agents sends again under the same id. While nobody has subscribed, an event costs one
+All state is in the rows, except the deliveries in progress and the time of the next read. A crash loses these, and the
+next host of the agents sends the deliveries again under the same ids. While nobody has subscribed, an event costs one
 check of a flag.
 """
 

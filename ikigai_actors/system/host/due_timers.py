@@ -2,12 +2,12 @@
 
 Timers fire, unanswered questions take their next step, and parked agents whose wait is over are woken.
 
-    asleep    the next time is known, or there is none: a commit, a hint, new agents or that time wake it
-    looking   what is due is given to the journal, some at a time
-    firing    it waits for the commits, and then looks again
+    asleep    nothing is due; a commit, a hint, new agents of this host, or the next due time starts a read
+    looking   the rows are read, and the units for due things go to the journal, at most `FIRED_AT_ONCE` at a time
+    firing    these units are being committed; then the rows are read again
 
-The rows are the truth. In memory is only the time of the next look. The machine's clock may be set meanwhile, so the
-clock is read in between, without reading rows. A firing that was not committed is tried again after a while.
+All state is in the rows, except the time of the next read. The machine's clock may be set meanwhile, so the clock is
+read in between, without reading rows. A firing that was not committed is tried again after `RETRY` seconds.
 """
 
 import logging

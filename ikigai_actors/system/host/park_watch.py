@@ -1,8 +1,8 @@
 """Parking in time: programs whose turns only wait give up their actors and their functions' frames.
 
-    waits      since a time; it ends soon, mostly
-    parked     it has waited for `PARK_AFTER`, or `MOST_UNPARKED` others have begun to wait since: its actor is asked to
-               park (`ikigai_actors.records.log.parking`), which does so if nothing but the wait is open then
+    waits      the program has begun to wait; most waits end soon
+    parked     after `PARK_AFTER` seconds, or when `MOST_UNPARKED` other programs have begun to wait since: its actor is
+               asked to park the agent (`ikigai_actors.records.log.parking`), which it does if only the wait is open
 
 An agent that is asked and cannot park is asked again when it begins to wait again.
 """

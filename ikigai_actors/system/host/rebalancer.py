@@ -2,12 +2,12 @@
 
 A thread regularly reads which host has which shards (`ikigai_actors.store.hosts.shards`), and acts:
 
-    a shard that nobody has       is claimed, up to the share of this host, and after some looks beyond it
-    a shard that is new here      its agents are looked at in the registry, and get actors; cut-off turns go on
-    a shard too many              its agents begin nothing more outside; what runs there has a lease's time to end; its
-                                  actors end; then it is given to another host, which finds it at its next look
+    a shard that nobody has       this host claims it, up to its share of all shards; after some reads beyond its share
+    a shard that is new here      its agents are read from the registry, and get actors; cut-off turns go on
+    a shard too many              its agents begin no further request or tool; those in progress get a lease's time to
+                                  end; the actors end; another host gets the shard, and sees this at its next read
 
-    a turn that waits for a hook  its branch goes the same way to a host that has the hook; so does that of a program
+    a turn that waits for a hook  its branch is given to a host that has the hook; the same if a program is missing
 
 So a tool that is not idempotent and ends soon is not cut off, and few replies are paid for twice. Between the end of
 the actors and the gift no host runs these agents; messages for them are written as rows, which the next host finds. A

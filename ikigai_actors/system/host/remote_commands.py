@@ -2,11 +2,11 @@
 
 Another process on the database writes rows and nothing else; the host that runs the agents follows them:
 
-    changes       statuses, ends, names and interrupted turns, which are in the registry already; rules, which may
-                  decide on calls that ask
-    prompts       mail of kind ``prompt`` that its agent has not taken up: its actor does, when the agent is idle
-    commands      rows without an answer: the actor does what is asked, and the answer comes with that
-    listeners     the processes that want to see replies on their way
+    changes       statuses, deaths, names and interrupted turns that others have written into the registry; rules, which
+                  may decide calls that wait for approval
+    prompts       mail of kind ``prompt`` that opened no turn yet: the agent's actor takes it up when the agent is idle
+    commands      rows without an answer: the actor carries the command out, and its unit writes the answer
+    listeners     the processes that want to see replies in progress
 
 A command is given to its actor once, and again only when an attempt has left it undecided
 (`ikigai_actors.agent.remote_commands`). The rows ensure that a command is carried out once. Commands that write no row,

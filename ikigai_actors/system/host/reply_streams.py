@@ -2,10 +2,10 @@
 
 Its states:
 
-    resting      nobody listens elsewhere: no thread, no row, and a delta costs what it would without this
-    listened to  some times a second it looks at the requests in flight. What they have received since the last time is
-                 appended, all of it in one transaction through the journal; and rows that are void are deleted
-    leaving      nobody listens any more, or the system closes: the host's rows are deleted
+    resting      no other process listens: no thread, no row, and no cost for a piece of a reply
+    listened to  a few times a second the requests in flight are read. One transaction of the journal appends the text
+                 that they have received since the last time, and deletes void rows
+    leaving      no process listens any longer, or the system closes: the host's rows are deleted
 
 It polls the requests, so a listener that comes in the middle of a reply gets all of the reply. A reply that ends
 between two looks leaves no row, and comes as its message alone; slow commits put the next look off (`APART`). The

@@ -1,8 +1,8 @@
 """The board on which a host writes the heartbeats of its agents, for readers in other processes.
 
-    resting    nobody has given a sign since the latest look: no timer, no look, and no write, however many agents live
-    looking    every `SIGNS_EVERY` seconds at those that have given signs or are on the board, and at no others
-    writing    what has changed is one unit of the journal, one row; the next look comes this long after its commit
+    resting    no agent has sent a heartbeat since the latest check: no timer, no check, no write
+    looking    every `SIGNS_EVERY` seconds: checks only agents that have sent a heartbeat, or are on the board
+    writing    one unit of the journal writes the changes as one row; the next check is `SIGNS_EVERY` after its commit
 
 A turn that exists at two looks is published. So short turns cost no write; their last messages show the time of their
 heartbeat. A silent agent is published once, since times are absolute. A write that is lost with the process does no

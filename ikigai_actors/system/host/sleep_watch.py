@@ -1,9 +1,9 @@
 """Sleep: agents that nobody has used for some time give up their actors, so that a host may run for months.
 
-    few         there are fewer actors than `CROWD`: nobody looks, and nobody sleeps
-    looking     several times within `sleep_after`: it asks the actors of those who have rested for that long to end. An
-                actor does that between two messages, and only if nothing of its agent is open
-    asleep      the agent is a row. Its mark for the next boot is cleared later, together with those of others
+    few         the host has fewer actors than `CROWD`: no checks, and no agent goes to sleep
+    looking     several checks within `sleep_after`: the watch asks the actors of agents that were idle for that long to
+                end. An actor ends between two messages, and only if nothing of its agent is open
+    asleep      the agent has no actor, only its row. The row's mark for the next boot is cleared later, with others
 
 A crash before that leaves marks, and the next boot looks at these agents once more.
 """

@@ -1,8 +1,8 @@
 """The watch over agents of this host that have the setting ``stuck_after``: do they send heartbeats in a turn?
 
-    unwatched   between turns, and while the agent waits for a person, for a budget or for others
-    watched     a look is due, when the time since its latest sign could be over
-    told        its supervisor got a mail, by a unit that sends one for each turn; nothing else is done about it
+    unwatched   the agent is between turns, or waits for a person, for a budget or for other agents
+    watched     the next check is set for the time at which the agent's latest heartbeat would be too old
+    told        the supervisor got a mail, at most one for each turn; nothing else happens to the agent
 
 Agents without the setting cost nothing.
 """

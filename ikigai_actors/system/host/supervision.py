@@ -4,9 +4,9 @@ The pure functions of `supervisors` decide; the loop counts restarts and carries
 registry alone, so the actor of the supervising agent is not needed, and it remembers nothing that a restart of the
 process would lose:
 
-    restarts      rows: when a supervisor restarted which child, and in which turn the child had crashed
-    gave up       status ``stopped`` with that reason: started again with the supervisor, at a boot, or by CONT
-    TERM          status ``terminating`` with a deadline, after which the agent is killed, also after a boot
+    restarts      rows: which supervisor restarted which child, when, and in which turn the child had crashed
+    gave up       the child's status ``stopped`` with this reason: it starts with the supervisor, at a boot, by CONT
+    TERM          the status ``terminating`` with a deadline, after which the agent is killed, even after a new boot
 
 One thread does all this, in the order of events, and waits for each commit; it also fires timers (`DueTimers`), and
 sends events to receivers outside (`Deliveries`). So these actions never happen at the same time.

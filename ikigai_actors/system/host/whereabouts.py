@@ -4,11 +4,11 @@ A host that follows the log reads what other processes commit of agents that oth
 A sleeping agent has no actor, but its shard shows that this host runs it. So a hint about the agent need not be read.
 Each look at the log notes the shards of the agents that it has read:
 
-    unknown     a hint about it is looked at, which notes it
-    noted       here if the shard is this host's: then a hint about it costs nothing
-    changed     another process has given it another status, name or end: unknown again, so the next look publishes that
+    unknown     the agent's shard is not noted: after a hint about the agent its log is read, and the shard noted
+    noted       the shard is noted: if this host has the shard, a hint about the agent costs nothing
+    changed     another process has changed the agent's status or name, or ended it: its shard is unknown again
 
-An agent that has moved to another host is noted there by the next look at all, which comes every few seconds.
+The read of all agents, every few seconds, notes an agent that has moved to a shard of another host.
 """
 
 import threading

@@ -6,26 +6,26 @@
 
 Which process follows what, each with one thread and one watch, which is one listening connection:
 
-    process                 its watch hears    it looks at
-    host that shares none   clients            no logs: nobody else runs agents
-    host that joined        clients, hosts     the agents of which something is awaited; all, while somebody subscribes
-    attached process        clients, hosts     all agents, for its subscribers
+    process                 hints come from    logs that the process reads
+    host that shares none   clients            none: no other process runs agents
+    host that joined        clients, hosts     those of agents that are waited for here; all, if it has subscribers
+    attached process        clients, hosts     those of all agents, for its subscribers
 
 The states of the loop, and what it does with a hint (`ikigai_actors.store.poll_schedule`):
 
-    waiting         for a hint, for a command that was posted, or for the heartbeat; a host that shares with nobody
-                    has none
-    telling         a host that it may have something to do, before anything else is read: `on_others` gives its actors
-                    what other processes have asked of them
-    asking          what was posted for agents of others is written (`RemoteAgents.carry_out`)
-    looking         at the agents that the hint names, in one read
-    looking at all  some at a time; between two reads it serves the hints and the commands that have come meanwhile
-    closing         what was posted so far is written, and nothing more is looked at; the watch gives its connection
-                    back, and the thread ends
+    waiting         until a hint comes, a command is posted, or `HEARTBEAT` seconds are over; a host that shares with
+                    nobody waits without a limit
+    telling         in a host, before any other read: `on_others` passes the requests of other processes to the actors
+                    of this host
+    asking          the posted commands to agents of other hosts are written (`RemoteAgents.carry_out`)
+    looking         one read of the logs of the agents that the hint names
+    looking at all  reads of all logs, some at a time; between two reads, hints and commands that have come are served
+    closing         the commands posted so far are written, and nothing more is read; the watch's connection is closed,
+                    and the thread ends
 
 What always holds:
 
-- The rows are the truth. Each look continues, at one moment, where the look before it has ended. So a hint that comes
+- A look is a read of the rows in one snapshot, and continues where the look before it has ended. So a hint that comes
   twice, late or not at all repeats no message and skips none.
 - Subscribers get the commits of a look before any future is settled by these commits.
 - While a subscriber wants replies in progress, this process notes that in the database regularly, for the hosts. Each

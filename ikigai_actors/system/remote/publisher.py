@@ -4,10 +4,10 @@ An agent may live here now, and on another host before and after. Its actor publ
 follows the database (`ikigai_actors.system.remote.following`) publishes what it reads, which may be the same. Each
 message, death, name and status is published once, by the first of the two. An event passes if:
 
-    message     its id is above that of the agent's latest one here
-    death       the agent's first one here
-    name        another one than the agent's latest one here
-    status      the same; at first an agent runs
+    message     its id is above that of the agent's latest message published here
+    death       no death of the agent was published here
+    name        it differs from the agent's latest name published here
+    status      it differs from the agent's latest status published here, which is ``running`` at first
 
 Messages of one agent come in order: before a host lets an agent act it has the loop publish what the former host has
 committed (`FollowingLoop.catch_up`). Without subscribers nothing is remembered about agents.

@@ -1,26 +1,24 @@
 """Invariants that are checked after each commit, from its changes. The checks are cheap.
 
-    owner       a log grows by one position after the other, and a reply or a result is in an open turn
+    owner       the positions of a log grow by one, and a reply or result is written only in an open turn
     fenced      a dead agent writes nothing, sends nothing, forks nothing, and stays dead
     name        no two living agents have the same name, and dead agents keep theirs
-    tree        a birth, a death or a new supervisor comes with the row of ``tree`` taken
+    tree        a commit with a birth, a death or a new supervisor has locked the row of ``tree``
     barrier     no agent forks at its head while an ordinary call of its last reply has no result
-    mail        the mails of an agent are numbered as they come; mail that a model is shown is marked as read by the
-                same commit, each mail once
-    prompt      a prompt that came as mail opens one turn, by the commit that marks it as taken up
-    turn        a message with which a turn ends closes it by the same commit
-    output      a turn that was asked for a value of a type ends with one, and with no words; nobody is asked again more
-                than twice
-    blobs       a message and the bytes to which it refers come by the same commit, or the bytes were there
-    late        no log has a reply that came after its call was cancelled
-    signals     a paused agent opens no turn, but one that ends at once, and gets no reply
-    int         the turn of a prompt that another process has interrupted ends by the commit that opens it
-    intensity   a supervisor restarts no more children within its period than it may, and gives up no earlier
-    cut-off     a prompt by mail ends no turn that is open, but for one of a person that came after the host had left
-                the turn; a host goes on twice at most with a turn that comes no further, and writes no heartbeat of
-                one that it leaves
-    life        a host writes heartbeats every 2 s at most, of agents that there are, and of no more than it may
-    otp         a child that ends is restarted by its type, or buried, as OTP's ``supervisor`` does
+    mail        the mails of an agent are numbered in order of commit; the commit that shows a mail to a model marks the
+                mail as read, each mail once
+    prompt      a prompt by mail opens one turn, in the commit that marks the prompt as taken up
+    turn        the commit of the last message of a turn also closes the turn
+    output      a typed turn ends with a value of its type, never with a text; the model is asked again twice at most
+    blobs       the commit of a message has the bytes to which the message refers, or the bytes exist already
+    late        no log has a reply that came after its request was cancelled
+    signals     a paused agent gets no reply, and opens no turn except one that ends at once
+    int         if another process has interrupted a prompt, the commit that opens the prompt's turn also ends the turn
+    intensity   a supervisor restarts at most as many children within its period as it may, and gives up no earlier
+    cut-off     a prompt by mail ends no open turn, except a person's prompt after the host has left the turn; a host
+                resumes a turn without progress twice at most, and writes no heartbeat of a turn that it leaves
+    life        a host writes heartbeats at most every 2 s, of existing agents alone, and within the limit of agents
+    otp         a child that ends is restarted according to its restart type, or removed, as OTP's ``supervisor`` does
 
 Each name begins the message of its failures.
 """

@@ -5,23 +5,23 @@ The invariants, by the names with which their failures begin: those of each comm
 has, and
 
     owner, handed, epoch, believed, noticed
-                          who may write, and which host ends which: see `ikigai_actors.testing.simulation.ownership`
-    answered              a prompt opens one turn, and none without an acknowledgement has a reply
-    remote-command        what an agent is asked to do on another host it does once, and answers
-    acknowledged          what was acknowledged is there: agents, mails, marks, deaths
-    history               every agent's history in the database is what copying at each fork gives
+                          the owners of shards, and the ends of hosts: see `ikigai_actors.testing.simulation.ownership`
+    answered              a prompt opens one turn, and only acknowledged prompts have replies
+    remote-command        a command to an agent on another host is carried out once, and answered
+    acknowledged          acknowledged agents, mails, marks and deaths are in the database
+    history               the history of each agent equals that of a model which copies histories at each fork
     once, mail, rule, timer, delivery, arrival, question, group, monitor, cascade, supervised, quiescence
                           as `AgentTreeMachine` has them
     former                as `AgentTreeMachine` has it
     together              siblings that are restarted together live in the shard of their supervisor
-    placed                at rest every living agent has one actor, or is woken, at the host of its shard alone
-    followed              an actor follows what another host has done to its agent
+    placed                at rest each living agent has an actor, or can be woken, on the host of its shard alone
+    followed              an actor's state has all changes that other hosts have made to its agent
     told                  no caller of an agent gets an error because the agent has moved
-    heard                 who prompts an agent hears the answer that its log has, and a watcher of a host hears each
+    heard                 a prompt's caller gets the answer that is in the log, and a subscriber of a host gets each
                           message once, in the order of its log
-    program, build        which hosts may live beside newer tables, and which build begins a call that was approved: see
+    program, build        the versions of hosts beside newer tables, and the build that begins an approved call: see
                           `ikigai_actors.testing.machine.version_oracle`
-    older                 no host writes into an older copy of the database than it knows
+    older                 no host writes into a copy of the database that is older than the host's last commit
 """
 
 from collections.abc import Callable

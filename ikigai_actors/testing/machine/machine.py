@@ -12,45 +12,45 @@
 The invariants, by the names with which their failures begin. At every commit and request:
 
     fsck                  a database is sound after every commit (fsck.py names what that is)
-    requests-valid        what leaves for a provider is a request that the Messages API takes
-    commit-before-effect  a request or a tool leaves when what asks for it is committed
-    memory                a request has all that counts, or what replaces it, each fact and each long result once
-    summary, recall       a summary replaces all that its model was shown, keeps whole steps and the open prompt; a
-                          model recalls what counts
-    settings              who is forked at an earlier position has the settings of now
+    requests-valid        each request to a provider is valid for the Messages API
+    commit-before-effect  a request is sent, or a tool starts, only after the message that asks for it is committed
+    memory                a request has all messages that count, or their summary, each fact and long result once
+    summary, recall       a summary replaces all messages that its model was shown, and keeps whole steps and the open
+                          prompt; ``recall`` returns messages that count
+    settings              a fork at an earlier position has its parent's present settings, not those of then
     stamp, unit           see `ikigai_actors.testing.machine.stamp_oracle`
     owner, fenced, tree, barrier, turn, prompt, output, blobs, late, signals, int, intensity, otp
                           see `ikigai_actors.testing.machine.commit_invariants`
 
 After every rule, and at rest:
 
-    history               every agent's history is what copying at each fork gives, in memory and read again
-    siblings              what siblings were sent is equal up to the last reply before the fork
-    acknowledged          what was acknowledged is there: agents, mails, documents, marks, deaths
+    history               each history, in memory and read again, equals that of a model which copies it at each fork
+    siblings              the requests of siblings are equal up to the last reply before the fork
+    acknowledged          acknowledged agents, mails, documents, marks and deaths are in the database
     merge                 a head of a child is merged once, as the child is then; nothing is repeated or left out
-    group                 a mail to a group reaches all who are members at its commit
-    monitor               all monitors of an agent hear of its death
-    prune                 histories are deleted of the dead that nobody needs, whole, and a reader gets the error
-    hash                  each message has the hash of its agent's history up to it, and keeps it
-    former                rows that change in place are, as of each moment at rest, what they were then
-    span                  each turn that has ended has its spans, with ids that stay, below their parents
-    transfer              a branch that was exported and imported is what it was, with its merges and its mail
-    int                   an INT ends the turn of the prompt before it, without a request, and of no later one
-    steer                 a word enters one history once, in order, parted from no result, and its receipt says where
-    rule                  a call begins, or is denied, by the rules in force for its agent at that commit
-    timer                 a timer fires once for each time that it is due, and ends with its agent
-    delivery              an event is posted by the commit that makes it true, received under one id, in order, and
+    group                 a mail to a group reaches all agents that are members at its commit
+    monitor               each monitor of an agent gets a mail about the agent's death
+    prune                 only unneeded histories of dead agents are deleted, as a whole, and readers get the error
+    hash                  each message has the hash of its agent's history up to the message, forever
+    former                the state as of an earlier moment at rest equals the state that was seen at that moment
+    span                  each ended turn has its spans, with unchanging ids, below their parent spans
+    transfer              an exported and imported branch equals the original, with its merges and its mail
+    int                   an INT ends the turn of the prompt before it, without a request, and no later turn
+    steer                 a steering message enters one history once, in order, after all results; its receipt is right
+    rule                  the rules in force at the commit decide whether a call begins or is denied
+    timer                 a timer fires once for each due time, and ends with its agent
+    delivery              the commit of an event writes its deliveries; each is received under one id, in order, and
                           recorded by the host that has the agent
-    arrival               what comes from outside is done once, by the commit that takes it
+    arrival               a delivery from outside takes effect once, in the commit that records it
     question              a question takes its steps in order, and ends once: with an answer that somebody has given,
                           with its default when its time is over, or with its call
     once                  a tool that is not idempotent runs once for each call
-    mail                  every mail that was sent is read once at most, in order, by programs and by models
-    wait                  what ends a wait has happened, and what has happened ends it
-    cascade               nobody lives below an agent that a cascade has hit
-    actors                the dead have no actors
+    mail                  programs and models read each sent mail at most once, in order
+    wait                  a wait ends exactly if its condition has come true
+    cascade               no agent lives below an agent that was killed with ``cascade``
+    actors                dead agents have no actors
     supervised            every living agent has a living supervisor
-    quiescence            with nothing left to happen nobody is in the middle of a turn, and every prompt has its answer
+    quiescence            when no event is left, no agent is in the middle of a turn, and every prompt has its answer
 """
 
 from hypothesis import strategies as st

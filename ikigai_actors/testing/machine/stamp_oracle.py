@@ -1,10 +1,10 @@
 """Time stamps, checked by the commits: no row has an earlier stamp than the rows from which it was made.
 
-    stamp       the messages of a log are stamped in their order, those of a child not before what it inherits; mail is
-                read, a prompt or words are taken up and a remote command is carried out not before it was stamped, by
-                the messages that say so too; and what an agent sends is not stamped before what it has said
-    unit        a child, its first message and the one in its maker's log have one stamp; so have mail that a model
-                sends and the message that reports it: at no time is half of a unit there
+    stamp       stamps do not fall along a log, nor from inherited messages to a child's. No stamp for reading a mail,
+                taking up a prompt or steering message, or carrying out a remote command is before that row's stamp;
+                and no mail of an agent has an earlier stamp than the agent's messages before it
+    unit        a child, its first message and the ``fork`` in the log of its birth have one stamp; so have a mail of a
+                model and the message that reports it: so no state as of a time has half of a unit
 
 So the rows with stamps up to a time form a consistent state, over any number of hosts. If a clock is set back by more
 than `SET_BACK`, stamps before and after that are not compared.

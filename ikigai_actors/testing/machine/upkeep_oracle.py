@@ -1,7 +1,7 @@
 """Pruned histories and imported branches, checked by the commits: the invariants ``prune`` and ``transfer``.
 
-    prune                 of agents that died long ago, and from which no living or lately dead agent descends, nothing
-                          of the history is left, and a reader gets `HistoryPruned`; all other histories are kept
+    prune                 a history is deleted as a whole if its agent died long ago, and no living or lately dead agent
+                          descends from it; a reader gets `HistoryPruned`. All other histories are kept
     transfer              after its import an exported branch has the same agents and visible histories, in which merges
                           name the agents of the new database, the same mail, read and unread, the same rules that ask
                           or deny; and the same keys, unless its agents are copies with other uuids

@@ -2,11 +2,11 @@
 
 The invariants:
 
-    owner      who appends to the log of an agent has the shard of the agent, and has not ended
-    handed     who has given an agent away appends nothing to its log, and asks no model for it
-    epoch      of one epoch of a shard, one host alone writes
-    believed   no host is ended by another one that was there for a whole lease, or that has renewed since it was judged
-    noticed    agents of a host that is gone are taken within two leases, if another host is there for as long
+    owner      a host that appends to the log of an agent has the agent's shard, and has not ended
+    handed     a host that has given an agent away appends nothing to its log, and sends no request for it
+    epoch      in one epoch of a shard, only one host writes
+    believed   no host ends a host that was running during a whole lease, or that has renewed since the judgement
+    noticed    other hosts take the agents of a host that is gone within two leases, if they run for as long
 """
 
 from collections.abc import Sequence

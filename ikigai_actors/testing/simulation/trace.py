@@ -2,9 +2,9 @@
 
     run      an actor handles a message
     commit   a transaction: the messages and mails that were written, and every other statement that changed rows
-    ask      a request leaves for a provider; `reply`, `tool` and `result` are the rest of the traffic with the outside
-    crash    the process ends where it is; `open` begins the next one
-    time     the clock is turned
+    ask      a request is sent to a provider; `reply`, `tool` and `result` are the other exchanges with the outside
+    crash    the process ends at this point; `open` begins the next process
+    time     the virtual clock is advanced
     call     a line of the test waits for an answer
 
 The same choices give the same trace, byte for byte. The trace contains no memory addresses, no real times and no thread

@@ -15,9 +15,9 @@ mounts. If ``shown`` is not -1, it is a descriptor of a file or directory that t
     keeper     ends the program's descendants when the program ends, after TERM, and when the process outside is gone.
                With namespaces it is the first process of the new ones, behind the fence; else it is outside of it, and
                the subreaper of all that the program starts
-    program    behind the fence
-    relay      where a proxy is all it may reach: a child of the process outside, in the host's network. It carries what
-               comes to the proxy's port in the program's own network to that port of the host
+    program    the program that the host starts, behind the fence
+    relay      only if the program may reach nothing but a proxy: a child of the process outside, in the host's network.
+               It forwards connections to the proxy's port in the program's network to that port of the host
 
 After the root directory has changed nothing is imported: the library may be out of sight. For the same reason the
 program is looked up before.

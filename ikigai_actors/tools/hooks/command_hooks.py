@@ -10,9 +10,9 @@ of any fence, and gets only a few environment variables.
 
     PreToolUse         before_call      deny, ask, change, add
     PostToolUse        after_call       add
-    UserPromptSubmit   before_request   deny, add; of requests that begin with a prompt or a word. Other output is text
-                                        for the model as well
-    Stop               after_reply      what would deny there has the turn go on here, with its reason
+    UserPromptSubmit   before_request   deny, add; only if a prompt or steering message is new. Output that is not JSON
+                                        is text for the model, too
+    Stop               after_reply      a verdict to deny, as Claude Code names it, has the turn go on, with its reason
     SubagentStart      on_fork          deny; a matcher is for the kind of the child
     SubagentStop       on_exit          nothing
 """

@@ -1,13 +1,13 @@
 """OAuth 2.1 as MCP requires it of a client: makes the requests, and checks the answers. Pure.
 
-    challenge_in(header)                what a 401 says
-    resource_urls, resource_in          the protected resource: who issues tokens for the server
-    issuer_urls, issuer_in              that authorization server
-    new_registration                    the client, where it has to register itself
-    authorization_url                   where a person goes: PKCE S256, the resource, a state
-    check_iss                           who has sent the person back, before the code is redeemed
-    code_request, renewal_request       what the token endpoint is sent; `revocation_request` alike
-    oauth_tokens_in                           the answer
+    challenge_in(header)                the fields of a 401's header
+    resource_urls, resource_in          metadata of the protected resource: its authorization servers
+    issuer_urls, issuer_in              metadata of the authorization server
+    new_registration                    the registration of the client, if the server requires one
+    authorization_url                   the URL to which a person goes: with PKCE S256, the resource, a state
+    check_iss                           checks which server has sent the person back, before the code is redeemed
+    code_request, renewal_request       requests to the token endpoint; `revocation_request` to that for revocations
+    oauth_tokens_in                           the tokens of an answer
 
 Of the texts that a server sends, errors quote only the codes of OAuth.
 """

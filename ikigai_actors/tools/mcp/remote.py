@@ -1,8 +1,8 @@
 """Remote MCP servers: a connection by streamable HTTP, and the errors of calls when it fails.
 
-    NotRun          the call did not run, and a person or a later call may mend that
-    SessionGone     it did not run, since the server does not know the session any more: a new connection repeats it
-    ToolError       any other failure; the text says whether the call may have run
+    NotRun          the call did not run; a person can mend the cause, or a later call may succeed
+    SessionGone     the call did not run, since the server has forgotten the session: a new connection repeats the call
+    ToolError       any other failure; the message says whether the call may have run
 
 A connection (`RemoteRun`) is a `Run` without a process. `RemoteConnection` makes one when a call needs it, and another
 one when that has ended. So a server that was restarted is found again by the next call.

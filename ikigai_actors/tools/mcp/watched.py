@@ -5,9 +5,9 @@ cannot connect. This transport answers in place of a server that cannot be reach
 of each call (`Sent`). It finds the call by a context variable.
 
     unreached      no connection: the call did not run
-    401, 403       the server wants another credential, or another right: it did not run
-    404, 429       the session is over, or it was too much: it did not run
-    cut            the request was sent, and the answer broke off: nobody knows
+    401, 403       the server requires another credential, or another right: the call did not run
+    404, 429       the session is over, or there were too many requests: the call did not run
+    cut            the request was sent, and the answer broke off: whether the call ran is unknown
 """
 
 import logging

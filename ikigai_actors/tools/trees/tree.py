@@ -3,10 +3,10 @@
 A directory (the base) is never copied. An agent with a tree sees its base beneath layers: directories that hold what
 was changed, as overlayfs writes them. All but the topmost are frozen: nobody writes to them any more.
 
-    a birth     freezes the layer that the parent writes to. Parent and child then write to layers of their own, above
-                all that the parent has seen
-    a merge     freezes the layers of parent and child, and puts one between that has the child's changes
-    a turn      freezes the layer of the one before, where a person wants the files of each turn
+    a birth     freezes the layer that the parent writes to. Parent and child then write to separate new layers, above
+                all layers that the parent sees
+    a merge     freezes the layers of parent and child, and gives the parent a layer with the child's changes
+    a turn      freezes the layer of the turn before, if a person has chosen to have the files of each turn
 
 Instead, each agent may have a worktree of git. A layer is then a commit of the agent's files at the time of the freeze.
 The first agent works in the base itself.

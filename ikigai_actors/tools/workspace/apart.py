@@ -4,9 +4,9 @@ A pattern sees words. In a shell that goes on, an earlier command may have chang
 of that name, ``hash -p``, a trap, an option, ``enable -f``, PATH or any other variable. So such a command runs in a
 subshell of the clean shell (see `ikigai_actors.tools.workspace.bash`):
 
-    rule     With the same directory and files, it has the same effect as it would have as the first command of a new
-             shell.
-    returns  Nothing that it defines holds for later commands. A command that changes the agent's shell, such as
+    rule     With the same directory and files, the command has the same effect as if it were the first command of a
+             new shell.
+    returns  Its definitions do not hold for later commands. A command that changes the agent's shell, such as
              ``cd``, cannot be allowed by a pattern (`commands.of_shell`).
 
 From the agent's shell it takes only the current directory. The pattern of a rule was written for the workspace, so such

@@ -4,9 +4,9 @@ A row says on which snapshot of its parent a child is built (see `ikigai_actors.
 commit of all that git does not ignore. It is made when it is needed first: when the child makes its first call, or
 before its parent makes the next one. So a birth does nothing on the disk, and a child gets what its parent had.
 
-    snapshot    ``<number>.commit`` beside the worktree names it, after ``refs/ikigai/<agent>/<number>`` keeps it
-    worktree    ``made`` is there when it was whole once; where it or what names it is gone, it is made again
-    merge       ``merging`` is there while files are put in their places; the next call finishes that first
+    snapshot    ``refs/ikigai/<agent>/<number>`` keeps the commit; then the file ``<number>.commit`` names the commit
+    worktree    the file ``made`` shows that the worktree was complete once; if one of the two is gone, it is made again
+    merge       the file ``merging`` exists while merged files are moved into place; the next call finishes this first
 
 Everything runs on the runtime's event loop.
 """

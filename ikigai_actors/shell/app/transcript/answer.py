@@ -1,4 +1,4 @@
-"""The arriving answer as blocks: a closed chunk is laid out once, the open one again with each piece."""
+"""The answer in progress, as blocks of lines: a complete chunk of markdown is laid out once, the last chunk often."""
 
 from ikigai_actors.shell.app.transcript.block import ShownBlock
 from ikigai_actors.shell.app.transcript.layout import HEAVY

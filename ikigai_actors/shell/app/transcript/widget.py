@@ -1,7 +1,7 @@
 """The transcript: the messages of an agent, as lines that scroll.
 
     body      consecutive messages, up to the latest one, and texts of the shell between them
-    tail      the answer that arrives: its message takes its place when that is committed
+    tail      the answer in progress; when its message is committed, the message replaces it
     waiting   prompts that wait for the end of a turn
 
 At first only the end of a history is loaded; the message `Wanted` requests earlier messages when a person scrolls up.
