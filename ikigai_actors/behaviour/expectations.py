@@ -1,4 +1,4 @@
-"""Forecasts of requests: what trials are expected to ask, according to the recorded requests."""
+"""Forecasts of requests: the number and size of the requests that trials will probably send, from recorded requests."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

@@ -1,6 +1,6 @@
 """A fleet: the hosts of one database on a cluster of Ray.
 
-Its hosts are called ``host-1``, ``host-2``, …; each is a named actor of Ray that only `Fleet` ends. Ray knows how the
+The hosts are named ``host-1``, ``host-2``, …; each is a named actor of Ray that only `Fleet` ends. Ray stores how the
 hosts are started, so any process may inspect, scale and end a fleet. No further process of this package runs.
 
 A fleet is named after an identity that its database stores, so a database has one fleet on a Ray, however its URL is

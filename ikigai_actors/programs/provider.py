@@ -1,6 +1,6 @@
 """A program as a provider: the model of an agent that is a function.
 
-How each act of a program is recorded, and what happens to it in a crash:
+The acts of a program, and the treatment of each after a crash:
 
     fork, prompt          one unit has the row and the result: never repeated
     send, remind, grant, kill, merge, document_write    the same

@@ -1,9 +1,9 @@
 """Typed values that OpenAI's service writes itself, if its strict mode accepts their JSON schema unchanged. Pure.
 
-That mode knows a part of JSON Schema, as documented under "Structured outputs", and refuses a request with anything
-else: each object names all its properties, requires them and takes no others; there are no defaults, tuples, free
-dicts, lengths of text, ``oneOf`` or ``allOf``. A type may refer to itself. Where a schema is not taken, the model gives
-the value by a tool.
+The strict mode knows a part of JSON Schema, as documented under "Structured outputs", and refuses a request with
+anything else: each object must name all its properties, require them and allow no others; defaults, tuples, free dicts,
+lengths of text, ``oneOf`` and ``allOf`` are not allowed. A type may refer to itself. If the mode does not accept a
+schema, the model gives the value by a tool.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -7,8 +7,8 @@ Needs: ``pip install 'ikigai-actors[pydantic-ai]'``, and the extra of ``pydantic
 that it knows: ``max_tokens``, ``temperature``, ``top_p``, ``stop_sequences``. Thinking goes back to the model that had
 it.
 
-Its clients do not retry, where Pydantic AI allows that: the agent's turn retries. Under a strict budget
-models that do not promise that are refused before they are asked.
+The clients of services do not retry, if Pydantic AI can switch that off: the agent's turn retries. Under a strict
+budget, a request to a model whose client may retry is refused before it is sent.
 
 Pydantic AI does not distinguish a stream that is cut within a text from one that ends there: such a reply counts as
 whole. Half a call is an error, and never runs.

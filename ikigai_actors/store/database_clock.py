@@ -1,12 +1,12 @@
 """The time of a database, shared by all processes that use the database, and time stamps from that clock.
 
-Processes compare times: when an agent must be killed, which restarts count, who died since some moment. The clocks of
-two machines differ, so on a server it is the server's time that counts. A process asks the server, and counts on by its
-own monotonic clock: when its own wall clock is set, nothing changes.
+Processes compare times: of deadlines, restarts and deaths. The clocks of two machines differ, so with a database server
+the server's time counts. A process asks the server for the time, and continues from there by its own monotonic clock:
+a change of its own wall clock has no effect.
 
-An answer proves two bounds. The server read its clock after the question was sent, and before the answer came. What
-this process believes moves only as far as the bounds ask for. So an answer that took long, and proves little, spoils
-nothing.
+An answer gives two bounds, since the server read its clock after the question was sent, and before the answer came. The
+process's estimate of the server's time moves only as far as the bounds require. So a slow answer, with wide bounds,
+does no harm.
 
 So the clocks of two processes are nearly the same. A process may still read a row that another process has stamped with
 a slightly later time than its own. `HybridClock` makes the stamps: they never fall, and none is earlier than a stamp

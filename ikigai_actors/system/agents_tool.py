@@ -1,6 +1,6 @@
 """Tools that look at the tree of agents.
 
-They change nothing, so they run like any other tool, and run again after a crash.
+The tools change nothing, so they run like any other tool, and run again after a crash.
 """
 
 from collections.abc import Mapping

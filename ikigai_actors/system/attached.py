@@ -4,11 +4,11 @@
         print(system.attached)                                  # who runs the agents
         system.agent("dba").prompt("and now?").get(timeout=60)  # by mail; the host takes it up
 
-It has the part of the interface of an `ActorSystem` that handles and shells use. It works through the database alone,
-by a `Client`. It can read everything. It writes prompts as mail of kind ``prompt``, mail and signals as rows, and
-documents as versions. Commands that an agent must carry out itself (fork, clear, mark, rewind, configure, resume, exit,
-decide on approvals, move) are rows of ``requests``. The host carries each command out once, and answers it. Subscribers
-get messages when they are committed. They get pieces of replies as the host writes them
+An attached system has the part of the interface of an `ActorSystem` that handles and shells use. It works through the
+database alone, by a `Client`. It can read everything. It writes prompts as mail of kind ``prompt``, mail and signals as
+rows, and documents as versions. Commands that an agent must carry out itself (fork, clear, mark, rewind, configure,
+resume, exit, decide on approvals, move) are rows of ``requests``. The host carries each command out once, and answers
+it. Subscribers get messages when they are committed. They get pieces of replies as the host writes them
 (`ikigai_actors.records.messages.pieces`), which the host does only while somebody subscribes. The code of the host's
 tools cannot be used from here (`HostElsewhere`), and the default settings of the host cannot be read.
 

@@ -3,7 +3,7 @@
     triage = A2aAgent("https://agents.example.com/a2a/triage", headers={"Authorization": "Bearer env:TOKEN"})
     ActorSystem.open(tools=[triage])
 
-Its tool ``NAME__ask`` sends a message and waits for the task. The message's id is the key of the call, which is the
+The tool ``NAME__ask`` sends a message and waits for the task. The message's id is the key of the call, which is the
 same in every attempt. An agent that accepts each message id only once, as those of this library do, makes one task for
 a call, even if the call is repeated. For such an agent set ``idempotent=True``: then the runtime repeats a call that a
 crash has cut off.

@@ -1,19 +1,19 @@
 """The calls of one reply: decides which may start, and reads their progress from the log after a crash. Pure.
 
 A call is *waiting* until it is started or refused, *running* from its committed ``tool_call`` on, and *done* when its
-``tool_result`` is committed. Where the policy says ask, it is *asking* in between, from a committed ``approval`` until
-a person or the program decides: a second ``approval`` makes it *approved*, a result denies it.
+``tool_result`` is committed. If the policy says ask, the call is *asking* in between, from a committed ``approval``
+until a person or the program decides: a second ``approval`` makes the call *approved*, a result denies it.
 
 Ordinary calls run at the same time, unless their tool must run alone. The agent itself carries out built-in calls, in
 order, once no ordinary call runs. One of them, ``wait``, takes time: from its ``tool_call`` on it is running and holds
 no thread, and the built-in calls behind it wait for its end. Only the next request to the model waits for a call that
 asks.
 
-Where hooks are to be asked about a call, it is *checking* until their verdict is committed, in one ``hook`` message
+If hooks must be asked about a call, the call is *checking* until their verdict is committed, in a ``hook`` message
 before all other messages. Later steps, on this host or another one, read the verdict and ask no hook again. For calls
 of ``fork``, the hooks of ``on_fork`` are asked too.
 
-What a crash leaves of a call, and what resuming makes of it:
+The state of a call at a crash, the effect that it may have had, and its treatment when the turn is resumed:
 
     waiting, approved             nothing was done          it is started
     checking                      nothing was done          the hooks are asked, once more perhaps

@@ -3,9 +3,9 @@
     idle, interrupted, or a turn whose model calls ``merge``
       │ Merge
       v
-    merging ── ReadChild ──> the child as it is: its head, what it has said since, its documents
+    merging ── ReadChild ──> the child's head, its messages since the last merge, its documents
       │ ChildRead: result, pick ────────────────────────> one unit: the row of the merge, and the message ``merge``
-      │ ChildRead: summary ── Summarise: the child's history, and one prompt more ──> the child's model
+      │ ChildRead: summary ── Summarise: the child's history, and a further prompt ──> the child's model
       │ SummaryReplied ──────────────────────────────────> the same unit
       │ SummaryFailed, too long ── Summarise: a part of it (`agent.turn.parts`), until all parts have notes
       └ an error, a refused unit, INT: the state as before, and the caller gets the error

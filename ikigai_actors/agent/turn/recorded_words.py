@@ -1,6 +1,6 @@
 """Recorded steering messages, which a trial gets again at the places where its recorded turns got them.
 
-They are in the setting ``effects`` with which the trial is born:
+The recorded messages are in the setting ``effects`` with which the trial is born:
 
     {"words": [[1, 2, 17, "Use the Paris farm.", {"steer": true}]]}
 

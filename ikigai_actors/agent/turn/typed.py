@@ -1,15 +1,15 @@
 """Typed turns, which must end with a value of a type. Pure; `records.outputs` checks types and values.
 
-Such a turn succeeds only with a value that fits. The model gives it by calling
-`GIVE_RESULT`, a tool that only these turns have, or as an answer in JSON where its service writes that. If the value
-does not fit, or the answer is in words, the model gets all errors and tries again, `MOST_REPAIRS` times at most; then
-the turn fails. It fails at once if the model refuses. `exit` in such a turn takes the value too: its supervisor gets it
-by mail, as JSON.
+A typed turn succeeds only with a valid value. The model gives the value by calling `GIVE_RESULT`, a tool that only
+these turns have, or as a JSON answer if its service supports typed answers. If the value is invalid, or the answer is
+plain text, the model gets all errors and tries again, `MOST_REPAIRS` times at most; then the turn fails. The turn fails
+at once if the model refuses. The call ``exit`` in such a turn takes the value, too: the agent's supervisor gets the
+value by mail, as JSON.
 
-What a crash leaves: the type is in the data of the prompt. Before a unit of this module is committed, the value is
-a call without a result, which is carried out again when the turn goes on, or a reply that was never received. After it
-the turn is over (``output``, ``error``), or the errors stand in the log, where they are counted: a ``repair`` message,
-or a result with ``data.repair``.
+After a crash the type is in the data of the prompt. Before a unit of this module is committed, the value is a call
+without a result, which is carried out again when the turn goes on, or a reply that was never received. After the unit
+the turn is over (``output``, ``error``), or the log has the errors, which are counted there: a ``repair`` message, or a
+result with ``data.repair``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

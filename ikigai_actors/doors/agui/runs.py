@@ -1,7 +1,7 @@
 """AG-UI by HTTP: a run is a turn of an agent, sent as events that a client shows, and can get again.
 
-    POST /agui/AGENT                    prompts the agent with what the user has said last; ``runId`` is the key of that
-    GET  /agui/AGENT?after=POSITION     all events after a message of the history, and those to come
+    POST /agui/AGENT                    prompts the agent with the latest message of the user, once for each ``runId``
+    GET  /agui/AGENT?after=POSITION     the events after a message of the history, and then further events as they come
 
 An event that ends a message has the position of the message as its id. A client whose connection broke continues there,
 by ``after`` or, as browsers do, by the header ``Last-Event-ID``. The history is in the agent's log; the earlier

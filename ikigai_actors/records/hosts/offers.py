@@ -1,4 +1,4 @@
-"""Column ``hosts.offers``: the hooks and programs that a host has, and which host has those that turns wait for.
+"""Column ``hosts.offers``: the hooks and programs of each host, and the choice of a host for turns that wait for one.
 
 A host writes its offer in the transaction in which it begins. A host in which a turn waits for a hook or a program
 moves the branch of that agent to a living host that has all that the open turns of the branch need. So no move makes

@@ -1,19 +1,19 @@
 """Deaths: the rows that the end of an agent writes, for any cause.
 
-One transaction writes all of it, so a crash leaves all of it or nothing:
+One transaction writes all of these changes, so a crash leaves all of them or none:
 
 - The agent's row says why it died, and its epoch grows, so later writes of its host are fenced. Its log stays.
 - Its orphan policy decides about the agents that it supervised.
 - The nearest survivor above it gets a mail of kind ``exit`` (`ikigai_actors.records.lives.exit_mails`).
-- What is held for its request to a model is spent: it may have left.
-- Its timers go, it leaves its groups, and who monitors it gets that mail as well.
-- Receivers outside hear of the topmost of those that die (`ikigai_actors.records.outbox.events`).
-- What programs have asked of it has ended (`ikigai_actors.records.mail.asked`).
+- The amount reserved for its request to a model counts as spent, since the request may have been sent.
+- Its timers are deleted, it leaves its groups, and its watchers get a mail of kind ``exit``, too.
+- Receivers outside get an event about the topmost agent that dies (`ikigai_actors.records.outbox.events`).
+- The requests of programs to the agent are ended (`ikigai_actors.records.mail.asked`).
 
-Every unit of deaths locks the row of ``tree`` first. While that is held no agent is born, dies, or gets another
-supervisor. So the unit finds out without locks who dies and who takes over; then it locks all rows that change in one
-statement, in the order that every unit keeps. No descendant escapes: a fork that comes first is seen, a later one finds
-its parent dead.
+Every unit of deaths locks the row of ``tree`` first. While it has this lock no agent is born, dies, or gets another
+supervisor. So the unit needs no further locks to find the agents that die and their heirs; then it locks all rows that
+change in one statement, in the order that every unit keeps. No descendant escapes: the unit sees an earlier fork, and a
+later fork finds its parent dead.
 
 The actors of agents that died or paused are not in the database. The host that runs them ends or pauses them: the
 unit's answer, a `LifecycleChange`, names the agents.

@@ -1,6 +1,6 @@
 """Groups that agents join by name, and monitors of deaths. Tables ``groups`` and ``monitors``.
 
-    member      from the commit of `JoinGroup` to that of `LeaveGroup`, or of its own death
+    member      from the commit of `JoinGroup` to that of `LeaveGroup`, or to the commit of the member's death
     watcher     from the commit of `MonitorAgent` until the watcher or the watched agent dies. The watcher gets the same
                 mail of kind ``exit`` as the supervisor; at once, as in Erlang, if the watched agent is dead already.
 

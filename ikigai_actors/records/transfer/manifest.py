@@ -1,7 +1,7 @@
 """The manifest of an exported file: its agents and contents, known before anything is written. Pure.
 
-It finds the faults that a file shows by itself: duplicates, holes, references to missing records, invalid words and
-names. Fsck's checker finds further faults of histories when the rows are in the database.
+The manifest finds the faults that a file shows by itself: duplicates, holes, references to missing records, invalid
+words and names. Fsck's checker finds further faults of histories when the rows are in the database.
 """
 
 import base64

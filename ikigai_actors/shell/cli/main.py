@@ -4,42 +4,42 @@
     ikigai --mcp "uvx some-server"  the same, with the tools of an MCP server
     ikigai --plain                  the same in lines, not on the whole screen
     ikigai < questions.txt          the same, by a pipe
-    ikigai --app MODULE:FUNCTION    the same, with providers and tools of one's own; for all that run agents
+    ikigai --app MODULE:FUNCTION    the same, with the providers and tools of a program; also for serve, host and others
     ikigai serve [--port N]         the same in a browser on this machine (web/)
-    ikigai observe [--port N]       a page on which one sees what the agents do, and did (sight/)
-    ikigai host [--name NAME]       runs the agents without a shell; on PostgreSQL several share them
-    ikigai api [--listen PLACE]     the agents for programs elsewhere, by HTTP with tokens
-    ikigai mcp                      the agents as tools for Claude Code and others; starts a host when none runs
-    ikigai acp                      the same as sessions for editors
-    ikigai cluster COMMAND          such hosts on a cluster of Ray
-    ikigai demo                     a tour that plays itself
+    ikigai observe [--port N]       a page that shows the present and past work of the agents (sight/)
+    ikigai host [--name NAME]       runs the agents without a shell; on PostgreSQL several hosts share the agents
+    ikigai api [--listen PLACE]     serves the agents to programs by HTTP, with tokens
+    ikigai mcp                      serves the agents as tools for Claude Code and others; starts a host when none runs
+    ikigai acp                      serves the agents as sessions for editors
+    ikigai cluster COMMAND          runs hosts on a cluster of Ray
+    ikigai demo                     an automatic tour
     ikigai help [COMMAND]           explains a command, or all of them: ikigai help all
     ikigai completion SHELL         the script that completes at the Tab key: bash, zsh or fish; --install
 
 Beside a running shell, or without one (commands.py), and every verb that the table in ``verbs/table.py`` has:
 
-    ikigai agents [--all] [--json]  who exists
-    ikigai log AGENT [--follow]     what an agent wrote
-    ikigai tail [AGENT]...          what agents write from now on
+    ikigai agents [--all] [--json]  lists the agents
+    ikigai log AGENT [--follow]     the messages of an agent
+    ikigai tail [AGENT]...          new messages of agents, as they come
     ikigai search AGENT             the best continuation of a history: --plan, --option, --score
     ikigai bisect AGENT             the first bad turn of a history, by a program that may err: --ask, --judge
     ikigai replay AGENT|FILE        recorded turns once more, with a change or an edit; nothing is done outside
-    ikigai regress AGENT|FILE       whether a change makes them worse; exit status 0 no, 1 yes, 3 unsure
-    ikigai evaluate AGENT           how often it answers prompts rightly, by a program: --case, --cases, --judge
-    ikigai stats                    what the database holds, in figures
+    ikigai regress AGENT|FILE       whether a change makes recorded turns worse; exit status 0 no, 1 yes, 3 unsure
+    ikigai evaluate AGENT           how often an agent answers prompts rightly, by a program: --case, --cases, --judge
+    ikigai stats                    the numbers of agents, messages and other rows in the database
     ikigai drain HOST               has a host give its agents to the others
     ikigai backup FILE              a consistent copy of the database in one new file, beside a running shell too
     ikigai copy FROM TO             a whole database to an empty one, of either kind
     ikigai export AGENT FILE        a branch of agents as a file of JSON lines, or --markdown
     ikigai import FILE              the agents of such a file, under an agent
     ikigai prices MODEL             what a model costs; --update takes newer prices
-    ikigai doctor                   which fence for agents' programs holds on this machine
+    ikigai doctor                   which fences around agents' programs work on this machine
     ikigai programs check           which open turns no longer fit the programs of --app
     ikigai prune --dead-before 30d  delete the messages of dead agents that nobody needs; --dry-run, --vacuum
-    ikigai verify [AGENT|FILE]      whether histories are as they were written; --since CHECKPOINT
+    ikigai verify [AGENT|FILE]      whether histories are unchanged since they were written; --since CHECKPOINT
     ikigai checkpoint FILE          the hash of every history, for ikigai verify --since
     ikigai trace export --to URL    the turns as spans of OpenTelemetry, for Phoenix, Jaeger and others
-    ikigai fsck [--json]            whether the database holds together; exit status 1 if it does not
+    ikigai fsck [--json]            checks the invariants of the database; exit status 1 if one is violated
 
 What a command needs is imported when it runs, so ``ikigai --help`` and ``ikigai agents`` answer at once. An error of
 ours is one line on standard error and exit status 1.

@@ -1,6 +1,6 @@
 """The rows of hosts: the processes that run the agents of a database.
 
-They are not in `ikigai_actors.store.hosts.host`, since a process that only asks for the owner needs no threads.
+This module is separate from `ikigai_actors.store.hosts.host`, since a process that only reads owners needs no threads.
 """
 
 from collections.abc import Callable, Mapping, Sequence

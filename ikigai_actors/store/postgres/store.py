@@ -4,7 +4,7 @@ One connection writes, under a lock and READ COMMITTED (a unit relies on the loc
 connection from a small pool, REPEATABLE READ, so that each sees one snapshot. The store itself sends BEGIN and COMMIT,
 together with other statements (`trips`). A few appended rows are one INSERT; many are sent by binary COPY.
 
-What happens when something breaks:
+Faults, and the reaction to each:
 
     a deadlock, a serialization failure     the work runs again, a few times
     the connection broke while idle         a new connection is made, without an error

@@ -1,14 +1,14 @@
 """Reply streams: writes the replies in progress of a host as rows, while other processes want to see them.
 
-Its states:
+The states of the writer:
 
     resting      no other process listens: no thread, no row, and no cost for a piece of a reply
     listened to  a few times a second the requests in flight are read. One transaction of the journal appends the text
                  that they have received since the last time, and deletes void rows
     leaving      no process listens any longer, or the system closes: the host's rows are deleted
 
-It polls the requests, so a listener that comes in the middle of a reply gets all of the reply. A reply that ends
-between two looks leaves no row, and comes as its message alone; slow commits put the next look off (`APART`). The
+The writer polls the requests, so a listener that comes in the middle of a reply gets all of the reply. A reply that
+ends between two polls leaves no row, and comes as its message alone; slow commits delay the next poll (`APART`). The
 position in a reply advances only after a commit, so text that a failure has lost is written the next time. A host that
 dies leaves its rows, which are void (`ikigai_actors.records.messages.pieces`).
 """

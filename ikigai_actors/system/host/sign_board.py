@@ -4,10 +4,10 @@
     looking    every `SIGNS_EVERY` seconds: checks only agents that have sent a heartbeat, or are on the board
     writing    one unit of the journal writes the changes as one row; the next check is `SIGNS_EVERY` after its commit
 
-A turn that exists at two looks is published. So short turns cost no write; their last messages show the time of their
-heartbeat. A silent agent is published once, since times are absolute. A write that is lost with the process does no
-harm (`ikigai_actors.records.hosts.host_signs`). Without heartbeats for a while this rests, so that no timer keeps a
-simulation going in which nothing else can happen.
+Only a turn that is in progress at two checks is published. So short turns cost no write; their last messages show the
+time of their heartbeat. The row has the absolute time of the latest heartbeat, so a silent agent needs no further
+write. A write that is lost with the process does no harm (`ikigai_actors.records.hosts.host_signs`). Without
+heartbeats the board rests, so that no timer keeps a simulation going in which nothing else can happen.
 """
 
 import threading

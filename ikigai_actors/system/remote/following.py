@@ -4,7 +4,7 @@
     following.start()
     remote.actor(uuid).deliver(on.Prompt("tea", future))   # the loop settles the future
 
-Which process follows what, each with one thread and one watch, which is one listening connection:
+Each process has one thread and one watch, which is one listening connection. The kinds of processes:
 
     process                 hints come from    logs that the process reads
     host that shares none   clients            none: no other process runs agents
@@ -23,7 +23,7 @@ The states of the loop, and what it does with a hint (`ikigai_actors.store.poll_
     closing         the commands posted so far are written, and nothing more is read; the watch's connection is closed,
                     and the thread ends
 
-What always holds:
+The loop guarantees the following:
 
 - A look is a read of the rows in one snapshot, and continues where the look before it has ended. So a hint that comes
   twice, late or not at all repeats no message and skips none.

@@ -4,7 +4,7 @@
     feed.behind(host)                               # read the rows of each host after this one
     feed.follow({host: rows}, messages, hosts)      # and this is new: pieces, and agents whose reply is cut off
 
-What always holds, since rows and messages were read at one moment (`ikigai_actors.records.messages.pieces`):
+Guarantees, given that rows and messages were read at one moment (`ikigai_actors.records.messages.pieces`):
 
 - A row is published once, in the order of its reply, and none after the message that ends the reply.
 - A reply that ends without such a message is *cut off*: another one of the agent begins, or its host is gone. The cut

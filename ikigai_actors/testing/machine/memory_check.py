@@ -2,7 +2,7 @@
 
 Facts are unique words in prompts and in the texts of summaries. The model ``facts`` of the kit answers the request for
 a summary with the facts that it was sent. Long results are looked for whole, or as references, as the summaries in
-force have it. Nothing here is shared with folds, boundaries or assembly.
+force have it. The checks share no code with the runtime's views.
 """
 
 import json

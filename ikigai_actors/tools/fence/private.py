@@ -1,7 +1,7 @@
 """Private directories of the programs behind the fence: a home and temporary files for each agent.
 
-They lie in ``fence/<random>`` beneath the host's directory. Each has a lock that the kernel frees when the host ends.
-So the next host finds the directories of a killed host, and removes them.
+The directories are in ``fence/<random>`` beneath the host's directory. Each has a lock that the kernel frees when the
+host ends. So the next host finds the directories of a killed host, and removes them.
 """
 
 import fcntl

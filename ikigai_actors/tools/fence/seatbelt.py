@@ -1,7 +1,7 @@
 """The fence of macOS: a profile for ``sandbox-exec``, made from the same rights as on Linux. Pure.
 
-It is not tested, because no Mac runs the tests. So it does not count as a fence if one is required, and no rule allows
-all of bash in it.
+The profile is not tested, because no Mac runs the tests. So it does not count as a fence if one is required, and no
+rule allows all of bash in it.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,6 +1,6 @@
 """The directories of the agents' layers on this machine, and the order in which they are mounted.
 
-They lie in ``trees/<agent>/<layer>`` beneath the host's directory. A layer's directory is made when it is first mounted
+A layer is in ``trees/<agent>/<layer>`` beneath the host's directory. Its directory is made when it is first mounted
 to be written to, which is after the commit that names it.
 """
 
