@@ -9,27 +9,27 @@
 This package has the names that most programs need. The other public names are in a module for each subject: `errors`,
 `providers`, `tools`, `hooks`, `budgets`, `events`, `types`, `behaviour`, `cluster`, `sight`, `testing` and `shell`. All
 else is private.
-What follows from a signal, a crash or a death is decided in `supervisors`, beside this package: restarts, orphans,
-cascades. The docstring of a room names what is in each of its modules, unless each is called after its subject: a
-command, a screen, a part of fsck. The rooms, top first; each knows those below it, bottom last:
+The package `supervisors`, beside this one, decides what follows from a signal, a crash or a death: restarts, orphans,
+cascades. The docstring of each package describes its modules, unless these are named after their subjects: commands,
+screens, parts of fsck. The packages, top first; each imports only packages that follow it in the list, bottom last:
 
     shell, testing                       the terminal; the simulation kit
     cluster, doors                       hosts that Ray starts; protocols for other programs: MCP, ACP, AG-UI
     sight                                the observer's page
     behaviour                            search, bisect, replay and regress over forks
     guests                               sessions of other agent libraries in this database
-    verbs                                what can be asked of agents: one table, and the words for what is answered
-    reach                                what faces read: which agents a client reaches, turns by handles, rows, pages
-    system                               open, close, handles; hosts: supervision, shares; remote agents
-    programs                             agents that are Python functions, whose acts are remembered
+    verbs                                requests about agents, each declared once, and the texts of their results
+    reach                                readings for shells, pages and doors: agents in reach, turns, rows, pages
+    system                               a running system: open, close, handles; hosts, supervision; remote agents
+    programs                             durable programs: agents that are Python functions, with their acts in a log
     agent                                one agent: its turn, commands, calls, requests to models, log in memory
     recordings                           sessions and traces of other programs as agents, and agents as sessions
-    records                              what the database says, a module for each subject: budgets, mail, forks; fsck
+    records                              the tables of the database, by subject: budgets, mail, forks; fsck
     store, tools, providers              the database, its writer, hosts; functions, MCP, a workspace; models
-    http_server                          which requests come in to a server of ours
-    actors                               inbox, dispatcher, futures, the seam to threads and time
-    errors, extras, arguments, text, attachments, whole_pictures, frozen, lazy    words that all use
-    api, budgets, events, hooks, types   the public names of one subject each, from the rooms above
+    http_server                          rules for all HTTP servers: accepted requests, limits on connections
+    actors                               inbox, dispatcher, futures, and the interfaces to threads and time
+    errors, extras, arguments, text, attachments, whole_pictures, frozen, lazy    modules that all packages use
+    api, budgets, events, hooks, types   the public names of one subject each, from the packages above
 """
 
 from ikigai_actors.lazy import handed_on

@@ -2,13 +2,13 @@
 
 Its modules:
 
-    actor, inbox, dispatcher        an actor, its queue, and the few workers that run all of them
-    futures, promise                answers, for threads and for asyncio; the value inside a future
-    wait_registry, wait_graph       which agents wait for which others, and deadlocks among them
-    service, timers, closing        parts that own a thread; values due at times; closing the parts of a system
-    threads, clock                  the seam: all that a simulation swaps
-    event_loop, loop_watchdog       the loop for other people's coroutines; finds code that blocks it
-    spare_threads, tool_slots       threads for other people's code, and how many of it runs at once
-    beside                          runs calls that wait for the database outside an event loop
+    actor, inbox, dispatcher        an actor, its queue of messages, and the few worker threads that run all actors
+    futures, promise                futures of answers, for threads and for asyncio; the value inside a future
+    wait_registry, wait_graph       the registry of waits between agents; the graph in which it finds deadlocks
+    service, timers, closing        parts that own a thread; values due at given times; the closing of such parts
+    threads, clock                  the interfaces to threads and time, which a simulation replaces
+    event_loop, loop_watchdog       the event loop for agents' coroutines; a watchdog that logs blocking code
+    spare_threads, tool_slots       reusable threads for users' code; slots that limit how many plain tools run at once
+    beside                          runs database calls on other threads, for callers on an event loop
     forked, garbage                 disables a system in a forked process; pauses the garbage collector
 """

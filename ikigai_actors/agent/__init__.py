@@ -2,18 +2,18 @@
 
 Its modules:
 
-    turn/                           decides what happens next; builtin_calls/: what the runtime does for a model
-    actor, messages, runtime        feeds the turn and commits its steps; the actor's messages; its environment
+    turn/                           decides what happens next; builtin_calls/: tools that the runtime itself carries out
+    actor, messages, runtime        the actor, which commits the turn's steps; its messages; the parts of a system
     succession                      the interfaces of an actor to other actors and to the process table
-    backlog                         the commands that it has yet to begin, and their order
+    backlog                         the commands that the agent has yet to begin, and their order
     effects                         the effects that follow a commit, and those in flight
-    batched                         lets a request wait for a batch of its service
-    executor, jobs, service_gate    run requests to models and tools; hold requests back to a provider's limits
+    batched                         requests through the batches of a service, for agents that allow a delay
+    executor, jobs, service_gate    the execution of requests and tools; queues at the limits of a provider
     assembly, sizes, costs          requests to a model, their sizes and their costs
-    toolbox, blob_cache             the tools of an agent; the bytes of its pictures
-    agent_log, log_loader, log_eviction   its log in memory: there while it is needed, read late, dropped when idle
-    waits                           waits for mail and for other agents
-    remote_commands                 what other processes ask it to do
-    boot                            which agents come back, and with which turns
-    subscriptions, instruments, statistics   events, hooks and counters for other code
+    toolbox, blob_cache             the tools of an agent; a cache of the bytes of attachments
+    agent_log, log_loader, log_eviction   the log in memory; reading; eviction of the logs of idle agents
+    waits, hooks                    waits for mail and for other agents; the hooks that apply, asked one after another
+    remote_commands                 requests of other processes to the agent
+    boot                            decides which agents get actors at the start, and which cannot come back
+    subscriptions, instruments, statistics   events for subscribers; calls that measure work; counters
 """

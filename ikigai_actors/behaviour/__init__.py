@@ -1,4 +1,4 @@
-"""Git for behaviour: search from any position of a history, bisect it, replay it with a change, keep it as a test.
+"""Find and test behaviour changes: search from any position of a history, bisect it, replay it, keep it as a test.
 
     from ikigai_actors.behaviour import MCTS, search
 
@@ -6,28 +6,28 @@
     outcome.keep("winner")
 
 The agent itself gets no request and no message. Each trial is a fork below an agent that is the experiment, and the
-calls of its model have no effects outside. Killed in the middle, the same call goes on.
+calls of its model have no effects outside. If the process is killed, the same call, made again, goes on.
 
-    searches             the best continuation of a history
-    bisections           from where on a history is bad, with a judge that errs
-    turns, files         the turns of a log, as cases; those of an exported file
-    replays, cases       recorded turns once more, with a change; where each begins
-    differences          what differs in a replayed turn
-    listing              what lists of agents, and the page, say of experiments
-    verbs, trial_lines   what people and scripts ask of experiments, and how trials are worded
-    pages, facts         the forms that reports have; what they say of an experiment
-    expectations         what trials are expected to ask, by the record
-    forecasts            the sum of that, and what it costs, said before the first request: pure
-    regressions, checks  how often a change is right, and whether that is worse; what counts as right
-    experiment, book     the agent that makes trials; its log, with their births and verdicts
-    driver, window       what makes them in their order; those that are in flight, until they are judged
-    trials               where one begins, and what comes of it
-    runs, results        how an experiment is run; what all its results have
-    judges, programs     a model, a program or an evaluator as a judge; how a program is run
-    fingerprints         whether a verdict is that of this check
-    effects              what a trial's calls may do
-    plans/               which trials are made, given verdicts: pure
-    rates, statistics    the verdict on scores; intervals
+    searches             the search for the best continuation of a history
+    bisections           the search for the position from which a history is bad, with a judge that may err
+    turns, files         the turns of a log, as cases; turns from an exported file
+    replays, cases       replays of recorded turns with a change; the start and the records of each replay
+    differences          the differences between a recorded turn and its replay
+    listing              experiments in lists of agents and on the observer's page
+    verbs, trial_lines   verbs about experiments; a line of text for each judged trial
+    pages, facts         reports of experiments as lines, JSON and HTML; the facts in these reports
+    expectations         the expected requests of trials, from the recorded requests
+    forecasts            the number of an experiment's requests and their cost, before the first request: pure
+    regressions, checks  how often a change is right, compared with before; checks of replayed turns
+    experiment, book     the agent whose children are the trials; its log, with their births and verdicts
+    driver, window       the driver, which makes trials and gives their verdicts to the plan; the trials in flight
+    trials               the start of a trial, and its outcome for a judge
+    runs, results        the options with which an experiment runs; the common part of all results
+    judges, programs     a model, a program or an evaluator as a judge; runs of programs that judge a text
+    fingerprints         fingerprints, by which a stored verdict is matched to the present judge or check
+    effects              the setting ``effects``: which calls a trial may make
+    plans/               plans, which choose the trials of an experiment, given verdicts: pure
+    rates, statistics    the verdict on scores of cases; intervals of rates
 """
 
 from ikigai_actors.lazy import handed_on

@@ -1,4 +1,4 @@
-"""Hosts on a cluster of Ray, which places them and starts them again.
+"""Hosts on a cluster of Ray, which places hosts and restarts them.
 
     from ikigai_actors import cluster
 
@@ -14,10 +14,10 @@ decides only whether an ended host is started again. A program needs no connecti
 `ActorSystem.attach`.
 
     fleet.py        starts, counts and ends the hosts
-    shim.py         the actor of Ray
-    child.py        the process of a host, and what its parent does about it
-    connection.py   the one place that imports Ray, when it is first needed
-    local.py        a Ray on this machine, for those who have none
+    shim.py         the actor of Ray that runs one host as its child
+    child.py        a host as a child process: it ends with its parent, and is killed if it hangs
+    connection.py   connections to Ray; only this module imports Ray, at its first use
+    local.py        a Ray with one node on this machine, for people without a cluster
 """
 
 from ikigai_actors.lazy import handed_on

@@ -1,11 +1,11 @@
-"""Rules that all HTTP servers of this program share: which requests come in, and how many connections.
+"""Rules that all HTTP servers of this program share: which requests are accepted, and how many connections.
 
 Its modules:
 
-    guard         Host, Origin and a secret
-    acceptor      connections, few at a time from strangers
+    guard         decides which clients may use a server, by Host, Origin and a secret
+    acceptor      accepts connections, only a few from clients that have not shown the secret
     requests      a request of ASGI
     answers       whole answers, and streams of events
-    server        an application with both before it, until it ends
-    token_file    a secret that programs know across restarts of a server
+    server        serves an application of ASGI by uvicorn, through the acceptor
+    token_file    the token of a server in a file of its user, so that programs know it across restarts
 """

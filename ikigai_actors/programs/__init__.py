@@ -22,12 +22,12 @@ and a step is done once at most.
 
 Its modules:
 
-    acts         what a program asks for, as futures
+    acts         the requests of a program, as futures of their outcomes
     frames       one call of the function, on a thread or driven by hand
     records      the acts in the log of a turn, and how a later run recognises them
-    changes      what follows where the function does something else than before
+    changes      changed functions: a function asks for other acts than the log of its turn has
     provider     the function as a provider
-    tools        the programs of a system, and the tools by which steps are done
+    tools        the programs of a system, and the tools that carry out acts
 """
 
 from ikigai_actors.lazy import handed_on

@@ -4,17 +4,17 @@
 
 Its modules:
 
-    formats       which there are, and which one a file has; reads files
-    recording     a file, line by line
-    claude_code   sessions of Claude Code; claude_attachments    what their attachments say to the model
+    formats       the list of file formats; recognises and reads files
+    recording     a file of another program, line by line
+    claude_code   sessions of Claude Code; claude_attachments    the texts of their attachments
     codex         sessions of Codex
     pi            sessions of pi
-    chats         conversations, from requests; openai_chats, otel, langfuse    recorders of requests
+    chats         agents of recorded requests to a model; openai_chats, otel, langfuse    files with such requests
     tree          the lines of a session as a tree
-    session_files the way back: an agent as a session; writers/ has the form of each program
+    session_files exports an agent as a session; writers/: a writer for the form of each program
     verbs         /export and /import
 
-All but `formats`, `session_files` and `verbs` is pure.
+All modules but `formats`, `session_files` and `verbs` are pure.
 """
 
 from ikigai_actors.recordings.formats import FORMATS, read_sessions

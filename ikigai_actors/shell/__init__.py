@@ -4,12 +4,12 @@ A program with a system of its own shows the system by `run`; see ``examples/sup
 
     front_end   the shell over a running system, on the front end that fits
     cli/        the command line: the group ``ikigai``, its options and subcommands
-    line/       line mode: reads lines, does them one after another, and prints
+    line/       line mode: reads a line, carries it out, and prints the result
     app/        the application on a whole screen
     web/        the application in a browser
-    slash       verbs as a person types them; completion, what Tab adds; walking, the verbs of a terminal itself
-    agent_lists the lists of /agents and ikigai agents
-    start       the first moments of the program; first_picture, what they show; ground, whether it is light
+    slash       verbs as slash commands; completion: the Tab key; walking: the verbs that only a shell has
+    agent_lists the lists of /agents and ikigai agents; headings: help of groups; person_command: ``!git status``
+    start       the first moments of the program; first_picture: its first screen; ground: a light or dark background
     init        the program as process 1 of a container
 
 This package and the declarations of verbs import click.

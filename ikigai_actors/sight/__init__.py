@@ -1,13 +1,13 @@
-"""Sight: one page on which a tree of agents is seen, as it is and as it was at any time; and its turns as traces.
+"""Sight: a page that shows a tree of agents, as it is and as it was at any time; and the turns of agents as traces.
 
 Its modules:
 
     observer                  serves the page of a system until it is closed
-    server                    its requests
-    watch                     hears the system while a page is open
-    streams                   what pages get, and in which order
-    served_pages              how one page finds another of the same database
-    page/                     the page itself
+    server                    the requests of the page, as an application of ASGI
+    watch                     follows the system while a page is open
+    streams                   the stream of events to a page, and their order
+    served_pages              the register of the pages that programs of this user serve, for links between them
+    page/                     the HTML, CSS and JavaScript of the page
     traces/                   turns as spans of OpenTelemetry
 """
 

@@ -9,18 +9,18 @@
 
     sqlite/, postgres/              one adapter for each database; psycopg is imported when a PostgreSQL URL is opened
     memory                          databases in memory
-    transaction, queries            what their transactions have in common; the statements, translated for each
-    unit, journal, writer           writes that belong together; the one writer of a host, which goes on after an outage
+    transaction, queries            the common part of both databases' transactions; the statements, translated for each
+    unit, journal, writer           writes of one transaction; the one writer of a host; writers of other processes
     asker                           the request on whose behalf units are committed, and whether it may write
-    hosts/                          which process runs which agents
+    hosts/                          the hosts of a database, and which host runs which agents
     migrations, existing, copy      the schema and its versions; opening existing databases; whole copies
-    earlier                         databases of earlier versions, as this program reads them
-    location, database_clock        where a database is, and what time it is there
-    new_file, memory                files that appear complete or not at all; databases in memory
+    earlier                         databases of earlier versions, converted to copies that this program can read
+    location, database_clock        the place of a database, from a path or URL; the time of a database
+    new_file                        files that appear complete or not at all
     slow_opening                    a warning that a server answers slowly
     forwarding, gate                stores that wrap a store: with some calls changed, or with a check before each
-    word_index                      words of messages beside the tables, for searches
-    retrying_reader, poll_schedule  reading through an outage; which agents to read after a hint
+    word_index                      an index of the words in messages, for searches
+    retrying_reader, poll_schedule  reads during an outage; the agents to read after a hint
 """
 
 import os

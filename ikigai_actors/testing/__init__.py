@@ -35,12 +35,12 @@ everything happen that can, ``world.sleep(60)`` lets time pass. A call that bloc
 Several hosts. ``hosts=3`` opens the system in three processes that share the agents, ``a``, ``b`` and ``c``:
 ``world.hosts[1].system`` gives the handles of the second. Each host can ``kill()`` and ``start()``, ``freeze()`` and
 ``thaw()``, ``partition()`` and ``heal()``, ``drain()``, and ``move(agent, to)``; ``Faults(freezes=1, partitions=1,
-unrung=1)`` stops hosts, cuts them off and loses their hints by chance. After each commit it is judged who may write:
+unrung=1)`` stops hosts, cuts them off and loses their hints by chance. After each commit, ownership is checked:
 
     simulate(team, hosts=3, faults=Faults(crashes=1, freezes=1), after=lambda world: ...)
 
-Schedules. At each step it is chosen which thread or event comes next, plainly in order; a `Schedule` lists the choices
-that are not plain, by number: ``"17:1 23:2"``. Each of them delays what would have come next. A failure ends with such
+Schedules. At each step the world chooses the next thread or event, plainly in order; a `Schedule` lists the choices
+that are not plain, by number: ``"17:1 23:2"``. Each choice delays what would have come next. A failure ends with such
 a line: ``Replay: '17:1'``. Run it again with ``simulate(team, replay="17:1")``, and keep that as a test of its own, or
 under ``@given`` as ``@example(Schedule.parse("17:1"))``. How many schedules `simulate` tries is ``examples``, else what
 the profile of Hypothesis says (``max_examples``): ``IKIGAI_PROFILE=fast pytest`` tries the same fifty each time,
@@ -64,7 +64,7 @@ own between threads of your own) is not simulated, and a step that takes a minut
 Code that reads the machine's clock or its randomness is not reproducible. Hypothesis is needed for `simulate`, the
 strategies and the machine: install ``ikigai-actors[testing]``.
 
-Inside: `simulation/` is the world, `machine/` draws programs and judges them; `runner` and `profiles` say how many.
+Inside: `simulation/` is the world, `machine/` draws and checks programs, `runner` and `profiles` run the schedules.
 """
 
 from ikigai_actors.lazy import handed_on

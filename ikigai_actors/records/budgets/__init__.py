@@ -5,9 +5,9 @@
     ceilings.py  the arithmetic: what is left in a chain of budgets, what a request may reserve, which notices are due
     purse.py     the portions of this host, in a transaction that many agents share
     ledger.py    a whole chain, in a transaction of its own
-    grants.py    units: grant, and let waiting agents go on
+    grants.py    units that grant an amount, and units that let waiting agents go on
     charges.py   the costs of tools
-    holds.py     the open request in an agent's row; requests that a dead host left
+    holds.py     the reserved amount of an open request, in the agent's row; requests that a dead host left
     limits.py    the first limits of a budget, and later changes
     status.py    the status of a budget for people
     spendings.py the cost of each request, and the account that pays for it
@@ -26,9 +26,9 @@ transaction. It locks the chain, takes back the unused amounts of other portions
 The state of a request:
 
     none      agents.held_at = 0
-    held      agents.held_at > 0; it may have left
-    waiting   a row of ``pauses``; it has not left
+    held      agents.held_at > 0; the request may have left
+    waiting   a row of ``pauses``; the request has not left
 
 The unit that ends a held request, or finds a request that an ended host has left, moves its amount from ``held`` to
-``spent``, or gives it back. It does so once: only if ``held_at`` is not 0, under the lock of the agent's row.
+``spent``, or gives it back. This happens once: only if ``held_at`` is not 0, under the lock of the agent's row.
 """

@@ -2,20 +2,20 @@
 
     messages            the kinds (``Kind``) and their traits
     forms               the data that each kind must have
-    settings, outputs   what an agent is set to; the type that a typed turn must return
-    replies             a model's reply as data
-    reply_data          the same, from the data alone
-    kept                the reply that a service makes and keeps, as the log names it
-    steered             where a word has entered a history
-    skills, skills_beside   skills that are pinned for an agent, and those that a summary keeps
-    hook_commands       commands of a workspace that are pinned as hooks
-    pieces              replies on their way, for listeners in other processes
-    blobs, blob_references   attachments, and what messages say of them
-    acts                     acts of programs, and what they are named by
-    definitions              definitions of tools that questions hold for
-    principals          who asked from outside for what a message says
+    settings, outputs   the settings of an agent; the type of a typed turn's value
+    replies             the form in which a reply is stored
+    reply_data          reads a stored reply from the data of its message
+    kept                a reply that a service keeps until it is read, as the log records it
+    steered             the position of a steering message in a history
+    skills, skills_beside   the skills that are pinned for an agent; the texts of skills that a summary keeps
+    hook_commands, kinds   commands of a workspace that are pinned as hooks; pinned kinds of agents
+    pieces              the received parts of replies in progress, for listeners in other processes
+    blobs, blob_references   the bytes of attachments; references to them in messages
+    acts                     acts of programs, which a later run recognises by their contents
+    definitions              the definitions of tools to which questions refer
+    principals          the outside principal who caused a message
     cards               how an agent presents itself to agents of other systems
     question_terms      which people a question asks, and what happens while nobody answers
 
-These modules know no agent and no database, but for ``pieces``, ``blobs`` and ``definitions``.
+All modules but ``pieces``, ``blobs`` and ``definitions`` work without agents and without the database.
 """

@@ -1,10 +1,10 @@
 """Outgoing events: subscriptions, and the outbox of deliveries for each.
 
-events          the kinds of events, and the rows that say who is to hear of one
-subscriptions   receivers outside
-pushed_tasks    the terms of a subscription to one task of A2A, and `task_subscriptions` the units that change it
-deliveries      what became of each event for each subscription
-retries         when a try follows, and what the tries say of a receiver
+events          the kinds of events, and the rows for the subscriptions that want an event
+subscriptions   table ``subscriptions``: receivers outside, and the events that each gets
+pushed_tasks    the terms of a subscription to one task of A2A, and `task_subscriptions`: its units
+deliveries      the outbox: each event once for each subscription, with its outcome
+retries         the time of the next attempt, and what failures mean for a subscription
 signing         the headers of Standard Webhooks
-addresses       which addresses a host may reach
+addresses       the addresses to which a host may send
 """

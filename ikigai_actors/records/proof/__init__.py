@@ -1,5 +1,5 @@
-"""Proof that histories are as they were written. Reads only.
+"""Proof that histories are as they were written. The package only reads.
 
-`chain_check` compares hashes with messages from any source; it is pure. `verify` does so for a database, and
+`chain_check` compares hashes with messages from any source; it is pure. `verify` checks a whole database, and
 `checkpoint` writes the hashes of all histories to a file, against which they can be verified later.
 """

@@ -1,8 +1,8 @@
-"""Questions: calls that wait for a person; see the modules.
+"""Questions: calls that wait for a person.
 
 forms       the form of an answer, and whether a value fits it; pure
-asked       a question, as a unit asks it; pure
+asked       a question in the form in which a unit asks or closes it; pure
 links       signed links to questions; pure
-waiting     which calls wait, as the log says; pure
+waiting     the calls of an open turn that wait for a person; pure
 questions   table ``questions``
 """

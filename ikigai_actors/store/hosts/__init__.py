@@ -2,9 +2,9 @@
 
 Its modules:
 
-    host            one process: its lease or lock, kept and given back
-    rows            hosts as table ``hosts`` has them
-    machine         whether a process of this machine has ended
-    peers           one host looks at the others, and ends the dead; membership: which are dead
-    shards          the sets of agents that live together; placement: how many a host takes, and which it gives
+    host            one process that runs agents: its lease or lock, held and released
+    rows            the rows of hosts: table ``hosts``
+    machine         tests whether a process of this machine has ended
+    peers           the other hosts, of which this host ends dead ones; membership: the decision that a host is dead
+    shards          sets of agents that live on one host together; placement: how many shards a host takes, and gives
 """

@@ -3,9 +3,9 @@
 Its modules:
 
     store, transaction, errors      the adapter; errors by SQLSTATE
-    trips                           statements that travel together, in libpq's pipeline mode
-    connecting, readers             its connections: how their use begins and ends, and those for reads
-    connection_limits, durability   how many a host needs; by which settings a server may lose commits
-    words                           the index of words, by tsvector and GIN
-    watch, bell, hints              how processes hear of commits: LISTEN, NOTIFY, and the agents that it names
+    trips                           statements that are sent together, in libpq's pipeline mode
+    connecting, readers             the start and the end of a connection's use; a pool of connections for reads
+    connection_limits, durability   the number of connections that a host needs; server settings that can lose commits
+    words                           the index of words: tsvector and GIN
+    watch, bell, hints              news of commits for other processes: LISTEN, NOTIFY, and the agents concerned
 """

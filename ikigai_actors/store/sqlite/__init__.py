@@ -4,7 +4,7 @@ Its modules:
 
     store, transaction      the adapter
     file, wal, host_lock    the file, its log, and the locks by which one host owns it
-    watch                   how a process hears of another one's commits
-    words                   the index of words, by FTS5
-    fork_gate, backup       what os.fork must wait for; a consistent copy
+    watch                   wake-ups when another process has committed
+    words                   the index of words: FTS5
+    fork_gate, backup       a gate for os.fork, so that no thread is within SQLite; a consistent copy
 """

@@ -2,6 +2,6 @@
 
 - ``commands``: every command of an agent, once, as a future; ``outcomes`` has the results of some of them.
 - ``readings``: the methods that read data of an agent, each once.
-- ``ref``: sync and async handles, made of these two, and the system that gives them.
+- ``ref``: sync and async handles, made of ``commands`` and ``readings``, and the system that returns handles.
 - ``base``: the base of ``commands`` and ``readings``.
 """

@@ -3,6 +3,6 @@
 Its modules:
 
     verdict          the input and the output of a hook
-    function         Python functions as hooks, and how one is run
-    command_hooks    commands as hooks, as the settings of Claude Code name them
+    function         Python functions as hooks
+    command_hooks    commands as hooks, in the form of Claude Code's settings
 """

@@ -2,10 +2,10 @@
 
 Its modules:
 
-    server                      how a server is described, and when it is started again
-    connection, process, lines  one run of a program, and its messages
-    remote, watched             one connection to a remote server, and the HTTP below it
-    account_connections, oauth  the connections of accounts; what OAuth asks, and how answers are checked
+    server                      the tools of a server as a toolset, and the restarts of the server
+    connection, process, lines  one run of a local server; its process; its messages as lines
+    remote, watched             one connection to a remote server; its HTTP, which knows whether a request was taken
+    account_connections, oauth  connections for the accounts of callers; the requests and checks of an OAuth client
     remote_address              the URL and the headers of a remote server
-    results                     answers, as models read them
+    results                     the answers of a server, as results for models
 """

@@ -3,9 +3,9 @@
 Its modules:
 
     tree          the layers of changes of which an agent's directory is made (pure)
-    places        the directories of the layers on this machine
+    places        the directories of the layers on this machine, and the order of their mounts
     layers        reads a directory through layers, without a mount
-    repositories  git repositories in a merge
+    repositories  merges of git repositories
     flat          combines many layers into one
     merge         plans and writes a merge
 """

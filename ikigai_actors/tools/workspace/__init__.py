@@ -13,10 +13,10 @@ bash, unless the workspace has ``fence="none"``. bash, write and edit need appro
 
 Each agent has a shell of its own, whose directory, variables and background jobs stay from call to call.
 
-    starting      with the agent's first call, and with the first one after the shell has ended; the result says so
-    ready         the calls of one agent take turns
+    starting      at the agent's first call, and at the first call after the shell has ended; the result reports this
+    ready         the shell runs the calls of its agent one after another
     ended         by ``exit`` in a command, a time-out, a cancelled call (INT, death), `_IDLE` seconds without a call,
-                  the end of the agent or of the system; a result says which. A forked agent has none at first
+                  the end of the agent or of the system; a result names the cause. A forked agent has no shell at first
 
 With ``on_fork="overlay"`` an agent that forks, and its child, have files of their own from then on: each sees the
 directory beneath layers of changes (see `ikigai_actors.tools.trees`). With ``on_fork="worktree"`` the child has a
@@ -24,8 +24,8 @@ worktree of git (see `ikigai_actors.tools.workspace.worktrees`).
 
 The modules: `bash` and `shells` run commands, and `apart` those that only a pattern allows; `files` and `grep` are the
 other tools, `withheld` finds the files that rules hide from these, `beneath` confines them, `merging` brings changes
-from child to parent, `pruned_files` removes those of agents that nobody needs, `worktree_scripts` is what git does for
-worktrees, and `skill_files` lays the files of skills out, read-only, where ``$IKIGAI_SKILLS`` names a directory.
+from child to parent, `pruned_files` removes the files of agents that nobody needs, `worktree_scripts` has the scripts
+for worktrees, and `skill_files` lays the files of skills out, read-only, where ``$IKIGAI_SKILLS`` names a directory.
 
 All processes in a shell end with it, background jobs too: TERM, and after two seconds KILL. When the host is killed, a
 guard sees its pipe close and kills the rest. Without a fence that is every process of the shell's session: one that

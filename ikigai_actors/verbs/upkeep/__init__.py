@@ -1,14 +1,14 @@
 """Maintenance of a whole database: a module for each subject, whose functions return lines for a person.
 
-draft, draft_records   an agent that is made of a file of another program, and the records of its import
-prices     what models cost, and where that is written
-doctor     the fence that holds on this machine
-prune      old histories are deleted
-copy       a database is copied to another one
-backup     and backed up to a file
-fsck       the laws that a database keeps are checked
-programs   open turns are compared with the programs that are to run them
-proof      histories are verified, and checkpoints written
-transfer   agents go to files, and come from there
-progress   who sees how far it has come
+draft, draft_records   an agent made from a file of another program, and the records of its import
+prices     the prices of models, and the files with prices
+doctor     the fence that this machine supports
+prune      deletes the histories of agents that died long ago
+copy       copies a database to another database
+backup     backs up a database to a file
+fsck       checks the invariants of a database
+programs   checks whether programs fit their open turns
+proof      verifies histories, and writes checkpoints
+transfer   exports agents to files, and imports agents from files
+progress   the progress of such work, for callers that show a bar
 """

@@ -1,4 +1,4 @@
-"""All commands of an agent. Each is written once, as a method that returns a future, with its full docstring.
+"""All commands of an agent. Each command is written once, as a method that returns a future.
 
     mast = await agent.fork("Plan the mast.", name="mast")   # an `AsyncAgentRef`: each gives a future
     mast = agent.fork("Plan the mast.", name="mast")         # an `AgentRef` waits for it
@@ -6,9 +6,9 @@
 Its modules:
 
     turns, forks    prompts and replies; children
-    history, life   what the model sees; signals, death, place in the tree
-    budgets, rules  what the agent may spend, and what its tools may do
+    history, life   the history that the model sees, and settings; signals, death, place in the tree
+    budgets, rules  the spending of the agent; rules about calls of its tools
     mail, groups    mail, groups, and news of the deaths of other agents
-    timers          reminders
-    base, every     how a command is sent; all commands together
+    timers          timers, which remind the agent
+    base, every     the base of all commands; all commands in one class
 """
