@@ -1,10 +1,10 @@
-"""Intervals of rates and of differences of rates, over cases. Both are score intervals, which few cases do not fool.
+"""Confidence intervals of rates and of differences of rates, over cases: score intervals, which suit small numbers too.
 
     rate          Wilson's score interval (Wilson 1927)
     difference    Tango's score interval for paired proportions (Tango 1998, Statistics in Medicine 17:891-908)
 
-Where all cases agree these keep a width of z²/(n + z²), which is 0.16 for twenty cases: none of twenty was worse, and
-still one in eight may be. A case counts once, with the mean of its samples, since samples of one case are not
+If all cases agree, an interval still has a width of z²/(n + z²), which is 0.16 for twenty cases: if none of twenty was
+worse, one in eight may still be. A case counts once, with the mean of its samples, since samples of one case are not
 independent (Miller 2024, "Adding Error Bars to Evals"). A score between 0 and 1 is a case that is partly right. If the
 scores vary less than scores of 0 and 1 would, as means of samples do, each case counts for more, by Kish's design
 effect. One imaginary case of the largest variance is added, so that a few equal scores do not seem certain.

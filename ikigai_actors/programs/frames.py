@@ -5,8 +5,8 @@
     known       the act's result is committed: the function has the outcome
 
 A plain function has a thread, which sleeps while results are awaited. A coroutine has no thread: the thread that asks
-for its next act drives it, and it awaits nothing but acts. The provider takes from the frame what the function asks for
-next, or its answer. A second frame for the same turn begins with what the log holds.
+for its next act drives it, and it awaits nothing but acts. The provider takes the next acts of the
+function from the frame, or its answer. A second frame for the same turn begins with the acts in the log.
 
 A later run recognises an act by its kind, the digest of its arguments, and the number of equal acts before it in the
 turn. These make up the id of its call. The order of different acts does not matter. If the function waits for an act

@@ -1,6 +1,6 @@
 """Sessions of Codex: ``~/.codex/sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl``. Pure.
 
-A line has a time, a type and a payload. Each item of a reply is a line; the cost of the reply follows.
+A line has a time, a type and a payload. Each item of a reply is a line; a later line has the cost of the reply.
 
     session_meta       the session's id, directory and instructions, which become the setting ``system``
     turn_context       the model of the turn

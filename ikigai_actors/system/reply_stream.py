@@ -5,12 +5,12 @@
             print(piece.text, end="")
     stream.reply.text
 
-The subscription begins before the prompt is sent, so nothing of the turn is missed, whichever host runs the agent. What
-came before the agent took the prompt up belongs to an earlier turn and is left out. The turn is over when its
+The subscription begins before the prompt is sent, so nothing of the turn is missed, whichever host runs the agent.
+Events before the agent took the prompt up belong to an earlier turn and are left out. The turn is over when its
 outcome is known, which is published after all its messages.
 
-A text comes in pieces as the model sends it. Where a model does not stream, or its pieces were lost with a host, the
-committed message gives what is missing. After ``retry`` the text of the reply begins again.
+A text comes in pieces as the model sends it. If a model does not stream, or its pieces were lost with a host, the
+missing text is taken from the committed message. After ``retry`` the text of the reply begins again.
 """
 
 import weakref

@@ -3,8 +3,8 @@
 Long results of calls are replaced to save tokens, and attachments if a service takes no more of them.
 
 A ``summary`` message without a text records the position up to which results are replaced. No model is asked for it,
-and nothing is deleted. The position is decided once, not at each request. Otherwise requests would differ in their
-beginning, and the provider's cache would not help.
+and nothing is deleted. The position is decided once, not at each request: otherwise the beginnings of requests would
+differ, and the provider's cache would not help.
 """
 
 from ikigai_actors.attachments import name_and_size

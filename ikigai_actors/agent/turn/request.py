@@ -15,14 +15,14 @@ message is converted once. The rules are:
   wants it: pictures that came with it follow the results, and then prompts and mail lines.
 - Thinking is resent unaltered, and only to the model that made it. It never ends a message (the API refuses that).
   Text and calls are sent to all; what only one service understands, to models of that service.
-- Of attachments the oldest are shown by reference where the service takes no more of them, and one that is too large
-  for it is a line of text.
-- Of a summary the text comes first, as a block of the user's that says what it replaces, and then the prompt that was
-open. What follows is as it was: a summary keeps whole steps.
-- Blank text is left out, a message left empty too, and its neighbours are joined.
-- Joining messages only appends blocks. So of two histories cut where no call waits for its
-  result, with no clear or rewind between, the shorter one's blocks are a prefix of the longer one's (the last
-  placeholder apart): a provider's prompt cache lives on that.
+- If a service takes no more attachments, references replace the oldest ones. An attachment that is too large for the
+  service becomes a line of text.
+- A summary begins with its text, as a block of the user's that says which messages it replaces, and then has the open
+  prompt. The messages after the summary are unchanged: a summary keeps whole steps.
+- Blank text and empty messages are left out, and the neighbours of an empty message are joined.
+- Joining messages only appends blocks. Take two positions of a history at which no call waits for its result, with no
+  clear or rewind between: the blocks of the earlier one are a prefix of the later one's (the last placeholder apart).
+  A provider's prompt cache depends on that.
 """
 
 import re

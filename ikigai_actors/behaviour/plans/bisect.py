@@ -1,7 +1,7 @@
 """Find the first bad place of a history with a judge that errs.
 
-There are ``n`` places, from 0. Hypothesis ``k`` says that the places from ``k`` on are bad: 0 that it was wrong from
-the start, ``n`` that nothing is wrong. The error rates of the judge are unknown, and are integrated out: a good place
+There are ``n`` places, from 0. Hypothesis ``k`` says that the places from ``k`` on are bad: with 0 all places are bad,
+with ``n`` no place is. The error rates of the judge are unknown, and are integrated out: a good place
 is called bad with a probability from Beta(1, 9), a bad place with a probability from Beta(9, 1). The next probe is the
 place after whose verdict the least entropy is expected; prefix sums make this computation O(n).
 """

@@ -1,6 +1,6 @@
 """Converts messages of agents to updates for an ACP client. Pure.
 
-updates_of(message, live)   # what was not streamed of it already
+updates_of(message, live)   # the parts of the message that were not streamed
 """
 
 from collections.abc import Iterator, Mapping

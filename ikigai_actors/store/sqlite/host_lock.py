@@ -1,6 +1,6 @@
 """The locks by which a host owns an SQLite file for its life.
 
-One lock is on ``<database>.lock``, and one on the file itself, which may have another name elsewhere. The kernel frees
+One lock is on ``<database>.lock``, the other on the file itself, which may have a second name. The kernel frees
 both locks when the process ends, so the next host takes over at once. No pid, host name or clock decides: a process
 that wants to know whether there is a host tests the lock.
 """

@@ -1,8 +1,8 @@
 """The memory of agents: checks that summaries and requests have all facts that they must have, each once.
 
 Facts are unique words in prompts and in the texts of summaries. The model ``facts`` of the kit answers the request for
-a summary with the facts that it was sent. Long results are looked for whole, or as references, as the summaries in
-force have it. The checks share no code with the runtime's views.
+a summary with the facts that it was sent. Each long result must be there, whole or as a reference, according to the
+summaries in force. The checks share no code with the runtime's views.
 """
 
 import json

@@ -4,7 +4,7 @@ At each commit the process may crash: before the commit, or after the commit and
 each commit the database is checked. Faults are drawn on the thread of the test, between two steps, for any thread.
 Faults of reading also begin at a commit, because a thread that reads may hold a lock.
 
-When another host takes over, a process goes on as a former one: replies and results on their way still arrive, and none
+When another host takes over, the process of the former host goes on: replies and results still arrive there, but none
 of its writes may change an agent. Each of several hosts is a process, and the end of one process leaves the others
 running.
 """

@@ -5,7 +5,7 @@ nothing of the workspace is on the path.
 
     launch(directory=…, …)   with sys.argv = [_, lifeline, status, shown, private, trees, layers, program, argument, …]
 
-Three processes stand between the host and what it may start. Each step that fails ends them all with exit code 125,
+The fence of a program consists of up to four processes. A failed step ends them all with exit code 125,
 after one line on the socket ``status``; the program has not run then. When the program runs, ``status`` is closed. With
 layers, the launcher first hands two descriptors over: the directory as the program sees it, and one that keeps the
 mounts. If ``shown`` is not -1, it is a descriptor of a file or directory that the program may read, wherever it is.

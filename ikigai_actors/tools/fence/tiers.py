@@ -1,7 +1,7 @@
 """Tiers: the kinds of fences that this machine may make, their order of strength, and the gaps of each.
 
-`candidates` decides from the features of the kernel. Whether a candidate works is found out by starting a program in
-it.
+`candidates` names the tiers that the features of the kernel allow. The caller starts a program in each, to test which
+one works.
 """
 
 import ctypes

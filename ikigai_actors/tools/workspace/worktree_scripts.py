@@ -1,6 +1,6 @@
 """Scripts of bash and git that make worktrees, commit their files, and merge.
 
-Each begins with `_GIT`. A script prints its results as lines; the first word of a line says what the rest is.
+Each script begins with `_GIT`. A script prints its results as lines; the first word of a line names the kind of result.
 """
 
 _GIT = r"""

@@ -1,6 +1,6 @@
 """The meanings of colours: amber waits for a person, red is a failure, grey is past.
 
-Pure: texts say which of their parts mean what, as spans; `ikigai_actors.shell.cli.paint` colours them at a terminal.
+Pure: a text has spans with meanings; `ikigai_actors.shell.cli.paint` colours the spans at a terminal.
 """
 
 from enum import StrEnum
