@@ -1,10 +1,10 @@
 """Skills in a conversation: the catalogue in the system prompt, loaded texts, and the texts that a summary keeps. Pure.
 
 The catalogue is a pure text of the settings. A skill that is ``unlisted`` is not in it: the model finds it by
-``find_tools``, or knows its name. A text that was loaded is a result of ``load_skill``, with ``data.skill``,
-or came with a prompt, in its ``data.skills``: a fork has it, an undo takes it away, and it can be loaded again then. It
-is never shown by reference. A summary keeps the texts that were loaded before its cut, and they are shown after it,
-each once. So a prompt adds no text that the model sees already. The machine decides that when the turn opens.
+``find_tools``, or knows its name. A loaded text is in the result of ``load_skill``, with ``data.skill``, or in the
+``data.skills`` of a prompt: a fork inherits the text, and an undo removes it, so that it can be loaded again. A loaded
+text is never replaced by a reference. A summary keeps the texts that were loaded before its cut; they are shown after
+the summary, each once. When a turn opens, the machine adds only texts that the model does not see already.
 """
 
 import re

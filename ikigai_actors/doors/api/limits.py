@@ -1,7 +1,7 @@
 """Limits of the requests of one principal, or of one address. Pure: times are arguments.
 
 rates = RequestRates(a_second=20, at_once=100)
-rates.count("anna", now)         # False where it must wait
+rates.count("anna", now)         # False if the request must wait
 """
 
 from collections import OrderedDict

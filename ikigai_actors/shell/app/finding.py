@@ -1,7 +1,7 @@
 """The search for things by a few letters: screens, agents, documents, commands and earlier prompts. Pure.
 
-found_by(things, "buy")    what is called so, what begins so, what has it in its name, and then in its description
-found_by(things, "@buy")   the same of agents alone
+found_by(things, "buy")    matches in this order: equal name, beginning of the name, part of it, part of the description
+found_by(things, "@buy")   the same, among agents alone
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

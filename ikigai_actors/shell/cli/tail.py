@@ -1,4 +1,4 @@
-"""Prints the logs of agents from the database: as they are, and as they grow."""
+"""Prints the logs of agents from the database: the stored messages, and new ones as they come."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import localtime, strftime

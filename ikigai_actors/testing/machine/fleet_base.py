@@ -1,4 +1,4 @@
-"""The base of the rules of `FleetMachine`: several hosts, and how to use them and let them go on."""
+"""The base of the rules of `FleetMachine`: starts several hosts, calls agents by a host, and lets the hosts run."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

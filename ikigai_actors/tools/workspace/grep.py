@@ -3,9 +3,9 @@
 Anthropic's own grep tool is not used: it takes ripgrep only from PATH and from outside of the workspace, and otherwise
 Python's ``re``, which blocks the whole process at a pattern like ``(a+)+$``. Without ripgrep there is no tool grep.
 
-ripgrep opens what it finds by its path, and whoever exchanges a directory for a link meanwhile would lead it out of the
-workspace. So one ripgrep only lists names (it knows what is hidden and ignored). The files are opened here, beneath the
-directory, and others search what they are handed open, `_BATCH` files each.
+ripgrep opens files by path, so a directory that is replaced by a link meanwhile would lead it out of the workspace. So
+one ripgrep only lists names (it knows which files are hidden or ignored). This module opens the files beneath the
+directory, and further ripgrep processes get `_BATCH` open files each to search.
 
 In a fence one ripgrep does all of this: a link out of the directory leads to nothing that it may read. Files that have
 forked are visible only in the fence of their agent's shell, so ripgrep, in another fence, gets a descriptor of the

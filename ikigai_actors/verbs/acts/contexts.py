@@ -1,4 +1,4 @@
-"""Acts that agents of other systems ask for by A2A: a task, an answer, a cancellation. A message is done once.
+"""Acts that agents of other systems ask for by A2A: a task, an answer, a cancellation; each once for a message.
 
 The key is made of the agent with the card, the principal and the message's id; so two principals may use the same id.
 """
