@@ -1,8 +1,7 @@
 """The book of an experiment: the log of the experiment's agent, with the births and verdicts of trials.
 
     note {"terms": …}                                        the terms of the experiment, once
-    note {"verdicts": [[number, score, why, over, end], …]}  verdicts on trials, by number; in a regression "by"
-    names the check
+    note {"verdicts": [[number, score, why, over, end], …]}  verdicts on trials, by number; "by" names the check
     fork {"child": …, "of": …, "at": …, "number": …}         the birth of a trial, an agent
 
 A note and the births after it are one unit, so a trial that depends on a verdict is born with it or not at all.

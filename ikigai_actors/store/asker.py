@@ -1,6 +1,6 @@
 """The asker: the request on whose behalf this thread commits units.
 
-The check for read-only requests is here, below all verbs.
+The store checks read-only requests, so that no verb has to.
 
     with acting_for(LOOKER):
         agent.context()         # reads as usual

@@ -1,4 +1,4 @@
-"""The questions to a client: each call that waits for a decision below its sessions, and what models ask people."""
+"""The questions to a client: calls of its agents that wait for a decision, and questions of models to people."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -16,7 +16,7 @@
     ikigai help [COMMAND]           explains a command, or all of them: ikigai help all
     ikigai completion SHELL         the script that completes at the Tab key: bash, zsh or fish; --install
 
-Beside a running shell, or without one (commands.py), and every verb that the table in ``verbs/table.py`` has:
+The next commands run with or without a running shell (commands.py), and so does each verb of ``verbs/table.py``:
 
     ikigai agents [--all] [--json]  lists the agents
     ikigai log AGENT [--follow]     the messages of an agent
@@ -41,8 +41,8 @@ Beside a running shell, or without one (commands.py), and every verb that the ta
     ikigai trace export --to URL    the turns as spans of OpenTelemetry, for Phoenix, Jaeger and others
     ikigai fsck [--json]            checks the invariants of the database; exit status 1 if one is violated
 
-What a command needs is imported when it runs, so ``ikigai --help`` and ``ikigai agents`` answer at once. An error of
-ours is one line on standard error and exit status 1.
+A command imports its modules when it runs, so ``ikigai --help`` and ``ikigai agents`` answer at once. An error of this
+library is one line on standard error and exit status 1.
 """
 
 import contextlib
