@@ -83,7 +83,9 @@ class BatchRules(Stage):
         def born(child: AgentRef) -> None:
             self.ledger.known.setdefault(child.uuid)
             self.patient[child.uuid] = None
-            self.attempt(lambda: child.configure(model=BATCHED, urgency="24h", timeout=PATIENCE))
+            self.attempt(lambda: child.configure(model=BATCHED, urgency="24h", timeout=PATIENCE), lambda _: ask(child))
+
+        def ask(child: AgentRef) -> None:
             self.attempt(lambda: child.prompt(said), self.ledger.open.append)
 
         self.attempt(lambda: parent.fork(timeout=PATIENCE), born)
