@@ -85,11 +85,14 @@ class BatchAnswer(NamedTuple):
 
 
 def seal_now(members: Sequence[WaitingMember], now: int) -> Sequence[WaitingMember]:
-    """Return the members that a host should seal as one batch now; none if more requests are to be collected first."""
+    """Return the members that a host should seal as one batch now; none if more requests are to be collected first.
+
+    A member that seems to come from the future has waited for an unknown time, since the calendar was set back.
+    """
     if not members:
         return ()
     oldest = min(member.asked_at for member in members)
-    if len(members) < BATCH_FULL and now - oldest < BATCH_SECONDS * 1000:
+    if len(members) < BATCH_FULL and abs(now - oldest) < BATCH_SECONDS * 1000:
         return ()
     chosen: list[WaitingMember] = []
     size = 0
