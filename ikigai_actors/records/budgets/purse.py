@@ -8,6 +8,7 @@ unit runs again with a `BudgetLedger`.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from ikigai_actors.errors import StoreUnusable
 from ikigai_actors.records.budgets.amounts import Charge, Held, Need
 from ikigai_actors.records.budgets.ceilings import BudgetLimit, Chain, Level, Portion, is_strict, whole
 from ikigai_actors.store.base import Row, Transaction
@@ -30,9 +31,14 @@ def _levels(rows: Iterable[Row]) -> dict[str, Level]:
 
 
 def budget_chain(levels: Mapping[str, Level], budget: str | None) -> Chain:
-    """Return the budgets with limits above an agent, agent 0's first. ``budget`` is the owner of its nearest budget."""
+    """Return the budgets with limits above an agent, agent 0's first. ``budget`` is the owner of its nearest budget.
+
+    Raises `StoreUnusable` for a damaged database, in which agent 0 has no budget.
+    """
     chain: list[Level] = []
-    current: str | None = budget or next(owner for owner, level in levels.items() if level.above is None)
+    current = budget or next((owner for owner, level in levels.items() if level.above is None), None)
+    if current is None:
+        raise StoreUnusable("Agent 0 has no budget in the database, so the database is damaged: see ikigai fsck.")
     while current is not None and current in levels and levels[current] not in chain:
         chain.append(levels[current])
         current = levels[current].above
