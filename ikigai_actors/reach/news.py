@@ -82,7 +82,10 @@ class NewsFeed:
             await asyncio.shield(self._subscribe_as_wanted(line))
 
     def since(self, agent: str, seen: tuple[int, int]) -> ReplyHeard:
-        """Return the state of an agent's reply; ``seen`` is the number of a reply, and of its known characters."""
+        """Return the reply of an agent that is on its way, without the text that the caller has.
+
+        ``seen`` is the number of the reply that the caller has read from, and how many of its characters.
+        """
         with self._lock:
             goes_on = self._replies.is_open(agent, seen[0])
             return ReplyHeard(self._heads.get(agent, 0), goes_on, self._replies.behind(agent, seen))
@@ -201,7 +204,7 @@ class NewsWatch:
         return taken
 
     def since(self, seen: tuple[int, int]) -> ReplyHeard:
-        """Return the state of the agent's reply; ``seen`` is the number of a reply, and of its known characters."""
+        """Return the reply of the watched agent, as `NewsFeed.since` does."""
         assert self.agent is not None  # of all there is no such
         return self._feed.since(self.agent, seen)
 

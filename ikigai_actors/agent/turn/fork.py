@@ -116,7 +116,10 @@ def _begin(settings: Mapping[str, Any], prompt: str | None, data: Mapping[str, A
 
 
 def fork_trials(state: State, event: on.ForkTrials, now: int) -> Step:
-    """Return the step that writes a note, and makes the children of any histories for which the command asks."""
+    """Return the step that makes the trials of an experiment: children that begin with any histories, each as asked.
+
+    With them, the experiment's own log gets a note.
+    """
     if event.head not in (0, state.head):
         text = f"The log of agent {state.called} has gone on to {state.head}, and {event.head} was expected."
         return Step(state, effects=(Answer(event.caller, StoreConflict(text)),))

@@ -171,7 +171,7 @@ def _with_earlier(merging: Merging, spent: Spent | None) -> Spent | None:
 
 
 def fail_merge(state: State, error: IkigaiError, now: int) -> Step:
-    """Go on as before the merge. The caller gets the error; for a model's call the error is the result."""
+    """Return the step that ends a merge with an error, which the caller, or the call of the model, gets."""
     merging, held = state.merging, isinstance(state.hold, Held)
     assert merging is not None  # in this phase
     after = state_behind(state)

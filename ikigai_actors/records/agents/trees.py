@@ -142,7 +142,7 @@ def bear_trees(tx: Transaction, maker: str, planned: Sequence[PlannedTree], sinc
 
 
 def _add_first_tree(tx: Transaction, agent: str, copied: Copied, now: int, frozen: bool = False) -> None:
-    """Write the first tree of an agent that has worked in the directory itself.
+    """Write the first tree of an agent that has worked in the workspace's directory so far.
 
     ``frozen``: whether its layer is frozen.
     """
@@ -249,7 +249,10 @@ class MergeTrees(Unit):
 
 
 class MarkApplied(Unit):
-    """Record that an agent's files were copied to the directory itself. Raises `AgentNotFound`."""
+    """Record that an agent's files were copied from its tree into the workspace's directory.
+
+    Raises `AgentNotFound`.
+    """
 
     __slots__ = ("_agent", "_base", "_now")
 

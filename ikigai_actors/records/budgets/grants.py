@@ -97,7 +97,7 @@ class Serve(Addressed):
 
     @property
     def changed(self) -> Iterable[str]:
-        """Return the units whose limits this unit changes; none by default."""
+        """Return the measures, such as ``usd``, whose limits are changed; none by default."""
         return ()
 
     def check_hearers(self, locked: LockedRows) -> None:

@@ -10,7 +10,7 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_arrivals(tx: Transaction) -> Iterator[Violation]:
-    """Return the faults of endpoints and arrivals."""
+    """Return the faults in the rows of endpoints and of the events that arrived at them."""
     for name, agent, spec in tx.run("every_endpoint"):
         try:
             EndpointSpec.decode(spec)

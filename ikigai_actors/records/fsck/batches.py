@@ -7,7 +7,7 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_batches(tx: Transaction) -> Iterator[Violation]:
-    """Return the faults of batches and their members."""
+    """Return the faults in the rows of batches and of the requests in them."""
     for agent, position, attempt, state, batch, is_gone, is_mute, ended_at in tx.run("every_member"):
         named = f"attempt {attempt} of the request at {position}"
         if state == "waiting" and is_gone:

@@ -8,7 +8,7 @@ from ikigai_actors.store.base import Transaction
 
 
 def check_guests(tx: Transaction) -> Iterator[Violation]:
-    """Return the faults of guest logs and their entries."""
+    """Return the faults in the logs of other libraries."""
     logs = {log.id: log for log in map(GuestLog._make, tx.run("every_guest_log"))}
     begun = {log.parent for log in logs.values()}
     for log in logs.values():

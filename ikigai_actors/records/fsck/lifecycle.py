@@ -91,7 +91,7 @@ def check_ways(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[
 
 
 def check_signals(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """Return the faults of signals."""
+    """Return the agents with gaps in the numbers of their signals, and the signals of unknown senders."""
     yield from _numbers(tx, "signal_numbers", Invariant.SIGNAL, records)
     for agent, number, sender in tx.run("signals_of_strangers"):
         text = f"expected signal {number} to be of an agent or of a person; it is of "
@@ -99,7 +99,7 @@ def check_signals(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterat
 
 
 def check_restarts(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iterator[Violation]:
-    """Return the faults of restarts."""
+    """Return the agents with gaps in the numbers of their restarts, and the restarts by unknown supervisors."""
     yield from _numbers(tx, "restart_numbers", Invariant.RESTART, records)
     for agent, number, supervisor in tx.run("restarts_by_strangers"):
         text = f"expected restart {number} to be by an agent; it is by {supervisor!r}, and there is no such agent"

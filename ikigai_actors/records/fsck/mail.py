@@ -28,7 +28,7 @@ def check_mailboxes(tx: Transaction, records: Mapping[str, AgentRecord]) -> Iter
 
 
 def check_documents(tx: Transaction) -> Iterator[Violation]:
-    """Return the faults of documents."""
+    """Return the documents with gaps in their versions, and the versions written by agents that do not exist."""
     for path, count, lowest, highest in tx.run("document_versions"):
         if (lowest, highest) != (1, count):
             text = (

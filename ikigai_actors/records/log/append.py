@@ -54,7 +54,7 @@ class FencingToken(NamedTuple):
 
 
 class CallAppended(NamedTuple):
-    """The answer of an `AppendCall`: the act's answer, and the message that reports it."""
+    """The answer of an `AppendCall`: the result of its act, and the appended message that reports the result."""
 
     message: Message
     """The message that reports the act."""

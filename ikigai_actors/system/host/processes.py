@@ -103,10 +103,13 @@ class Supervision(Protocol):
         """
 
     def on_crash(self, uuid: str) -> None:
-        """Decide on an agent whose failure was noted, and whose next actor is held."""
+        """Decide whether an agent that has crashed is restarted. Its next actor handles no message until then."""
 
     def on_failed_start(self, uuid: str, restarted: Restarted, error: Exception) -> bool:
-        """Hold a restarted agent whose log could not be read, and decide on it; return False when it has died."""
+        """Keep back a restarted agent whose log could not be read, and decide what follows.
+
+        Return False if the agent has died.
+        """
 
     def retry_prompts(self) -> None:
         """Schedule a further attempt to give actors the prompts and remote commands that no agent has taken up."""
