@@ -90,7 +90,14 @@ def _copier(record: type) -> Callable[..., Any]:
 
 
 def _function(record: type, parameters: str, values: Mapping[str, str], names: Mapping[str, Any]) -> Callable[..., Any]:
-    """Return a function that makes a record in a single call, because a turn makes many records."""
+    """Return a function, generated from text, that makes a record faster than the dataclass's own ``__init__``.
+
+    Args:
+        record: the dataclass.
+        parameters: the text of the function's parameters.
+        values: the text of the value of each field.
+        names: the objects to which these texts refer.
+    """
     lines = [f"def make({parameters}):", " _made = _new(_twin)"]
     lines += [f" _made.{name} = {value}" for name, value in values.items()]
     lines += [" _made.__class__ = _class", " return _made"]

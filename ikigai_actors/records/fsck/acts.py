@@ -1,4 +1,7 @@
-"""The checks of fsck for calls of programs: each call is named by the digest of the act and its count. Pure."""
+"""The checks of fsck for calls of programs: their names follow from the act, and how often the turn has done it.
+
+Pure.
+"""
 
 from collections.abc import Iterator
 

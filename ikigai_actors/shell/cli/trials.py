@@ -109,7 +109,10 @@ class Display(NamedTuple):
         return json_text.dumps(json_text.loads(result.json()) | more, ensure_ascii=False), status
 
     def _announce(self, before: ExperimentResult, change: Mapping[str, Any]) -> None:
-        """Print the plan of an experiment before it begins. Raises `BadInput` if nobody allowed new readers."""
+        """Print the plan of an experiment before it begins.
+
+        Raises `BadInput` if a model would read the history that has not read it so far, and the person has not agreed.
+        """
         planned = before.forecast
         if before.resumed:
             self.tell(

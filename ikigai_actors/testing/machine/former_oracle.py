@@ -3,8 +3,9 @@
     former      as of a moment at which nothing was under way, the rows that change in place are, with table
                 ``former``, what a copy of the database has that was made then
 
-A moment after which somebody has set a clock is forgotten: stamps after it may be earlier. A row that was made before a
-clock was set back may have a later stamp than a moment after the setting, and is not expected at such a moment.
+A moment after which somebody has set a clock is forgotten: stamps after it may be earlier. A row that was made or
+changed before a clock was set back may have a later stamp than a moment after the setting. At such a moment it is not
+expected, and a value that was changed so is not compared.
 """
 
 import json
@@ -85,7 +86,8 @@ class FormerOracle:
 
     def __init__(self, world: Simulation) -> None:
         self._world = world
-        self._known: dict[int, Then] = {}
+        self._known: dict[int, tuple[Then, set[tuple[str, str, str]]]] = {}
+        """For each moment, the values, and the places that were changed at a stamp after it."""
         self._set: tuple[float, ...] = ()
 
     def check(self, apart: int = 0) -> None:
@@ -98,13 +100,17 @@ class FormerOracle:
             self._known.clear()
             self._set = clocks
         store = self._world.process.looked_at
-        for at, state in self._known.items():
+        for at, (state, changed_later) in self._known.items():
             then = store.read(lambda tx: as_of(tx, at))  # noqa: B023 - it is read at once
             agents = {place[0] for place in state}
             if wrong := {
-                place for place in {*then, *state} if place[0] in agents and then.get(place) != state.get(place)
+                place
+                for place in {*then, *state} - changed_later
+                if place[0] in agents and then.get(place) != state.get(place)
             }:
                 place = min(wrong)
                 raise Broken(f"former: as of {at} {place} is {then.get(place)!r}, and then it was {state.get(place)!r}")
         now = self._world.clock.now_ms() + apart
-        self._known[now] = _made_by(store.read(lambda tx: as_of(tx, AFTER_EVERYTHING)), now)
+        state = _made_by(store.read(lambda tx: as_of(tx, AFTER_EVERYTHING)), now)
+        then = store.read(lambda tx: as_of(tx, now)) if any(clocks) else state
+        self._known[now] = state, {place for place in {*then, *state} if then.get(place) != state.get(place)}

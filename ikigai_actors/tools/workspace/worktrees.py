@@ -46,7 +46,7 @@ _AGAIN = {
 
 
 class Mount(NamedTuple):
-    """The mounted directory of an agent with a tree."""
+    """The open mount in which an agent works that has a layer of files of its own."""
 
     upper: str
     """The layer to which the agent writes."""
