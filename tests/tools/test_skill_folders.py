@@ -97,3 +97,21 @@ def test_a_workspace_has_the_places_from_its_repository_s_root_on(tmp_path: Path
     for place in (*expected, tmp_path / ".claude" / "skills"):
         place.mkdir(parents=True)
     assert usual_places(inner)[-2:] == expected
+
+
+def test_packages_offer_directories_and_one_that_fails_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = f"offers_{tmp_path.name}"
+    (tmp_path / "offered").mkdir()
+    text = f"import sys\nPLACE = {str(tmp_path / 'offered')!r}\ndef place(): return PLACE\ndef leaves(): sys.exit(3)\n"
+    (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    info = tmp_path / "acme-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n", encoding="utf-8")
+    points = f"a = {name}:leaves\nb = {name}:missing\nc = {name}:place\nd = {name}:PLACE\ne = sys:maxsize\n"
+    (info / "entry_points.txt").write_text(f"[{folders.SKILL_GROUP}]\n{points}", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert tmp_path / "offered" in usual_places()
+    left_out = [record.args[0] for record in caplog.records if isinstance(record.args, tuple)]
+    assert left_out == ["a", "b", "e"]

@@ -4,6 +4,7 @@ Links are not followed. Skills that are too large are left out, with a notice, s
 completely.
 """
 
+import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +16,11 @@ from typing import Any, NamedTuple
 
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput
-from ikigai_actors.text import storable
+from ikigai_actors.text import described, storable
 from ikigai_actors.tools.skills.digests import digest_of_skill
 from ikigai_actors.tools.skills.front_matter import SKILL_FILE, FrontMatter, read_front_matter
+
+logger = logging.getLogger(__name__)
 
 SKILL_PLACES = (".claude/skills", ".agents/skills")
 """The directories of skills below a home directory or a workspace. Later ones take precedence."""
@@ -152,8 +155,7 @@ def places_below(group: str, names: Sequence[str], directory: Path | None) -> li
     Packages offer some by the entry points ``group``. The others have these names in the user's home, and in each
     directory from the root of the workspace's repository down to the workspace.
     """
-    packages = [Path(str(place() if callable(place) else place)) for place in _offered(group)]
-    places = [*packages, *(Path.home() / name for name in names)]
+    places = [*_offered(group), *(Path.home() / name for name in names)]
     if directory is not None:
         above = [directory, *directory.parents]
         root = next((folder for folder in above if (folder / ".git").exists()), directory)
@@ -236,9 +238,14 @@ def _readers_below(
             yield str(folder), partial(read_skill, folder)
 
 
-def _offered(group: str) -> Iterator[Any]:
+def _offered(group: str) -> Iterator[Path]:
+    """Yield the directories that installed packages offer. A package that fails is left out, with a warning."""
     for point in sorted(entry_points(group=group), key=lambda point: point.name):
-        yield point.load()
+        try:
+            place = point.load()
+            yield Path(place() if callable(place) else place)
+        except (Exception, SystemExit) as error:  # other people's code
+            logger.warning("The entry point %s of %s gives no directory: %s", point.name, group, described(error))
 
 
 def _folders(root: Path, troubles: list[str]) -> Iterator[Path]:

@@ -46,7 +46,7 @@ _AGAIN = {
 
 
 class Mount(NamedTuple):
-    """The open mount in which an agent works that has a layer of files of its own."""
+    """The open mount in which an agent works that has its own layer of files."""
 
     upper: str
     """The layer to which the agent writes."""
