@@ -38,6 +38,7 @@ from ikigai_actors.errors import (
     StoreUnusable,
     SystemClosed,
 )
+from ikigai_actors.hooks import HookedCall, hook
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.store import open_store
 from ikigai_actors.store.hosts.placement import FEW_TURNS
@@ -390,6 +391,30 @@ def test_a_tool_that_runs_when_its_agent_is_to_go_elsewhere_ends_first(fleet: Fl
         drained.result(DEADLINE)
     assert answer.get(timeout=DEADLINE).text == "worked"
     assert work.runs == 1
+
+
+@REAL_HOSTS
+def test_an_agent_whose_turn_waits_for_a_hook_moves_to_the_host_that_has_it(fleet: Fleet) -> None:
+    asked: list[str] = []
+
+    @hook("before_call", tools="work")
+    def audit(call: HookedCall) -> None:
+        asked.append(call.tool)
+
+    work = Work()
+    work.may_end.set()
+    a = fleet.start("a", work.model, tools=[tool(work.work)])
+    kid = a.root.fork(name="kid")
+    b = fleet.start("b", work.model, tools=[tool(work.work)], hooks=[audit])
+    shared(fleet)
+    if not fleet.runs("a", kid):
+        b.move(kid, "a", timeout=DEADLINE)
+        fleet.wait_until("a", kid)
+    kid = a.handle(kid.uuid)
+    kid.configure(hooks=["audit"])
+    assert kid.prompt("hello").get(timeout=DEADLINE).text == "worked"
+    assert (asked, work.runs) == (["work"], 1)
+    assert fleet.runs("b", kid)
 
 
 @REAL_HOSTS
