@@ -28,8 +28,10 @@ from benchmarks.durability.world import Struck, World
 
 PATIENCE = 30.0
 """`Setting.patience` of a play that counts."""
-MORE = {"slow": 20.0, "server": 60.0}
-"""More of it for some faults. DBOS looks once a minute for what it was not told while its server was away."""
+MORE = {"slow": 20.0, "server": 60.0, "stop": 60.0}
+"""More of it for some faults. DBOS looks once a minute for what it was not told while its server was away; what
+Temporal gave to a worker that stands still comes back after 10 s, and may go there again.
+"""
 QUIET = 5.0
 """Seconds after a cancel in which nothing may happen."""
 CLIENT_WAITS = 5.0

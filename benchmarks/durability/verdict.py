@@ -16,8 +16,8 @@ from benchmarks.durability.task import PAUSE, WORKERS
 
 AGAIN = 12.0
 """Seconds after an acknowledged approval and the latest restart from which on another question for it is a loss."""
-AGAIN_SERVER = 75.0
-"""The same where the runtime's server was lost. DBOS looks once a minute for what it was not told meanwhile."""
+AGAIN_LATE = 75.0
+"""The same where a server was lost, or a worker stands still: some runtimes take a minute to hear of that."""
 _SLACK = 0.05
 """Seconds by which the note of an answer may come after the answer."""
 _ACTS = ("asked", "effect-received")
@@ -70,7 +70,7 @@ class Verdict:
 
 def patience_of(fault: str) -> float:
     """Seconds after which another question for an acknowledged approval is a loss."""
-    return AGAIN_SERVER if fault == "server" else AGAIN
+    return AGAIN_LATE if fault in ("server", "stop") else AGAIN
 
 
 def judge(play: Play) -> Verdict:
@@ -196,8 +196,7 @@ def lost_approvals(play: Play, run: str) -> list[Event]:
     acknowledged = min((event.at for event in play.of("approve-acknowledged", run=run)), default=None)
     if acknowledged is None:
         return []
-    returns = ("worker-started", "continued", "struck") if play.fault == "server" else ("worker-started", "continued")
-    back = [event.at for event in play.of(*returns)] + [acknowledged]
+    back = [event.at for event in play.of("struck", "worker-started", "continued")] + [acknowledged]
     return [
         event
         for event in _questions_after_acknowledgement(play, run)

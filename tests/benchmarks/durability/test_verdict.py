@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.durability.history import Event, Play, append, read
 from benchmarks.durability.picture import drawing, mark
-from benchmarks.durability.verdict import AGAIN, AGAIN_SERVER, Verdict, judge
+from benchmarks.durability.verdict import AGAIN, AGAIN_LATE, Verdict, judge
 from tests.benchmarks.durability.mutants import CONVICTS, COUNTS, Damage
 
 HISTORIES = tuple(read(Path(__file__).with_name("histories.jsonl.gz")))
@@ -77,15 +77,18 @@ def test_an_approval_is_lost_only_if_it_is_asked_for_long_after_the_restart(seco
     assert result.asked_again == 1
 
 
-@pytest.mark.parametrize(("seconds", "lost"), [(AGAIN + 0.5, False), (AGAIN_SERVER + 0.5, True)])
-def test_a_runtime_whose_server_was_lost_has_longer_to_go_on_after_an_approval(seconds: float, lost: bool) -> None:
+@pytest.mark.parametrize("fault", ["server", "stop"])
+@pytest.mark.parametrize(("seconds", "lost"), [(AGAIN + 0.5, False), (AGAIN_LATE + 0.5, True)])
+def test_a_runtime_that_hears_late_of_a_fault_has_longer_to_go_on_after_an_approval(
+    fault: str, seconds: float, lost: bool
+) -> None:
     struck = 1.2
     result = verdict(
         Event(1.0, "approve-sent", "r"),
         Event(1.1, "approve-acknowledged", "r"),
         Event(struck, "struck", owner="one.1", detail={"proved": True, "proof": "started then, then now"}),
         Event(struck + seconds, "approve-sent", "r"),
-        fault="server",
+        fault=fault,
     )
     assert result.approval_lost == lost
 
