@@ -24,7 +24,7 @@ class Clock:
 
     def __init__(self, file: Path) -> None:
         """Build the library beside a file, and let the clock be right. Raises `CalledProcessError`."""
-        library = file.with_suffix(".so").resolve()
+        library = file.with_name(f"{file.name}.so").resolve()  # restate.so would be the module restate
         subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, _SOURCE], check=True)
         file.write_bytes(bytes(8))
         self._file = file
