@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
 from subprocess import CalledProcessError
@@ -84,8 +84,9 @@ def _measure(runtime: Runtime, server: Server, options: argparse.Namespace) -> N
     settings = list(_settings(runtime, options))
     Random(options.seed).shuffle(settings)
     for setting in settings:
-        for _ in range(TRIES):
-            record = play(setting, server, log)
+        for again in range(TRIES):
+            # One server may hold all plays, so each has runs of other names.
+            record = play(replace(setting, seed=setting.seed + again), server, log)
             verdict = judge(record)
             append(histories, record)
             show(record, verdict)

@@ -3,8 +3,10 @@
 Each can be ended as a crash ends it, and started again with the same data: the fault ``server``.
 """
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -113,16 +115,24 @@ class Program:
         return ""
 
     def crash(self) -> tuple[bool, str]:
-        """SIGKILL, and the same command again."""
+        """SIGKILL to all its processes, and the same command again."""
         before = self._process.pid
-        self._process.kill()
-        status = self._process.wait()
+        status, silent = self._end()
         self._process = self._start()
-        return status == -9, f"process {before} ended with {status}, then {self._process.pid}"
+        return status == -9 and silent, f"process {before} ended with {status}, then {self._process.pid}"
 
-    def _end(self) -> None:
-        self._process.kill()
-        self._process.wait()
+    def _end(self) -> tuple[int, bool]:
+        """End the program and what it started: Restate's server is the child of a script.
+
+        Returns the status, and whether nobody listens any more.
+        """
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        status = self._process.wait()
+        until = time.monotonic() + 5
+        while (listens := _listens(self._port)) and time.monotonic() < until:
+            time.sleep(0.02)
+        return status, not listens
 
     def _start(self) -> "subprocess.Popen[bytes]":
         process = subprocess.Popen(
@@ -131,12 +141,13 @@ class Program:
             stdout=self._log,
             stderr=self._log,
             env=os.environ | self._variables,
+            start_new_session=True,
         )
         until = time.monotonic() + _DEADLINE
         while not _listens(self._port):
             if (status := process.poll()) is not None or time.monotonic() > until:
-                process.kill()
-                process.wait()
+                self._process = process
+                self._end()
                 raise RuntimeError(f"{self._command[0]} did not start: status {status}")
             time.sleep(0.1)
         return process
