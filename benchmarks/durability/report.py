@@ -13,6 +13,8 @@ from benchmarks.durability.runtimes import DRIVERS, NOT_RUN, RUNTIMES
 from benchmarks.durability.verdict import Verdict, judge
 
 PAGE = Path(__file__).parents[2] / "docs" / "engineering" / "durability.md"
+HISTORIES = Path(__file__).parent / "histories"
+"""The published plays, of which the page has the figures."""
 _BEGIN, _END = "<!-- begin: figures -->", "<!-- end: figures -->"
 
 
