@@ -30,7 +30,7 @@ class Mutant(NamedTuple):
     """What else is replaced: the second defence, or the rest of a longer change."""
     test: str = ""
     """The file of tests that finds it, where a decision is shown by itself and no machine comes across it."""
-    tier: str = "quick"
+    tier: str = "standard"
     """The first tier that has those tests."""
 
     @property
