@@ -24,7 +24,7 @@ class Answers:
         self._wrote = False
 
     def read(self, data: bytes) -> Iterator[tuple[bytes, bool]]:
-        """Each message that is whole now, and whether it tells of a commit of something written."""
+        """Yield each complete message, and whether it reports the commit of a transaction that has written."""
         data = self._rest + data
         start = 0
         while len(data) - start >= 5:
