@@ -283,6 +283,13 @@ class AgentActor(PooledActor):
             self.runtime.waits.became_idle(self.state.uuid)
         return again
 
+    def revoke(self) -> None:
+        """Begin no request and no tool from now on: the agent is dead, and `Dead` is about to come.
+
+        Thread-safe; never waits.
+        """
+        self._effects.revoke()
+
     def rename(self, name: str | None) -> None:
         """Set the agent's name. Thread-safe, since no decision depends on the name."""
         self.origin = self.origin._replace(name=name)

@@ -21,7 +21,7 @@ from ikigai_actors.agent.builtin_calls.programs import NEVER
 from ikigai_actors.agent.builtin_calls.wait import waited_to_model
 from ikigai_actors.agent.costs import usual_output
 from ikigai_actors.agent.hooks import FilteredResult, FilteredRun, HookFailure, HookQuestion
-from ikigai_actors.agent.jobs import Crash, ModelAnswer, ModelRequest, ToolRun, provider_failed
+from ikigai_actors.agent.jobs import Crash, ModelAnswer, ModelRequest, Permit, ToolRun, provider_failed
 from ikigai_actors.agent.messages import Crashed, Wake
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.sizes import fit_of, fixed_tokens, puts_off, report_tokens, request_tokens
@@ -145,6 +145,7 @@ class Effects:
         "_inbox",
         "_joined",
         "_name",
+        "_permit",
         "_postponed",
         "_questions",
         "_request",
@@ -170,6 +171,7 @@ class Effects:
         self.waiting: list[Effect] = []
         """The effects that wait to be performed."""
         self._postponed: tuple[Effect, ...] = ()
+        self._permit = Permit()
         self._request: ModelRequest | None = None
         self._joined: RequestModel | None = None  # the request in flight, where its service keeps the answer
         self._crash: Crashed | None = None
@@ -199,6 +201,10 @@ class Effects:
     def rename(self, name: str | None) -> None:
         """Use another name from the next model request on. Thread-safe."""
         self._name = name
+
+    def revoke(self) -> None:
+        """Begin nothing outside the process any more, since the agent is dead. Thread-safe; never waits."""
+        self._permit.ended = True
 
     def add(self, effects: Iterable[Effect]) -> None:
         """Append the effects of a step that is committed, or that needed no commit."""
@@ -243,6 +249,8 @@ class Effects:
                 interrupted after the commit.
             log: the agent's log; None while it is not in memory. In a turn it is always in memory.
         """
+        if isinstance(effect, OUTWARD) and self._permit.ended:
+            return
         if isinstance(effect, OUTWARD) and (self._finished is not None or not self._runtime.host.may_act(self._wake)):
             self._postponed = (*self._postponed, effect)
             return
@@ -667,6 +675,7 @@ class Effects:
             at,
             chosen.own_code,
             runs,
+            self._permit,
         )
 
     def _runs_at(self, turn: int, log: Log) -> Callable[[], object]:
@@ -709,7 +718,7 @@ class Effects:
 
         key = self._key_of(call)
         current = CurrentCall(key, call.attempt, self._uuid, call.id, call.reply, own_files, call.by_pattern)
-        handle = self._runtime.processes.handle(self._uuid)
+        handle, executor = self._runtime.processes.handle(self._uuid), self._runtime.executor
 
         def runs() -> None:
             acting_skills.set(skills)
@@ -717,7 +726,7 @@ class Effects:
                 hook(self._tally, *place)
 
         if not filters:
-            self._keep(call, self._runtime.executor.run_tool(tool, call.input, handle, on_result, current, runs, rules))
+            self._keep(call, executor.run_tool(tool, call.input, handle, on_result, current, runs, rules, self._permit))
             return
 
         def on_filtered(end: FilteredResult) -> None:
@@ -725,10 +734,10 @@ class Effects:
             inbox.put_urgent(on.ToolFinished(request, call.id, *end))
 
         asked = HookedCall(self._uuid, call.name, call.input, call.id)
-        executor = self._runtime.executor
-        filtered = FilteredRun(executor, filters, asked, handle, current, on_filtered, self._hook_failed)
+        failed, permit = self._hook_failed, self._permit
+        filtered = FilteredRun(executor, filters, asked, handle, current, on_filtered, failed, permit)
         self._keep(call, filtered)
-        filtered.begins(executor.run_tool(tool, call.input, handle, filtered.filter, current, runs, rules))
+        filtered.begins(executor.run_tool(tool, call.input, handle, filtered.filter, current, runs, rules, permit))
 
     def _wait(self, request: int, call: Call, log: Log) -> None:
         """Begin the wait of a call whose ``tool_call`` is committed.
@@ -796,7 +805,8 @@ class Effects:
         self, hooks: Sequence[Hook], asked: Hooked, current: CurrentCall, done: Callable[[HookOutcome], object]
     ) -> None:
         handle, executor = self._runtime.processes.handle(self._uuid), self._runtime.executor
-        self._questions.append(HookQuestion(executor, list(hooks), asked, handle, current, done, self._hook_failed))
+        failed, permit = self._hook_failed, self._permit
+        self._questions.append(HookQuestion(executor, list(hooks), asked, handle, current, done, failed, permit))
 
     def _hook_failed(self, failure: HookFailure) -> None:
         hook, name = failure.hook, called(self._uuid, self._name)

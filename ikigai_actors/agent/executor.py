@@ -28,7 +28,7 @@ from ikigai_actors.actors.spare_threads import SpareThreads
 from ikigai_actors.actors.threads import HARMLESS, SYSTEM_THREADS, Threads, current_threads, in_thread, tried_to_end
 from ikigai_actors.actors.tool_slots import MOST_ABANDONED, Slot, Slots
 from ikigai_actors.actors.wait_registry import ActingCode, WaitRegistry, acting_code
-from ikigai_actors.agent.jobs import Job, ModelRequest, OnReply, OnResult, ToolRun
+from ikigai_actors.agent.jobs import Job, ModelRequest, OnReply, OnResult, Permit, ToolRun
 from ikigai_actors.agent.service_gate import ServiceGate
 from ikigai_actors.agent.subscriptions import AS_EVENT
 from ikigai_actors.errors import BadInput, IkigaiError, SystemClosed
@@ -59,6 +59,9 @@ _PAST_ITS_TIME = (
     "a call did not end with its time-out. Its thread goes on, for nothing can end it: add a time-out to what "
     "it waits for."
 )
+
+
+_UNWANTED = Result("The tool was cancelled before it began.", True)
 
 
 def _nothing() -> None:
@@ -132,6 +135,7 @@ class Executor:
         at: int = 0,
         own_code: bool = False,
         enter: Callable[[], object] = _nothing,
+        permit: Permit | None = None,
     ) -> ModelRequest:
         """Send a request to a model.
 
@@ -148,6 +152,7 @@ class Executor:
             at: see `ModelRequest.at`.
             own_code: whether the provider is the agent's own code.
             enter: called in the context in which the provider runs.
+            permit: the permission of the agent; once it has ended, the provider is not asked.
         """
 
         def prepared() -> None:
@@ -159,7 +164,7 @@ class Executor:
             name = f"Provider {_name(provider)}, asked by agent {request.name or request.agent},"
             call.begin(answer, lambda _: self._jobs.pop(call, None), name)
 
-        call = ModelRequest(self._loop, on_delta, on_reply, own_code, request.agent, at)
+        call = ModelRequest(self._loop, on_delta, on_reply, own_code, request.agent, at, permit)
         with self._closing:
             if self._closed:
                 pass
@@ -338,6 +343,7 @@ class Executor:
         current: CurrentCall | None = None,
         enter: Callable[[], object] = _nothing,
         rules: Rules = (),
+        permit: Permit | None = None,
     ) -> ToolRun:
         """Run a tool: a plain function on a tool thread, an ``async`` one on the loop.
 
@@ -352,6 +358,7 @@ class Executor:
             current: the value that `current_call` returns in the tool.
             enter: called in the context in which the tool runs.
             rules: the rules in force for the agent.
+            permit: the permission of the agent; once it has ended, the tool does not begin.
         """
 
         def prepared() -> None:
@@ -365,13 +372,15 @@ class Executor:
         def begin() -> None:
             prepared()
             name = f"Tool {_name(tool)}, called by agent {getattr(agent, 'uuid', agent)},"
-            run.begin(self._with_time_limit(tool, arguments, name), lambda _: self._jobs.pop(run, None), name)
+            run.begin(
+                self._with_time_limit(tool, arguments, name, run.is_over), lambda _: self._jobs.pop(run, None), name
+            )
 
         def work() -> Result:
             prepared()
             return checked_result(tool.call(arguments))
 
-        run = ToolRun(self._loop, on_result, _name(tool))
+        run = ToolRun(self._loop, on_result, _name(tool), permit)
         with self._closing:
             if not self._closed:
                 self._jobs[run] = None
@@ -428,10 +437,19 @@ class Executor:
             if not self._closed:
                 self._loop.call_soon_threadsafe(lambda: self._note(self._loop.create_task(attended())))
 
-    async def _with_time_limit(self, tool: Tool, arguments: Mapping[str, Any], name: str) -> Result:
-        """Run the tool for at most its timeout. A plain function may before wait as long for a thread."""
+    async def _with_time_limit(
+        self, tool: Tool, arguments: Mapping[str, Any], name: str, is_over: Callable[[], bool]
+    ) -> Result:
+        """Run the tool for at most its timeout. A plain function may before wait as long for a thread.
+
+        The tool does not begin once ``is_over``.
+        """
+
+        def begin() -> object:
+            return _UNWANTED if is_over() else tool.call(arguments)
+
         if tool.is_async:
-            task = self._loop.create_task(_called(tool, arguments), name=name)
+            task = self._loop.create_task(_called(tool, arguments, is_over), name=name)
             self._async_tools[task] = None
             task.add_done_callback(lambda task: self._async_tools.pop(task))
             try:
@@ -444,7 +462,7 @@ class Executor:
                 slot = await self._slots.acquire(tool.name)
         except TimeoutError:
             return not_begun(tool, self._slots.holders())
-        call = partial(slot.run, lambda: tool.call(arguments))
+        call = partial(slot.run, begin)
         running = asyncio.ensure_future(in_thread(call, f"ikigai-tool {tool.name}"))
         running.add_done_callback(lambda _: slot.give_back())
         try:
@@ -593,8 +611,10 @@ async def _checked(answer: Awaitable[object]) -> Reply:
     return checked_reply(await answer)
 
 
-async def _called(tool: Tool, arguments: Mapping[str, Any]) -> Result:
+async def _called(tool: Tool, arguments: Mapping[str, Any], is_over: Callable[[], bool]) -> Result:
     """The result of an ``async`` tool. Nothing that it raises ends the event loop, as `SystemExit` would."""
+    if is_over():
+        return _UNWANTED
     try:
         return checked_result(await tool.call_async(arguments))
     except HARMLESS:

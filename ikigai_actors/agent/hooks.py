@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ikigai_actors.agent.executor import Executor
-from ikigai_actors.agent.jobs import ToolRun
+from ikigai_actors.agent.jobs import Permit, ToolRun
 from ikigai_actors.agent.turn.calls import FORK, GIVE_RESULT, Call, Calls, Progress
 from ikigai_actors.attachments import Attachment
 from ikigai_actors.errors import BadInput
@@ -155,12 +155,14 @@ class HookQuestion:
         current: CurrentCall,
         done: Callable[[HookOutcome], object],
         failed: Callable[[HookFailure], object],
+        permit: Permit | None = None,
     ) -> None:
         """Ask the first hook.
 
-        ``done`` gets the outcome after the last hook has answered, unless `cancel` was called.
+        ``done`` gets the outcome after the last hook has answered, unless `cancel` was called. No hook is asked after
+        ``permit`` has ended.
         """
-        self._executor, self._left, self._asked = executor, hooks, asked
+        self._executor, self._left, self._asked, self._permit = executor, hooks, asked, permit
         self._agent, self._current, self._done, self._failed = agent, current, done, failed
         self._outcome = HookOutcome(input=asked.input) if isinstance(asked, HookedCall) else HookOutcome()
         self._run: ToolRun | None = None
@@ -192,7 +194,8 @@ class HookQuestion:
             self._outcome = self._outcome.after(hook.name, said)
             self._next()
 
-        self._run = self._executor.run_tool(HookRun(hook, asked), {}, self._agent, answered, self._current)
+        run = HookRun(hook, asked)
+        self._run = self._executor.run_tool(run, {}, self._agent, answered, self._current, permit=self._permit)
 
 
 def judged(hook: Hook, result: Result) -> tuple[HookVerdict, HookFailure | None]:
@@ -235,9 +238,14 @@ class FilteredRun:
         current: CurrentCall,
         done: Callable[[FilteredResult], object],
         failed: Callable[[HookFailure], object],
+        permit: Permit | None = None,
     ) -> None:
-        """Prepare the run; `begins` then passes the run of the tool itself."""
+        """Prepare the run; `begins` then passes the run of the tool itself.
+
+        No filter begins after ``permit`` has ended.
+        """
         self._executor, self._left, self._asked, self._agent = executor, list(filters), asked, agent
+        self._permit = permit
         self._current, self._done, self._failed = current, done, failed
         self._attached: tuple[Attachment, ...] = ()
         self._filtered: tuple[tuple[str, str], ...] = ()
@@ -290,4 +298,5 @@ class FilteredRun:
                 self._asked = replace(asked, result=new)
             self._next()
 
-        self._run = self._executor.run_tool(HookRun(hook, asked), {}, self._agent, answered, self._current)
+        run = HookRun(hook, asked)
+        self._run = self._executor.run_tool(run, {}, self._agent, answered, self._current, permit=self._permit)

@@ -1,8 +1,9 @@
 """Jobs of the executor: coroutines on the event loop, or functions on threads, each with a callback.
 
-A cancelled job calls no callbacks any more, neither with an outcome nor with a delta. Every value or exception of other
-people's code, even `SystemExit`, becomes the outcome of its job. Only a cancellation by the runtime ends a job without
-an outcome.
+A cancelled job calls no callbacks any more, neither with an outcome nor with a delta. The same holds for the jobs of an
+agent from the commit of its death on, before its actor cancels them: see `Permit`. Every value or
+exception of other people's code, even `SystemExit`, becomes the outcome of its job. Only a cancellation by the runtime
+ends a job without an outcome.
 """
 
 import asyncio
@@ -41,16 +42,36 @@ ModelAnswer = Reply | ProviderError | Exit | Crash
 OnReply = Callable[[ModelAnswer], None]
 
 
+class Permit:
+    """The permission of one actor to reach the world: models, tools, hooks and approvers.
+
+    The death of the agent ends it at the commit, before anybody gets the acknowledgement, so no job of the agent begins
+    after that. The actor handles the death later, when a worker is free.
+    """
+
+    __slots__ = ("ended",)
+
+    def __init__(self) -> None:
+        self.ended = False
+        """Whether the agent is dead. Any thread may read and set it."""
+
+
+_FOREVER = Permit()
+
+
 class Job(ABC, Generic[A]):
     """A coroutine on the event loop, or a function on a thread, with a callback for its outcome. It can be cancelled.
 
     The work is other people's code, so it may return or raise anything.
     """
 
-    __slots__ = ("_lock", "_loop", "_on_end", "_over", "task")
+    __slots__ = ("_lock", "_loop", "_on_end", "_over", "_permit", "task")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, on_end: Callable[[A], None]) -> None:
-        self._loop = loop
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, on_end: Callable[[A], None], permit: Permit | None = None
+    ) -> None:
+        """Make a job, which is not begun. ``permit`` is the permission of the agent; None for one that never ends."""
+        self._loop, self._permit = loop, permit or _FOREVER
         self._on_end = on_end
         self._lock = threading.Lock()
         self._over = False
@@ -82,8 +103,8 @@ class Job(ABC, Generic[A]):
         return not over
 
     def is_over(self) -> bool:
-        """Whether the job was cancelled, or has called back."""
-        return self._over
+        """Whether the job was cancelled, or has called back, or its agent is dead."""
+        return self._over or self._permit.ended
 
     def _cancel_task(self) -> None:
         if self.task is not None:
@@ -113,8 +134,8 @@ class Job(ABC, Generic[A]):
             return None if self.is_over() else self._failed(error)
 
     def pass_on(self, end: A) -> None:
-        """Call the callback of the job with its outcome, unless the job was cancelled. Never waits."""
-        if not self._ends():
+        """Call the callback of the job with its outcome, unless nobody listens any more. Never waits."""
+        if self._permit.ended or not self._ends():
             return
         try:
             self._on_end(end)
@@ -140,8 +161,9 @@ class ModelRequest(Job[ModelAnswer]):
         own_code: bool = False,
         agent: str = "",
         at: int = 0,
+        permit: Permit | None = None,
     ) -> None:
-        super().__init__(loop, on_reply)
+        super().__init__(loop, on_reply, permit)
         self._on_delta, self._own_code = on_delta, own_code
         self.agent = agent
         """The uuid of the agent that asks."""
@@ -209,8 +231,10 @@ class ToolRun(Job[Result]):
 
     __slots__ = ("tool",)
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, on_result: OnResult, tool: str) -> None:
-        super().__init__(loop, on_result)
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, on_result: OnResult, tool: str, permit: Permit | None = None
+    ) -> None:
+        super().__init__(loop, on_result, permit)
         self.tool = tool
         """The name of the tool."""
 

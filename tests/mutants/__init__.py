@@ -205,7 +205,7 @@ MUTANTS = (
         (
             Edit(
                 "agent/jobs.py",
-                "        if not self._ends():\n            return\n        try:",
+                "        if self._permit.ended or not self._ends():\n            return\n        try:",
                 "        self._ends()\n        try:",
             ),
         ),

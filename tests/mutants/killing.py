@@ -118,5 +118,19 @@ KILLING_MUTANTS = (
         "        self._end_actors(change.dead)\n",
         "        self._end_actors(dict([*change.dead.items()][-1:]))\n",
     ),
+    Mutant(
+        "a killed agent may begin a request until its actor hears of its death",
+        "system/host/processes.py",
+        "            actor.revoke()\n",
+        "            pass\n",
+        test="tests/system/test_life_races.py",
+    ),
+    Mutant(
+        "a killed agent may begin a tool that was on its way",
+        "agent/executor.py",
+        "    if is_over():\n        return _UNWANTED\n",
+        "",
+        test="tests/system/test_life_races.py",
+    ),
 )
 """All of them."""

@@ -84,7 +84,7 @@ MEMORY_MUTANTS = (
         (
             Edit(
                 "agent/jobs.py",
-                "        if not self._ends():\n            return\n        try:",
+                "        if self._permit.ended or not self._ends():\n            return\n        try:",
                 "        self._ends()\n        try:",
             ),
         ),

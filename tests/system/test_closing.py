@@ -66,7 +66,7 @@ class Part(Toolset):
 
 def is_free(database: str) -> bool:
     """Whether the database can be opened by this very process, and works."""
-    with ActorSystem.open(database, ScriptedProvider(["there"])) as system:
+    with ActorSystem.open(database, ScriptedProvider(lambda request: "there")) as system:
         return system.root.prompt("go").get(timeout=DEADLINE).text == "there"
 
 

@@ -10,7 +10,19 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentDead, BadInput, FunctionProvider, Request, Signal, TurnInterrupted
+from ikigai_actors import (
+    ActorSystem,
+    AgentDead,
+    BadInput,
+    FunctionProvider,
+    Reply,
+    Request,
+    ScriptedProvider,
+    Signal,
+    ToolCall,
+    TurnInterrupted,
+    tool,
+)
 from ikigai_actors.records.agents.registry import every
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.fsck.check import climb
@@ -18,6 +30,7 @@ from ikigai_actors.records.lives.signals import SendSignal
 from ikigai_actors.records.lives.supervision import AdoptChild
 from ikigai_actors.records.mail.mail import Send
 from ikigai_actors.store.journal import CommitResult, Committed
+from ikigai_actors.testing import simulated
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.races import meet
 from tests.kit.trees import append, ids, record
@@ -91,6 +104,31 @@ def test_no_mail_and_no_message_comes_after_a_death(arena: Arena) -> None:  # no
         assert (ids(arena.store, victim), record(arena.store, victim).mailed) == (head, mailed)
         outcomes.add(mailed)
     assert arena.one.store.runs == arena.one.journal.statistics().batches
+
+
+@pytest.mark.parametrize("others", [0, 1, 2, 3])
+def test_no_request_and_no_tool_begins_after_a_kill_was_acknowledged(others: int) -> None:
+    begun: list[str] = []
+
+    @tool
+    async def charge() -> None:
+        begun.append("charge")
+
+    def answer(request: Request) -> Reply:
+        return Reply("", (ToolCall("charge", {}, "1"), ToolCall("charge", {}, "2")))
+
+    for seed in range(8):
+        with simulated(seed) as world:
+            system = world.open(ScriptedProvider(answer), tools=[charge])
+            top = system.root.fork()
+            for agent in (top, *(top.fork() for _ in range(3))):
+                agent.prompt("go")
+            for _ in range(others):
+                system.root.mark()
+            top.kill(cascade=True)
+            before = (len(world.requests), len(begun))
+            world.settle()
+            assert (len(world.requests), len(begun)) == before
 
 
 class Finish:

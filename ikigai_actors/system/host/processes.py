@@ -859,6 +859,8 @@ class ProcessTable(Processes):
             actor, held = self._actors.pop(uuid, None), uuid in self._held
             self._held.discard(uuid)
             self._last_status.pop(uuid, None)
+        if actor is not None:  # before whoever has killed it gets the answer
+            actor.revoke()
         name = actor.called if actor is not None else called(uuid, None)
         dead = Dead(f"Agent {name} is dead: {end.cause}: {end.reason}")
         self._settle(uuid, AgentDead(dead.exit_message, uuid))

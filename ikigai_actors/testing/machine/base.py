@@ -52,7 +52,7 @@ from ikigai_actors.testing.machine.tree_oracle import Files, TreeOracle
 from ikigai_actors.testing.machine.upkeep_oracle import UpkeepOracle
 from ikigai_actors.testing.machine.word_oracle import WordOracle
 from ikigai_actors.testing.simulation.changes import StoredChange
-from ikigai_actors.testing.simulation.process import Broken, Process, ProcessCrashed
+from ikigai_actors.testing.simulation.process import Broken, Process, ProcessCrashed, asks_for_summary
 from ikigai_actors.testing.simulation.scheduler import Endless, Stuck
 from ikigai_actors.testing.simulation.world import Simulation
 from ikigai_actors.tools.function import Tool
@@ -223,6 +223,8 @@ class Stage(RuleBasedStateMachine):
             f"{NOTES}:facts",
         )
         self.world.askers += [self.memory.asked, self.words.asked, self.interrupts.asked]
+        if self.MOST_HOSTS == 1:  # another host that runs the agent hears of the death after the acknowledgement
+            self.world.askers.append(self._asked)
         self.world.watchers += self.watchers()
         options = {"instruments": [self.spans.places], "approvals": lambda call: True, **self.options()}
         self.world.open(self.provider(), self.providers(), [*self.tools(), Files()], **options)
@@ -435,6 +437,11 @@ class Stage(RuleBasedStateMachine):
                 self.ledger.check_cascade(below, self.living())
 
         self.attempt(lambda: agent.kill(cascade=spread, timeout=PATIENCE), killed)
+
+    def _asked(self, request: Request) -> None:
+        """Check ``dead``: no model is asked for an agent whose death was acknowledged."""
+        if request.agent in self.ledger.ended and not asks_for_summary(request):
+            self.world.process.broken(f"dead: agent {request.agent} asks its model, and was said to be dead")
 
     def below(self, top: str) -> list[AgentRecord]:
         """Return the living agents below an agent."""

@@ -36,6 +36,7 @@ After every rule, and at rest:
     span                  each ended turn has its spans, with unchanging ids, below their parent spans
     transfer              an exported and imported branch equals the original, with its merges and its mail
     int                   an INT ends the turn of the prompt before it, without a request, and no later turn
+    dead                  no model is asked for an agent whose death was acknowledged by the host that runs it
     steer                 a steering message enters one history once, in order, after all results; its receipt is right
     rule                  the rules in force at the commit decide whether a call begins or is denied
     timer                 a timer fires once for each due time, and ends with its agent

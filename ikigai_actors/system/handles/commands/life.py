@@ -92,6 +92,9 @@ class LifeCommands(CommandBase[H]):
     def kill(self, *, cascade: bool = False, reason: str = "", timeout: float | None = None) -> Future[list[H]]:
         """Kill the agent at once. Its orphan policy decides what happens to the agents that it supervised.
 
+        Once the call has returned, this host begins no request and no tool of the dead. What was on its way is
+        cancelled; only code on a thread runs to its end. Another host follows as soon as it reads of the death.
+
         Args:
             cascade: whether all its descendants die too.
             reason: the reason, for the registry.
