@@ -7,6 +7,8 @@ import inspect
 import keyword
 import re
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +52,12 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
     for node in statements(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, node.value.value
+
+
+@cache
+def every_docstring() -> tuple[tuple[Path, int, str], ...]:
+    """Every docstring of the modules, with its file and its line."""
+    return tuple((path, *docstring) for path in MODULES.values() for docstring in docstrings(parsed(path)))
 
 
 def test_every_public_name_has_a_docstring_or_inherits_one() -> None:
@@ -123,8 +131,9 @@ def test_no_docstring_only_points_at_another() -> None:
 def test_no_docstring_begins_with_a_word_that_names_nothing() -> None:
     """A reader who has only this sentence must know what it is about."""
     begins = re.compile(r"(?:What|Its|Those|None|These|They|It|Their|That)\b")
-    every = [(str(path), *each) for path in MODULES.values() for each in docstrings(parsed(path))]
-    assert [(path, line, text.partition("\n")[0]) for path, line, text in every if begins.match(text)] == []
+    assert [
+        (str(path), line, text.partition("\n")[0]) for path, line, text in every_docstring() if begins.match(text)
+    ] == []
 
 
 def documented(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
@@ -160,8 +169,7 @@ def test_docstrings_that_name_no_noun_become_fewer(words: str) -> None:
     """Name the thing: not "what it has" but "the rows of the agent"."""
     riddles = [
         f"{path}:{line}: {text.partition(chr(10))[0]}"
-        for path in MODULES.values()
-        for line, text in docstrings(parsed(path))
+        for path, line, text in every_docstring()
         if re.search(words, text)
     ]
     assert len(riddles) <= RIDDLES[words], riddles

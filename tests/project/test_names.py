@@ -59,7 +59,11 @@ NO_NOUNS = {"found", "given", "one", "told"}
 BOUND = re.compile(
     r"\bas (?:{0})\b|\b(?:{0})\b\s*(?:[(:,)\]}}|]|\S{{0,3}}=|in\b|if\b|for\b)".format("|".join(sorted(NO_NOUNS)))
 )
-"""Where one of these may be bound: only a file that has this is parsed."""
+"""Where one of these may be bound, in code alone: only a file that has this is parsed."""
+
+
+NO_CODE = re.compile(r'"""(?:[^"\\]|\\.|"(?!""))*"""|"(?:[^"\\\n]|\\.)*"|#[^\n]*', re.DOTALL)
+"""Strings and comments: they hold most of these words."""
 
 
 KEYS = {"ikigai_actors/verbs/finding.py": {"found"}}
@@ -95,6 +99,11 @@ def test_no_function_is_named_by_a_word_that_says_nothing() -> None:
     assert {path: names for path, names in vague.items() if names - PUBLISHED.get(path, set())} == {}
 
 
+def may_bind(source: str) -> bool:
+    """Whether code may bind one of these names; to parse it takes twenty times as long as to look."""
+    return BOUND.search(NO_CODE.sub("", source)) is not None
+
+
 def bindings(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """The line and the name of each binding of a module: variables, arguments, functions, classes, aliases."""
     for node in walked(tree):
@@ -117,7 +126,7 @@ def test_no_value_is_named_by_a_participle_or_a_pronoun(tree: str) -> None:
     assert [
         f"{module}:{line} {name}"
         for module, path in paths.items()
-        if BOUND.search(path.read_text(encoding="utf-8"))
+        if may_bind(path.read_text(encoding="utf-8"))
         for line, name in bindings(parsed(path))
         if name in NO_NOUNS - KEYS.get(module, set())
     ] == []
