@@ -37,6 +37,7 @@ from tests.kit.account_mcp import CANARY, AccountMcp, Browser, query_of
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import ROOT, eventually, sql
 from tests.kit.remote_mcp import ASKED, CALLED, DONE, Halt, free_port
+from tests.kit.tiers import spread
 from tests.kit.tool_scripts import calling, results
 
 pytestmark = pytest.mark.slow("starts servers on loopback")
@@ -256,7 +257,7 @@ def test_an_error_has_nothing_of_what_the_authorization_server_says(durable: str
         refused = asyncio.run(browser.get(back))
         assert (refused.status_code, "400 invalid_grant" in refused.text) == (400, True)
         assert CANARY not in refused.text
-        for status, text in REFUSED_FOR_NOW:
+        for status, text in spread(REFUSED_FOR_NOW, 3):
             server.answers_tokens, server.token_status = "", 400
             back = asyncio.run(browser.way_back(house.link(house.waiting().id)))
             server.answers_tokens, server.token_status = text, status
@@ -376,6 +377,7 @@ def register_by_hand(server: AccountMcp, monkeypatch: pytest.MonkeyPatch) -> dic
     return {"client_id": "by-hand", "client_secret": "env:CLIENT_SECRET"}
 
 
+@pytest.mark.thorough("a second kind of renewal that fails")
 def test_a_server_that_is_away_or_a_secret_that_is_not_there_leaves_the_renewal_to_the_next_call(
     durable: str, server: AccountMcp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -424,6 +426,7 @@ def test_an_account_answers_each_question_that_asks_for_it_and_no_other(durable:
         assert others.get(timeout=DEADLINE).text == "bob may notes"
 
 
+@pytest.mark.thorough("a second play of rights that are lacking")
 def test_an_account_with_fewer_rights_leaves_the_question_for_more_open(durable: str, server: AccountMcp) -> None:
     connected(durable, server)
     server.needs = "more"
@@ -443,6 +446,7 @@ def test_an_account_with_fewer_rights_leaves_the_question_for_more_open(durable:
         assert wants_more.get(timeout=DEADLINE).text == "anna may notes more"
 
 
+@pytest.mark.thorough("two hosts as processes; every run has the renewal that was lost, in one process")
 @pytest.mark.sample(1, "fifteen seconds: two hosts as processes, and the lease of the killed one")
 @pytest.mark.parametrize("point", [DONE, ASKED, CALLED])
 def test_a_host_that_is_killed_in_a_renewal_loses_no_account_silently(
