@@ -123,7 +123,7 @@ ASKED: dict[str, Callable[[Any, Any], object]] = {
 """What a program asks of a system and its agents."""
 
 
-@pytest.mark.sample(3, "a process for each")
+@pytest.mark.sample(1, "a process for each")
 @pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
 def test_whatever_is_asked_in_a_child_ends_in_one_clear_error(asked: Callable[[Any, Any], object]) -> None:
     with ActorSystem.open(":memory:", FunctionProvider(lambda _: "well")) as system:
@@ -135,7 +135,7 @@ def test_whatever_is_asked_in_a_child_ends_in_one_clear_error(asked: Callable[[A
         assert root.prompt("go").get(timeout=DEADLINE).text == "well"
 
 
-@pytest.mark.sample(2, "a call each")
+@pytest.mark.sample(1, "a call each")
 @pytest.mark.parametrize(
     "asked", [ASKED[name] for name in ("root", "agents", "prompt", "mail", "subscribe", "history")]
 )

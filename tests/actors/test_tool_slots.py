@@ -35,6 +35,7 @@ def prompt(me: AgentRef, busy: AgentRef) -> object:
     return busy.prompt("again").get(timeout=LATE).text
 
 
+@pytest.mark.sample(1, "waits")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize(("block", "name"), [(wait, "idle"), (await_reply, "done"), (prompt, "done")])
 def test_however_many_tools_wait_for_agents_a_plain_one_runs(

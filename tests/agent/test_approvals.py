@@ -122,6 +122,7 @@ def test_always_lets_the_agent_and_its_later_children_call_the_tool_unasked(dura
     assert sorted(world.changes) == ["a", "b", "c", "d"]
 
 
+@pytest.mark.sample(2, "rules")
 @pytest.mark.parametrize(
     ("approvals", "rule", "message"),
     [
@@ -221,6 +222,7 @@ def test_a_question_is_asked_again_of_the_function_that_decides_after_a_restart(
         assert story(system.root) == ["approval", "approval", "tool_call", "tool_result"]
 
 
+@pytest.mark.sample(1, "decisions")
 @pytest.mark.parametrize("resumes", [True, False])
 def test_decisions_that_come_while_the_log_is_read_are_carried_out(
     durable_url: NewDatabase, world: World, resumes: bool

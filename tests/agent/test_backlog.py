@@ -169,7 +169,7 @@ def test_the_latest_mail_is_one_of_another_process_or_a_kept_prompt() -> None:
     assert backlog.latest_mail == 4
 
 
-@pytest.mark.slow("takes half a second")
+@pytest.mark.thorough("ten thousand prompts; every run has some")
 def test_ten_thousand_prompts_to_a_stopped_agent_are_kept_in_their_order_each_once() -> None:
     backlog, waiting = Backlog(), [prompt(str(number)) for number in range(10_000)]
     for item in waiting:

@@ -67,6 +67,7 @@ def test_a_model_grants_more_to_an_agent_below_it_which_goes_on(database: str) -
         assert check(system._store) == []
 
 
+@pytest.mark.sample(4, "grants")
 @pytest.mark.parametrize(
     ("target", "arguments", "message"),
     [

@@ -34,6 +34,7 @@ def outcome(file: Path, directory: Path, text: str = "pay 8") -> tuple[str, list
         return say(system, text), till.paid, model
 
 
+@pytest.mark.sample(6, "commands")
 @pytest.mark.parametrize(
     ("command", "message", "paid"),
     [
@@ -129,6 +130,7 @@ def opened(file: Path, directory: Path, answer: Any) -> ActorSystem:
     return ActorSystem.open(":memory:", ScriptedProvider(answer), hooks=hooks)
 
 
+@pytest.mark.sample(3, "commands")
 @pytest.mark.parametrize(
     ("command", "reads"),
     [

@@ -136,6 +136,7 @@ def test_a_filter_replaces_the_text_of_a_result_and_the_result_says_which_and_wh
         assert not any("sk-123" in message.content for message in system.root.history())
 
 
+@pytest.mark.sample(1, "failures")
 @pytest.mark.parametrize("wrong", [lambda call: 1 / 0, lambda call: HookVerdict.ask(), lambda call: "text"])
 def test_the_result_of_a_filter_that_fails_is_withheld_and_people_hear_of_it(wrong: Any) -> None:
     broken = hook("filter_result", name="broken")(wrong)

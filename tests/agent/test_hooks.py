@@ -154,6 +154,7 @@ async def forgetful(call: HookedCall) -> None:
     await asyncio.Event().wait()
 
 
+@pytest.mark.sample(1, "failures")
 @pytest.mark.parametrize(
     ("broken", "says"),
     [

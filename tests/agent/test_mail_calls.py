@@ -178,6 +178,7 @@ def looked(store: Store) -> tuple[object, ...]:
     return store.read(lambda tx: tuple(sql(tx, statement)[0][0] for statement in statements))
 
 
+@pytest.mark.sample(4, "where the store fails")
 @pytest.mark.parametrize("act", ACTS, ids=["send", "read", "write", "delete"])
 @pytest.mark.parametrize("fault", ["down", "broken before", "broken after", "gone"])
 def test_effect_and_result_are_one_wherever_the_store_fails(store: Store, act: Callable[[], Unit], fault: str) -> None:

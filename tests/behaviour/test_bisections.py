@@ -58,7 +58,7 @@ def end_of(agent: AgentRef, turn: int) -> int:
 
 
 @pytest.mark.slow("takes a tenth of a second")
-@pytest.mark.sample(3, "a bisection for each")
+@pytest.mark.sample(1, "a bisection for each")
 @pytest.mark.parametrize("bad", [1, 4, 9])
 def test_the_first_bad_turn_is_found_and_the_agent_gets_no_message(database: str, bad: int) -> None:
     with opened(database) as system:
@@ -74,7 +74,7 @@ def test_the_first_bad_turn_is_found_and_the_agent_gets_no_message(database: str
         assert [living.name for living in system.agents("running")] == [None, "clerk"]
 
 
-@pytest.mark.sample(2, "a bisection for each")
+@pytest.mark.sample(1, "a bisection for each")
 @pytest.mark.parametrize("probe", ["In which currency?", None])
 @pytest.mark.parametrize(("always", "answer"), [(False, "from the start"), (True, "nothing")])
 def test_no_step_is_blamed_when_all_is_bad_or_nothing_is(probe: str | None, always: bool, answer: str) -> None:
@@ -83,6 +83,7 @@ def test_no_step_is_blamed_when_all_is_bad_or_nothing_is(probe: str | None, alwa
         assert (result.position, result.answer) == (None, answer)
 
 
+@pytest.mark.sample(1, "ways to ask")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("bad", [1, 3])
 def test_without_a_question_the_recorded_prompts_are_sent_again_and_the_reply_that_slipped_is_found(bad: int) -> None:
@@ -124,6 +125,7 @@ def test_a_recorded_prompt_that_came_as_mail_is_sent_again_as_a_prompt() -> None
         assert not any("mail" in message.data for message in again)
 
 
+@pytest.mark.sample(1, "scores")
 @pytest.mark.parametrize("score", [1.5, -1])
 def test_a_score_that_is_no_number_from_0_to_1_ends_the_call(score: float) -> None:
     with opened() as system:
@@ -308,6 +310,7 @@ def test_a_trial_that_fails_is_tried_again_and_then_does_not_count() -> None:
         assert not any(errors[1:])
 
 
+@pytest.mark.sample(1, "mistakes of a judge")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("how", ["raises", "text"])
 def test_a_judge_that_raises_or_says_something_else_ends_the_call_and_what_was_judged_stays(how: str) -> None:

@@ -51,6 +51,7 @@ def test_a_model_judges_in_a_fork_of_the_trial_and_what_it_does_not_tell_is_not_
         assert check(system._store) == []
 
 
+@pytest.mark.sample(1, "verbs")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("budget", [{"tokens": 25}, {"agents_ever": 3}])
 def test_a_budget_that_ends_while_a_model_judges_ends_the_search_and_a_grant_lets_it_go_on(budget: Any) -> None:

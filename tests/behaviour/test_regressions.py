@@ -107,6 +107,7 @@ def made(turn: Turn, *names: str, how: str = "answered", text: str = "") -> Turn
     return replace(turn, calls=own, how=how, text=text)
 
 
+@pytest.mark.sample(3, "calls")
 @pytest.mark.parametrize(
     ("then", "now", "expected"),
     [

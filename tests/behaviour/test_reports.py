@@ -103,6 +103,7 @@ VERBS: Mapping[str, tuple[Verb, str, list[str], dict[str, str]]] = {
 }
 
 
+@pytest.mark.sample(2, "verbs")
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_report_says_what_was_tried_by_which_model_when_and_where_each_trial_is(
     verb: str, new_sqlite: NewDatabase
@@ -155,6 +156,7 @@ def test_a_failure_of_a_regression_names_the_trial_that_can_be_asked_why() -> No
         assert "go to a trial" not in Page(report.html()).facts  # a database in memory ends with its program
 
 
+@pytest.mark.sample(2, "verbs")
 @pytest.mark.parametrize("verb", VERBS)
 def test_what_was_not_begun_has_a_report_too(verb: str) -> None:
     with ActorSystem.open(":memory:", ScriptedProvider(clerk)) as system:

@@ -47,6 +47,7 @@ async def later(*_: object) -> list[str]:
     return []
 
 
+@pytest.mark.sample(2, "verbs")
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_wrong_argument_is_refused_by_every_verb_before_anything_is_made(verb: str) -> None:
     wrong: list[dict[str, Any]] = [
@@ -73,6 +74,7 @@ def test_a_wrong_argument_is_refused_by_every_verb_before_anything_is_made(verb:
         assert len(system.agents()) == 2
 
 
+@pytest.mark.sample(2, "verbs")
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_goes_on_with_an_experiment_by_its_name_however_that_is_spelt(verb: str) -> None:
     with ActorSystem.open(":memory:", ScriptedProvider(lambda _: "yes")) as system:
@@ -112,6 +114,7 @@ def test_a_trial_that_the_provider_failed_is_resumed_so_often_before_it_is_judge
             assert (verdict.score is not None) == is_judged
 
 
+@pytest.mark.sample(2, "verbs")
 @pytest.mark.parametrize(
     ("verb", "how", "first"),
     [
@@ -143,6 +146,7 @@ class Stopped(Exception):
     """Raised by who hears of trials."""
 
 
+@pytest.mark.sample(2, "verbs")
 @pytest.mark.parametrize("verb", VERBS)
 def test_who_hears_of_trials_hears_of_each_new_verdict_once_in_order_and_may_end_the_call(verb: str) -> None:
     heard: list[tuple[int, float | None]] = []

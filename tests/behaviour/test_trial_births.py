@@ -120,6 +120,7 @@ def test_a_trial_goes_on_with_a_call_that_was_changed_and_its_turn_begins_with_i
         assert check(system._store) == []
 
 
+@pytest.mark.sample(2, "places")
 @pytest.mark.parametrize(
     ("begin", "message"),
     [

@@ -351,7 +351,7 @@ def test_a_task_goes_on_to_be_pushed_once_its_card_is_gone_and_a_prune_ends_what
         settled(a2a)
 
 
-@pytest.mark.slow("starts a host twice, and kills it")
+@pytest.mark.thorough("a host that ends within a push; test_outbox.py decides what is sent again")
 def test_a_push_whose_host_is_killed_between_the_end_of_the_turn_and_the_answer_comes_again(
     durable: str, receiver: TaskReceiver
 ) -> None:

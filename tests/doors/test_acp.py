@@ -287,6 +287,7 @@ def test_a_call_is_decided_by_the_editor(new_sqlite: Callable[[], str], option: 
     play(new_sqlite(), scene, ScriptedProvider(asks_once), tools=[launch], approvals="ask")
 
 
+@pytest.mark.sample(2, "answers that decide nothing")
 @pytest.mark.parametrize(
     "outcome", [{"error": {"code": -32601, "message": "Method not found"}}, {"result": {}}, "cancelled", "maybe"]
 )
@@ -351,6 +352,7 @@ def forks(request: Any) -> Reply | str:
     return "done"
 
 
+@pytest.mark.sample(1, "orders")
 @pytest.mark.parametrize("subagents", [True, False])
 def test_children_are_announced_before_they_act_or_never_named(durable: str, subagents: bool) -> None:
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
@@ -471,6 +473,7 @@ class Speaks:
         """Holds nothing."""
 
 
+@pytest.mark.sample(1, "editors")
 @pytest.mark.parametrize("unread", [0, MOST_WAITING + 1])
 def test_pieces_come_as_they_are_received_and_a_slow_editor_gets_them_with_the_message(
     durable: str, unread: int
@@ -492,6 +495,7 @@ def test_pieces_come_as_they_are_received_and_a_slow_editor_gets_them_with_the_m
     play(durable, scene, provider, unread=unread)
 
 
+@pytest.mark.sample(1, "clients")
 @pytest.mark.parametrize("knows", [True, False])
 def test_a_summary_is_shown_as_one_to_a_client_that_knows_summaries(new_sqlite: Callable[[], str], knows: bool) -> None:
     async def scene(host: ActorSystem, editor: Callable[[], Editor]) -> None:
@@ -545,6 +549,7 @@ def test_a_request_that_is_sent_again_is_the_same_prompt(new_sqlite: Callable[[]
     play(new_sqlite(), scene)
 
 
+@pytest.mark.sample(1, "clients")
 @pytest.mark.parametrize("subagents", [True, False])
 def test_a_mail_to_another_agent_is_shown_to_a_client_that_knows_subagents(
     new_sqlite: Callable[[], str], subagents: bool

@@ -260,6 +260,7 @@ async def an_approval(host: ActorSystem, browser: Browser, speaker: Speaker) -> 
 SCENES = (two_streamed_turns, a_join, a_return, an_approval)
 
 
+@pytest.mark.sample(2, "runs of the client")
 @pytest.mark.parametrize("scene", SCENES)
 def test_the_official_client_shows_what_was_said_once(scene: Any, new_sqlite: Callable[[], str]) -> None:
     speaker = Speaker()
@@ -342,6 +343,7 @@ def test_many_streams_have_one_subscription(new_sqlite: Callable[[], str]) -> No
     play(new_sqlite(), scene)
 
 
+@pytest.mark.sample(2, "places")
 @pytest.mark.parametrize("after", ["x", "-1", "1" * 20, "²"])
 def test_a_place_that_is_none_is_refused(new_sqlite: Callable[[], str], after: str) -> None:
     async def scene(host: ActorSystem, browser: Browser) -> None:
@@ -358,6 +360,7 @@ def asks_once(request: Any) -> Reply | str:
     return "done" if len(request.messages) > 1 else Reply(tool_calls=(ToolCall("launch", {"what": "tea"}),))
 
 
+@pytest.mark.sample(1, "decisions")
 @pytest.mark.parametrize(("payload", "result"), [({"approved": True}, "launched tea"), ({"approved": False}, "")])
 def test_a_call_that_waits_interrupts_the_run_and_is_decided_by_the_next(
     new_sqlite: Callable[[], str], payload: Any, result: str
@@ -399,6 +402,7 @@ def test_a_turn_that_is_interrupted_or_fails_ends_its_run(new_sqlite: Callable[[
 RUN = {"threadId": "t", "runId": "r"}
 
 
+@pytest.mark.sample(2, "bodies")
 @pytest.mark.parametrize(
     ("asked", "wrong"),
     [

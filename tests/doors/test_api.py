@@ -342,6 +342,7 @@ def test_no_request_breaks_the_server(stage: Stage, requests: list[tuple[str, st
     stage.run(work, "look")
 
 
+@pytest.mark.sample(4, "bad requests")
 @pytest.mark.parametrize(
     ("headers", "body", "status"),
     [
@@ -423,6 +424,7 @@ def test_a_stream_goes_on_where_the_client_was_and_ends_with_the_agent(stage: St
     asyncio.run(main())
 
 
+@pytest.mark.sample(2, "arguments")
 @pytest.mark.parametrize(
     ("path", "arguments"),
     [
@@ -590,6 +592,7 @@ def test_a_signed_delivery_comes_in_without_a_token_and_is_done_once(stage: Stag
     assert stage.turns("kid") == ["Order 7"]
 
 
+@pytest.mark.sample(1, "commits")
 @pytest.mark.parametrize("committed", [False, True])
 def test_whichever_commit_is_lost_what_is_answered_is_there_and_a_repetition_does_it_once(
     durable: str, tmp_path: Path, committed: bool
@@ -674,6 +677,7 @@ def test_a_server_with_too_much_to_do_says_so_and_loses_nothing(stage: Stage) ->
     assert sent == sorted(f"text {number}" for number in range(API_THREADS + MOST_QUEUED + 3))
 
 
+@pytest.mark.sample(1, "refusals")
 @pytest.mark.parametrize(
     ("endpoint", "body", "status"), [("shop", b"{}", 401), ("desk", b"{}", 404), ("shop", b"x" * 2**21, 413)]
 )

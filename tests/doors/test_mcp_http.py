@@ -83,6 +83,7 @@ def test_a_request_is_answered_by_its_response(durable: str) -> None:
     play(durable, scene)
 
 
+@pytest.mark.sample(2, "versions")
 @pytest.mark.parametrize(
     ("version", "status"),
     [*((version, 200) for version in HANDSHAKE_PROTOCOL_VERSIONS), ("", 200), (LATEST_MODERN_VERSION, 404)],

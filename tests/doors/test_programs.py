@@ -202,6 +202,7 @@ def test_a_call_whose_door_is_killed_is_done_once(home: Home) -> None:
     assert home.prompts() == ["p0", "p1", "p2", "tea"]
 
 
+@pytest.mark.thorough("programs that start at once; test_hosting.py starts hosts in every run")
 def test_two_doors_that_start_at_once_have_one_host(home: Home) -> None:
     with door(home) as first, door(home) as other:
         for each in (first, other):

@@ -94,6 +94,7 @@ def test_a_client_shows_the_form_while_its_call_waits_and_again_when_it_does_not
     play(durable, scene)
 
 
+@pytest.mark.sample(1, "ways to leave it")
 @pytest.mark.parametrize(("action", "status"), [("cancel", "asks"), ("decline", "done")])
 def test_a_user_may_leave_a_question_to_the_inbox_or_decline_it(
     new_sqlite: Callable[[], str], action: str, status: str

@@ -111,6 +111,7 @@ def test_a_broken_stream_is_an_answer_or_an_error_and_the_agent_goes_on(
         fresh(server, system, stream)
 
 
+@pytest.mark.thorough("a second kind of replies")
 @fuzzed(15)
 @given(refusals)
 def test_whatever_else_answers_is_an_error_and_the_agent_goes_on(

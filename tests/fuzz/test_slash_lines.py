@@ -3,6 +3,7 @@
 import io
 import shlex
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,6 +83,7 @@ def test_every_line_is_done_or_refused_with_one_line(typed: list[str]) -> None:
         assert "running" in typist.do("/agents")
 
 
+@pytest.mark.thorough("a second source of lines")
 @fuzzed(20)
 @given(
     st.lists(

@@ -33,6 +33,7 @@ def waits(boss: AgentRef) -> None:
     eventually(lambda: boss.history()[-1].kind == "tool_call", "its wait")
 
 
+@pytest.mark.sample(2, "ways to wait")
 @pytest.mark.parametrize("parked", [SOON, NEVER])
 @pytest.mark.parametrize("at_once", [False, True])
 def test_a_word_to_a_program_does_not_end_its_wait(durable: str, parked: float | None, at_once: bool) -> None:
@@ -67,6 +68,7 @@ def asks_one_that_is_busy(task: str) -> str:
         return str(error)
 
 
+@pytest.mark.sample(2, "ways to wait")
 @pytest.mark.parametrize("parked", [SOON, NEVER])
 @pytest.mark.parametrize("withdraw", [here, elsewhere])
 def test_a_program_whose_prompt_is_withdrawn_hears_of_it(

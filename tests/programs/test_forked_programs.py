@@ -37,6 +37,7 @@ def before_wait(lead: AgentRef) -> int:
     return next(waits).id - 1
 
 
+@pytest.mark.sample(1, "turns that were asked for")
 @pytest.mark.parametrize("over", ["none", "one", "both"])
 def test_a_fork_of_a_program_waits_for_the_turns_that_its_lead_has_asked_for(durable: str, over: str) -> None:
     with gated(durable, lead) as (system, boss, mast, sail):

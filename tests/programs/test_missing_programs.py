@@ -84,6 +84,7 @@ def test_a_turn_waits_for_its_program_says_so_and_goes_on_where_that_is(cut_off:
     is_sound(cut_off)
 
 
+@pytest.mark.thorough("waits for the lease of a process; every run has the wait itself")
 def test_attached_processes_and_lists_see_the_wait(cut_off: str) -> None:
     with ActorSystem.open(cut_off, "offline", SCRIPT) as system, ActorSystem.attach(cut_off) as attached:
         waits(attached.agent("boss"))

@@ -338,6 +338,7 @@ def asks_captain(task: str) -> str:
     return str(current_agent().ask("Sail?", to=["role:captain"] if task == "captain" else None))
 
 
+@pytest.mark.sample(2, "whom it waits for")
 @pytest.mark.parametrize(("task", "whom"), [("captain", " by role:captain"), ("anybody", "")])
 @pytest.mark.parametrize("seconds", [SOON, None])
 def test_every_process_says_that_an_agent_waits_for_a_person_and_for_whom(
@@ -408,6 +409,7 @@ def waits_for_one_of_two(task: str) -> str:
     return " ".join(reply.text for reply in gather(other.prompt("coffee"), mast.prompt(task)))
 
 
+@pytest.mark.sample(2, "ways to wait")
 @pytest.mark.parametrize("seconds", [SOON, None])
 @pytest.mark.parametrize(("task", "answer"), [("first", "mast"), ("both", "coffee mast")])
 def test_an_agent_without_which_a_wait_ends_may_wait_for_whoever_waits(
@@ -436,6 +438,7 @@ def chooses_one(task: str) -> str:
     return str(first(mast, sail)[1].text)
 
 
+@pytest.mark.sample(2, "ways to wait")
 @pytest.mark.parametrize("both", [True, False])
 @pytest.mark.parametrize("park_after", [SOON, None])
 def test_a_program_that_waits_for_one_of_two_is_in_a_circle_if_both_wait_for_it(

@@ -135,6 +135,7 @@ def tries(task: str) -> str:
         return f"{type(error).__name__}: {error}"
 
 
+@pytest.mark.sample(4, "verbs")
 @pytest.mark.parametrize("verb", REFUSED)
 def test_a_verb_that_would_be_done_again_by_a_replay_is_refused_with_what_to_do(verb: str) -> None:
     with opened(":memory:", tries) as system:

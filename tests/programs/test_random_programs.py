@@ -63,7 +63,7 @@ def test_a_program_that_is_stopped_at_any_moment_forks_each_child_once_and_answe
         judged(FORKS, plain, [Blow(after, "stop")])
 
 
-@pytest.mark.slow("simulates two hosts")
+@pytest.mark.thorough("a second kind of made-up programs; every run has those that are killed")
 @cheaper("programs", 1, 60, "many programs of which each run tries a few")
 def test_a_program_whose_host_is_killed_goes_on_at_another_one(programs: int) -> None:
     whole = Run(PLAN, hosts=2)

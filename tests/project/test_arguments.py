@@ -270,7 +270,7 @@ ODD: tuple[Any, ...] = (0, 1, 2**62, True, None, "", "\0", "\ud800", "x" * 100_0
 """Values of right types that are hardly right."""
 
 
-@pytest.mark.slow("takes a second")
+@pytest.mark.thorough("made-up arguments; every run has each wrong type for each parameter")
 @cheaper("step", 5, 1, "each method; every run has a fifth")
 def test_whatever_is_given_to_a_method_it_answers_or_raises_an_error_of_ours(step: int) -> None:
     with subject() as these:

@@ -69,6 +69,7 @@ def test_three_children_give_values_of_a_type_and_one_mends_its_own(durable: str
     assert "'perhaps' is not one of ['keep', 'change']" in prompts[0]
 
 
+@pytest.mark.thorough("a run of pytest within; test_recorded_turns.py has one in every run")
 def test_recorded_turns_are_held_to_a_changed_prompt_and_nothing_is_sold(capsys: pytest.CaptureFixture[str]) -> None:
     spec = importlib.util.spec_from_file_location("changed_prompt", ROOT / "examples" / "changed_prompt.py")
     assert spec is not None

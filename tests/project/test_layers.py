@@ -224,7 +224,7 @@ def test_the_core_imports_without_the_libraries_of_shell_and_kit() -> None:
     assert loaded.split() == []
 
 
-@pytest.mark.slow("starts a program, which imports the network API")
+@pytest.mark.thorough("a second fresh interpreter")
 def test_the_network_api_serves_without_what_runs_agents_and_calls_models() -> None:
     unwanted = {f"{PACKAGE}.{name}" for name in ("agent.toolbox", "providers.anthropic", "system.options", "tools.mcp")}
     code = f"import sys, {PACKAGE}.doors.api.serving\nprint(*{unwanted} & {{*sys.modules}})"

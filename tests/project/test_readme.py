@@ -26,7 +26,7 @@ def name(page: Path) -> str:
     return "index" if page == INDEX else page.stem
 
 
-@pytest.mark.sample(8, "pages with code")
+@pytest.mark.sample(5, "pages with code")
 @pytest.mark.parametrize("page", [page for page in PAGES if ">>> " in page.read_text("utf-8")], ids=name)
 def test_the_code_of_a_page_runs_as_printed(page: Path) -> None:
     failed, tried = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
@@ -91,7 +91,8 @@ def test_a_transcript_that_is_not_what_comes_is_told() -> None:
 
 def test_the_pages_show_what_must_not_be_missing() -> None:
     """A tree that is killed hard; a crash, a restart, a cascade and a kill from elsewhere; a question; mail."""
-    typed = {page: " ".join(" ".join(each.lines) for each in transcripts() if each.page == page) for page in PAGES}
+    every = transcripts()
+    typed = {page: " ".join(" ".join(each.lines) for each in every if each.page == page) for page in PAGES}
     assert all(word in typed[ROOT / "docs" / "start" / "first-hour.md"] for word in ("Killed", "/resume"))
     supervision = typed[ROOT / "docs" / "build" / "supervision.md"]
     assert all(word in supervision for word in ("crashes", "ikigai --database tea.db kill", "--cascade"))

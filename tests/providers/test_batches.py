@@ -184,6 +184,7 @@ def provider_of(kind: str, service: Service) -> Any:
     return OpenAIProvider("m", base_url=f"{service.url}/v1", api_key="k", api=kind, batches=True)
 
 
+@pytest.mark.sample(2, "services")
 @pytest.mark.parametrize("kind", ["anthropic", "chat", "responses"])
 def test_a_batch_is_sent_listed_awaited_and_read(kind: str, service: Service) -> None:
     provider = provider_of(kind, service)

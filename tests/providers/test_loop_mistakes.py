@@ -36,6 +36,7 @@ def asks_for_tool(request: Request) -> Any:
     return "done" if request.messages[-1]["content"][0]["type"] == "tool_result" else [ToolCall("ends")]
 
 
+@pytest.mark.sample(3, "ways to end a loop")
 @pytest.mark.parametrize("act", CLOSERS)
 @pytest.mark.parametrize("from_thread", [False, True])
 def test_a_tool_that_would_end_the_event_loop_is_told_so_and_hurts_nobody_else(

@@ -776,6 +776,7 @@ def test_another_refusal_of_a_typed_turn_is_told(server: OpenAIServer) -> None:
     assert len(server.requests) == 1
 
 
+@pytest.mark.sample(1, "protocols")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("api", ["chat", "responses"])
 def test_a_system_takes_the_value_that_the_service_writes(server: OpenAIServer, api: str) -> None:

@@ -137,7 +137,7 @@ def test_who_summarises_reads_the_history_that_was_written_before(server: Messag
         assert after.read == prefix(tools, 0), "tools and system prompt"
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("the absence of what the other tests show")
 def test_without_the_cache_nothing_is_written_or_read(server: MessagesServer) -> None:
     with parent(server, prompt_cache=False) as root:
         reply = root.fork("Do your part.").reply(timeout=DEADLINE)

@@ -47,6 +47,7 @@ def test_a_refusal_of_messages(words: str, json_output: bool) -> None:
         check(AnthropicProvider(base_url=server.url, api_key="k", json_output=json_output), server.requests, words)
 
 
+@pytest.mark.sample(2, "protocols")
 @pytest.mark.parametrize("words", [NO, ""])
 @pytest.mark.parametrize("api", ["chat", "responses"])
 def test_a_refusal_of_openai(words: str, api: str) -> None:

@@ -106,6 +106,7 @@ def test_a_client_asks_once_and_its_error_says_when_to_ask_again(service: tuple[
     assert len(server.requests) == 1
 
 
+@pytest.mark.sample(1, "protocols")
 def test_nobody_waits_a_day_where_another_model_is_there(service: tuple[MessagesServer, Provider]) -> None:
     server, provider = service
     answers(server).append(Refuses(429, "rate_limit_error", "daily limit", headers={"retry-after": str(DAY)}))
@@ -167,6 +168,7 @@ def breaks_off(server: MessagesServer, provider: Provider, text: str) -> Any:
     return Streams([piece, {"type": "error", "code": "server_error", "message": "Overloaded", "param": None}])
 
 
+@pytest.mark.sample(1, "protocols")
 @pytest.mark.slow("takes a tenth of a second")
 def test_an_overload_in_the_middle_of_a_stream_is_waited_for_and_asked_again(
     service: tuple[MessagesServer, Provider],
@@ -181,7 +183,7 @@ def test_an_overload_in_the_middle_of_a_stream_is_waited_for_and_asked_again(
     assert len(server.requests) == 2
 
 
-@pytest.mark.sample(3, "services")
+@pytest.mark.sample(1, "services")
 @pytest.mark.parametrize(("status", "advice", "asked"), [(529, "false", 1), (400, "true", 2)])
 def test_a_service_decides_by_its_header_whether_it_is_asked_again(
     service: tuple[MessagesServer, Provider], status: int, advice: str, asked: int

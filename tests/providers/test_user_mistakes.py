@@ -129,6 +129,7 @@ def test_a_remote_provider_that_answers_with_something_else_ends_the_turn_with_a
             assert agent.state == "idle"
 
 
+@pytest.mark.sample(2, "replies")
 @pytest.mark.parametrize("reply", [Reply(text=7), Reply(usage={}), *INCONSISTENT])  # type: ignore[arg-type]
 def test_a_function_whose_reply_is_none_is_asked_once_and_its_agent_lives(reply: Any) -> None:
     asked: list[Request] = []
@@ -155,6 +156,7 @@ def _say_what_is_wrong() -> NoReturn:
     raise AssertionError("never")
 
 
+@pytest.mark.sample(4, "mistakes")
 @pytest.mark.parametrize(
     ("mistake", "message"),
     [
@@ -190,6 +192,7 @@ def test_a_mistake_that_is_always_the_same_ends_the_turn_and_not_its_agent(
         assert [timer.body for timer in agent.timers()] == ["nightly"]
 
 
+@pytest.mark.sample(2, "results")
 @pytest.mark.parametrize("result", [{"rows": 3}, None, 5, b"", ["a"], object()])
 def test_an_exit_whose_result_is_no_text_crashes_the_agent_and_says_what_to_do(result: Any) -> None:
     def worker(request: Request) -> str:
@@ -237,6 +240,7 @@ def traces(error: BaseException | None) -> list[str]:
     return [frame.f_code.co_name for frame, _ in traceback.walk_tb(error.__traceback__)] + traces(error.__cause__)
 
 
+@pytest.mark.sample(2, "errors")
 @pytest.mark.parametrize("make", SOME_ENDINGS)
 def test_whatever_a_scripted_function_raises_ends_the_turn_and_no_other_agent_notices(
     make: Callable[[], BaseException],
@@ -252,6 +256,7 @@ def test_whatever_a_scripted_function_raises_ends_the_turn_and_no_other_agent_no
             assert outcome(system.root) == "well"
 
 
+@pytest.mark.sample(2, "errors")
 @pytest.mark.parametrize("make", SOME_ENDINGS)
 def test_whatever_a_function_raises_crashes_its_agent_alone(make: Callable[[], BaseException]) -> None:
     async def soon(request: Request) -> str:
@@ -370,6 +375,7 @@ def test_what_takes_a_reply_is_told_that_it_failed_to() -> None:
     assert isinstance(failure, ProviderError | Crash)
 
 
+@pytest.mark.sample(3, "errors")
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("make", SOME_ENDINGS)
 def test_a_tool_of_ones_own_that_raises_gives_an_error_result(

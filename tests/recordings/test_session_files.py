@@ -34,6 +34,7 @@ def exported(system: ActorSystem, agent: AgentRef, to: str, folder: Path) -> byt
     return file.read_bytes()
 
 
+@pytest.mark.sample(1, "programs")
 @pytest.mark.parametrize("name", FORMATS)
 def test_an_unchanged_agent_and_its_other_paths_give_the_same_bytes(
     system: ActorSystem, tmp_path: Path, name: str
@@ -44,6 +45,7 @@ def test_an_unchanged_agent_and_its_other_paths_give_the_same_bytes(
             assert exported(system, agent, name, tmp_path) == data
 
 
+@pytest.mark.sample(1, "programs")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("name", FORMATS)
 def test_what_was_said_since_comes_after_the_lines_and_comes_back(
@@ -67,6 +69,7 @@ def test_what_was_said_since_comes_after_the_lines_and_comes_back(
         ]
 
 
+@pytest.mark.sample(1, "programs")
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_turn_that_was_undone_is_gone_after_the_way_back(system: ActorSystem, tmp_path: Path, name: str) -> None:
     [top, *_] = imported(system, tmp_path, SAMPLES[name])
@@ -76,6 +79,7 @@ def test_a_turn_that_was_undone_is_gone_after_the_way_back(system: ActorSystem, 
     assert [line for line in said(again) if line[0] != "rewind"] == [line for line in said(top) if line[0] != "rewind"]
 
 
+@pytest.mark.sample(1, "programs")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("name", FORMATS)
 def test_any_agent_becomes_a_session(system: ActorSystem, tmp_path: Path, name: str) -> None:
@@ -104,7 +108,7 @@ def test_a_session_belongs_to_the_directory_where_it_is_written(
     assert named == {str(tmp_path)}
 
 
-@pytest.mark.sample(9, "a pair of programs each")
+@pytest.mark.sample(4, "a pair of programs each")
 @pytest.mark.parametrize("to", FORMATS)
 @pytest.mark.parametrize("name", [*SAMPLES])
 def test_a_session_of_one_program_becomes_one_of_another(

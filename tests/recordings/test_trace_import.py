@@ -127,6 +127,7 @@ def test_generations_one_a_line_in_the_names_of_the_blob_export(system: ActorSys
     assert (top.record.name, said(top)) == ("yard", LOOKED)
 
 
+@pytest.mark.sample(2, "contents")
 @pytest.mark.parametrize(
     ("content", "text"),
     [(7, "7"), ({"a": 1}, '{"a": 1}'), (["one", {"type": "text", "text": "two"}], "one\ntwo"), (None, "")],
@@ -139,6 +140,7 @@ def test_no_content_is_left_out_whatever_its_type(
     assert said(top) == [("user", text), ("assistant", "Well.")]
 
 
+@pytest.mark.sample(2, "times")
 @pytest.mark.parametrize("stamp", ["1e999", "-1e999", "1e99", '"x"', "[]"])
 def test_a_time_that_is_none_is_no_time(system: ActorSystem, tmp_path: Path, stamp: str) -> None:
     line = '{"messages": [{"role": "user", "content": "One."}], "created_at": ' + stamp + "}"

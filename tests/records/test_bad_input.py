@@ -170,7 +170,7 @@ def test_the_name_of_a_tool_whose_call_is_out_of_sight_is_harmless() -> None:
     assert not controls(piece.text)
 
 
-@pytest.mark.slow("takes half a second")
+@pytest.mark.thorough("a second screen; every run has the list of mail")
 def test_a_notice_is_no_markup() -> None:
     async def play(stage: Stage) -> None:
         stage.application._press("/switch [/nope]")
@@ -180,7 +180,7 @@ def test_a_notice_is_no_markup() -> None:
         on_stage(system, play, size=(200, 24))
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("a second screen; every run has the list of mail")
 def test_the_help_of_a_command_is_shown_in_the_application() -> None:
     async def play(stage: Stage) -> None:
         await stage.say("/switch --help")
@@ -207,6 +207,7 @@ def test_what_no_request_can_carry_is_kept_out_of_the_log() -> None:
     json.dumps(list(request.messages), ensure_ascii=False, allow_nan=False).encode()
 
 
+@pytest.mark.sample(1, "values")
 @pytest.mark.parametrize("value", ["x'00'", "NULL", "'soon'"])
 def test_values_of_wrong_types_are_reported_and_the_database_is_refused(family: str, value: str) -> None:
     column = "uuid" if value == "NULL" else "created_at"

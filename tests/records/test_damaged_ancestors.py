@@ -75,7 +75,7 @@ def test_what_cannot_be_read_before_a_clear_keeps_nobody_from_what_follows(famil
         refused(system, "child", root)
 
 
-@pytest.mark.sample(4, "a family for each")
+@pytest.mark.sample(2, "a family for each")
 @pytest.mark.parametrize(
     "setting",
     ['{"model": 5}', '{"system": ["x"]}', '{"tools": 5}', '{"options": 5}', '{"max_tokens": "x"}', '{"notify": 5}'],

@@ -153,6 +153,7 @@ def spoiled(records: Records, **fields: Any) -> None:
     of(records, "message", 2, agent=of(records, "agent")["uuid"]).update(fields)
 
 
+@pytest.mark.sample(3, "hashes")
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

@@ -139,6 +139,7 @@ APPROVED = {"kind": "approval", "content": "shell", "data": {**CALL, "approved":
 STARTED = {"kind": "tool_call", "content": "shell", "data": CALL}
 
 
+@pytest.mark.sample(2, "open turns")
 @pytest.mark.parametrize("rows", [(), (ASKED, APPROVED), (STARTED,), (ASKED, APPROVED, STARTED)])
 def test_a_call_of_an_open_turn_was_neither_approved_nor_started_by_anybody_here(
     machine: Machine, tmp_path: Path, rows: tuple[dict[str, Any], ...]
@@ -296,6 +297,7 @@ def test_limits_and_options_of_a_file_do_not_count_and_it_says_so(machine: Machi
         assert check(system._store) == []
 
 
+@pytest.mark.sample(3, "fields")
 @pytest.mark.parametrize(
     ("change", "why"),
     [

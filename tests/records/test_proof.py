@@ -159,6 +159,7 @@ def test_a_pruned_agent_has_its_last_hash_and_another_one_is_a_problem(durable: 
         assert verify_log.main(str(tmp_path / "file"), str(tmp_path / "before")) == 1
 
 
+@pytest.mark.sample(3, "changes")
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
@@ -265,6 +266,7 @@ CHANGES: dict[str, tuple[Callable[[Records], object], bool]] = {
 """What is done to a file, and whether a checkpoint alone shows it."""
 
 
+@pytest.mark.sample(8, "changes")
 @pytest.mark.parametrize("change", CHANGES)
 def test_each_change_of_a_file_is_found_by_ours_and_by_a_verifier_without_our_code(
     exported: tuple[Path, Path], tmp_path: Path, change: str, capsys: pytest.CaptureFixture[str]
@@ -287,6 +289,7 @@ def test_each_change_of_a_file_is_found_by_ours_and_by_a_verifier_without_our_co
             assert capsys.readouterr().out.splitlines() == ([*map(str, against.problems)] or ["every hash fits"])
 
 
+@pytest.mark.sample(3, "values")
 @pytest.mark.parametrize("change", ["hash = 'tea'", "hash = X'00'", "hash = 5", "id = 'tea'", "data = X'00'"])
 def test_a_value_of_another_type_is_found_where_it_is(new_sqlite: NewDatabase, tmp_path: Path, change: str) -> None:
     database = new_sqlite()

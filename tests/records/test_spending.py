@@ -39,7 +39,7 @@ def test_the_last_line_tells_what_was_spent_before_this_start_too(new_sqlite: Ne
         on_stage(system, play, size=(120, 24))
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("each screen; what they tell is one function, which the other tests show")
 def test_of_a_turn_that_was_cut_all_screens_tell_the_same_and_that_it_is_the_most(tmp_path: Path) -> None:
     (tmp_path / "prices.toml").write_text("[tea]\ninput = 1000.0\noutput = 1000.0\n")
 

@@ -866,6 +866,7 @@ JUDGED: dict[str, tuple[Callable[[Records], object], str]] = {
 }
 
 
+@pytest.mark.sample(3, "damages")
 @pytest.mark.parametrize("case", JUDGED)
 def test_histories_that_fsck_would_call_damaged_are_undone_before_the_commit(
     sound: bytes, tmp_path: Path, case: str

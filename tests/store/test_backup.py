@@ -142,6 +142,7 @@ def test_the_command_backs_up_beside_a_running_shell(tmp_path: Path, place: Path
     assert run("--database", backup, "fsck").returncode == 0
 
 
+@pytest.mark.sample(1, "targets")
 @pytest.mark.parametrize("file", ["postgresql://bob:secret@host/db", "sqlite:///b.db", " "])
 def test_a_backup_goes_to_a_file(source: Store, file: str) -> None:
     done = run("--database", source.location, "backup", file)

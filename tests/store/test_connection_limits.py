@@ -52,7 +52,7 @@ def limited(admin: Admin, url: str, role: str, limit: int) -> str:
     return with_settings(url, user=role)
 
 
-@pytest.mark.sample(2, "the host tries again for a while")
+@pytest.mark.sample(1, "the host tries again for a while")
 @pytest.mark.parametrize("join", [False, True])
 @pytest.mark.parametrize("limit", [1, HOST_CONNECTIONS - 1])
 def test_too_few_connections_are_told_of_with_how_many_are_needed_and_none_is_kept(
@@ -131,6 +131,7 @@ def test_a_pooler_in_transaction_mode_is_refused_and_nothing_is_made_there(
         assert store.read(lambda tx: sql(tx, "SELECT to_regclass('hosts')")) == [(None,)]
 
 
+@pytest.mark.sample(1, "ways to open")
 @pytest.mark.parametrize("open_there", [AttachedSystem.open, Client.open])
 def test_a_pooler_in_transaction_mode_is_refused_to_who_asks_a_host_too(
     pooler: Pooler, url: str, open_there: Callable[[str], object]

@@ -103,6 +103,7 @@ def test_the_commands_export_and_back_up_an_earlier_database_and_leave_it_as_it_
     assert ("was not checked" in paper.text) is (newest() not in KEPT)
 
 
+@pytest.mark.sample(1, "versions")
 @pytest.mark.parametrize("version", [1, OLDEST_READ - 1, 999])
 def test_a_backup_needs_to_understand_no_version(tmp_path: Path, version: int) -> None:
     file = tmp_path / "a.db"

@@ -65,6 +65,7 @@ def test_a_newer_host_migrates_beside_a_living_older_one_which_may_also_come_bac
         old.renew()
 
 
+@pytest.mark.sample(1, "steps")
 @pytest.mark.parametrize("missing", [[TAKES_AWAY], [ADDS, TAKES_AWAY]])
 def test_a_step_that_a_living_host_does_not_know_is_refused_and_names_it(
     url: str, take: Hosts, missing: Sequence[Migration]

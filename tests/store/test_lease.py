@@ -102,6 +102,7 @@ class Stalling(list[Row]):
         yield self[-1]
 
 
+@pytest.mark.thorough("a second host that is taken over; every run has one whose lease ends")
 def test_a_host_that_stands_still_within_a_commit_is_taken_over(new_postgres: NewDatabase, take: Hosts) -> None:
     """As a process that is stopped within a COPY: to the server such a transaction is not idle, and never times out."""
     url = new_postgres()

@@ -235,6 +235,7 @@ def test_a_watch_whose_server_never_answers_is_closed_at_once(wire: Wire) -> Non
         waiting.result(DEADLINE)
 
 
+@pytest.mark.thorough("a second play of a network that is gone")
 def test_a_shell_tells_of_the_trouble_and_ends(wire: Wire, capsys: pytest.CaptureFixture[str]) -> None:
     system = ActorSystem.open(wire.url, OfflineProvider(), lease=SHORT)
     session = Session(system, capsys)

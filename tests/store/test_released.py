@@ -189,6 +189,7 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+@pytest.mark.sample(5, "commands")
 @pytest.mark.parametrize(
     "words",
     [

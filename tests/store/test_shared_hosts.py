@@ -75,6 +75,7 @@ def test_who_was_killed_is_followed_long_before_its_lease_is_over(new_postgres: 
         assert counts(store) == {second.id: 1024}
 
 
+@pytest.mark.thorough("a second host that was killed")
 def test_who_was_killed_and_comes_back_by_its_name_is_followed_at_once(new_postgres: NewDatabase, take: Hosts) -> None:
     url = new_postgres()
     first = take(url, lease=LONG, name="a")

@@ -231,7 +231,7 @@ def test_a_backup_that_is_put_beside_the_log_of_the_lost_file_is_refused_until_t
     assert state(file) == life.store.read(tree_version)
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("a second refusal of a copy")
 def test_a_copy_that_went_on_while_a_host_began_and_the_file_grew_is_refused(life: Life, tmp_path: Path) -> None:
     before = life.file.read_bytes()
     life.begin()

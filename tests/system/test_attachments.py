@@ -134,6 +134,7 @@ def test_the_result_of_a_tool_may_have_pictures() -> None:
         assert check(system._store) == []
 
 
+@pytest.mark.sample(1, "attachments")
 @pytest.mark.parametrize("attached", [(PNG,), ["x"], 5])
 def test_wrong_attachments_of_a_tool_are_an_error_of_that_call(attached: Any) -> None:
     @tool
@@ -201,6 +202,7 @@ def test_only_blobs_to_which_nothing_refers_are_dropped() -> None:
         assert [media for media, _ in blobs(system)] == ["application/pdf"]
 
 
+@pytest.mark.sample(1, "commits")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("committed", [False, True])
 def test_after_a_crash_a_message_and_its_picture_are_both_there_or_neither(committed: bool) -> None:

@@ -38,6 +38,7 @@ def kinds(world: Simulation) -> list[str]:
     return [message.kind for message in world.system.agent("ann").history(all=True)][-4:]
 
 
+@pytest.mark.sample(2, "moments of the kill")
 @pytest.mark.parametrize(
     ("after", "paid"), [(2, 2), (12, 1), *(pytest.param(after, 1, marks=LONG) for after in (5.5, 19.9, 21))]
 )
@@ -123,6 +124,7 @@ def test_a_child_does_not_read_the_reply_of_its_parent(world: Simulation, provid
     assert provider.read == []
 
 
+@pytest.mark.sample(1, "ways to end")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("forgotten", [False, True])
 def test_the_reply_of_responses_is_read_by_the_next_process(durable: str, forgotten: bool) -> None:
@@ -195,6 +197,7 @@ with ActorSystem.open(sys.argv[1], provider) as system:
 """
 
 
+@pytest.mark.thorough("a program that is killed; every run has the next process that reads the reply")
 def test_a_reply_of_responses_outlives_kill_9_of_the_process_that_asked_for_it(durable: str) -> None:
     events = response_events(message_item("a long answer"))
     with OpenAIServer() as server:

@@ -125,6 +125,7 @@ def test_a_request_that_the_service_refuses_ends_its_turn_and_may_be_asked_again
     assert len(provider.paid) == 1
 
 
+@pytest.mark.sample(1, "outcomes")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("kind", ["expired", "errored", "canceled"])
 def test_a_request_that_is_not_answered_is_put_into_three_batches_and_then_asked_directly(
@@ -233,6 +234,7 @@ class UnreachableBatches(ScriptedBatches):
         return await super().has_ended(remote)
 
 
+@pytest.mark.sample(1, "moments")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("polls", [1, 3])
 def test_an_order_without_an_answer_is_found_again_and_paid_once(polls: int) -> None:
@@ -261,6 +263,7 @@ def test_a_request_that_waits_for_its_batch_goes_on_however_often_its_host_ends(
     assert (len(provider.paid), provider.direct) == (1, 0)
 
 
+@pytest.mark.sample(2, "moments of the kill")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("after", [30, 55, 55.5, 56, 116])
 def test_nothing_is_paid_twice_or_lost_when_the_process_is_killed(

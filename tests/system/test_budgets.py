@@ -776,6 +776,7 @@ class Priced(ScriptedProvider):
         return Reply("ok", usage=Usage(len(sent), 5))
 
 
+@pytest.mark.sample(1, "what is new")
 @pytest.mark.parametrize("more", [{"system": "be brief " * 200}, {"tools": ["wait", "fork", "send"]}, {}])
 def test_what_a_strict_budget_holds_counts_tools_and_instructions_that_are_new_since_the_latest_reply(
     more: dict[str, Any],
@@ -843,6 +844,7 @@ class Unlimited(Unsure):
         raise SystemExit(3)
 
 
+@pytest.mark.sample(2, "budgets")
 @pytest.mark.parametrize("budget", [{"tokens": 10**6}, {"usd": 5}, {"tokens": 0}, {"requests_per_minute": 0}])
 def test_a_model_that_cannot_be_asked_fails_at_once_whatever_is_left(database: str, budget: dict[str, float]) -> None:
     with ActorSystem.open(database, ScriptedProvider(thirty), budget={**budget, "strict": True}) as system:

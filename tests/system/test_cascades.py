@@ -95,7 +95,7 @@ def by_another_process(database: str) -> Iterator[Kill]:
 
 
 @pytest.mark.slow("takes a tenth of a second")
-@pytest.mark.sample(2, "storms of forks")
+@pytest.mark.sample(1, "storms of forks")
 @pytest.mark.parametrize("kill", [by_handle, by_another_connection, by_another_process])
 def test_no_descendant_escapes_a_cascade_while_all_of_them_fork(
     durable: str, kill: Callable[[str], AbstractContextManager[Kill]]

@@ -302,6 +302,7 @@ FAILS: list[tuple[str, list[str | Reply | Exception], type[Exception], str]] = [
 ]
 
 
+@pytest.mark.sample(3, "replies that are no summary")
 @pytest.mark.parametrize(
     ("answers", "error", "message"), [failure[1:] for failure in FAILS], ids=[failure[0] for failure in FAILS]
 )
@@ -501,6 +502,7 @@ def limited_to(model: Model, window: list[int], refusals: list[int]) -> Callable
     return answer
 
 
+@pytest.mark.sample(2, "how it is asked for")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize(
     "settings", [{}, {"compact": "off"}, {"compact": "off", "context_window": 3_000}], ids=["auto", "off", "known"]
@@ -779,7 +781,7 @@ def test_who_watches_is_told_once_in_a_turn_that_a_window_is_nearly_full() -> No
         assert "of the 10,000 tokens that its model takes; /compact" in explained(warnings[0])
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("a second window that tools fill")
 @pytest.mark.sample(1, "dozens of turns each")
 @pytest.mark.parametrize(("window", "most"), [(6_000, 10), (8_192, 5)])
 def test_in_a_window_that_the_tools_fill_summaries_do_not_come_with_each_prompt_and_it_is_said_once(
@@ -873,6 +875,7 @@ def test_what_comes_while_all_of_a_log_is_read_waits_and_nothing_is_lost(durable
         sound(it.system)
 
 
+@pytest.mark.sample(1, "ends of the wait")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize(("ask", "error"), [(_undo, AgentDead), (_uncompact, None)])
 def test_who_dies_or_is_closed_while_all_of_its_log_is_read_answers_who_waits(

@@ -74,7 +74,7 @@ COMMANDS: dict[str, Callable[[AgentRef], Any]] = {
 WRONG, ENDS = TypeError("no number"), SystemExit(3)
 
 
-@pytest.mark.sample(5, "a command each")
+@pytest.mark.sample(2, "a command each")
 @pytest.mark.parametrize(("what", "error"), [*((what, WRONG) for what in COMMANDS), ("prompt", ENDS), ("mark", ENDS)])
 def test_a_command_that_crashes_its_agent_is_answered_and_the_agent_goes_on(what: str, error: BaseException) -> None:
     clock = Failing()

@@ -215,6 +215,7 @@ def test_a_prune_deletes_bodies_after_a_week_and_arrivals_after_a_month(host: Ac
     assert check(host._store) == []
 
 
+@pytest.mark.sample(3, "terms")
 @pytest.mark.parametrize(
     "terms",
     [

@@ -67,6 +67,7 @@ def test_a_program_gets_an_error_of_its_own_for_each(database: str) -> None:
         assert system.agents() == before
 
 
+@pytest.mark.sample(1, "errors")
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_model_reads_of_each_what_is_wrong(target: str) -> None:
     text, _, reason = TARGETS[target]
@@ -77,6 +78,7 @@ def test_a_model_reads_of_each_what_is_wrong(target: str) -> None:
         assert ("above you" if target == "agent 0" else reason) in agent.history()[-2].content
 
 
+@pytest.mark.sample(1, "errors")
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_person_reads_of_each_what_is_wrong_in_the_shell(open_session: OpenSession, target: str) -> None:
     text, _, reason = TARGETS[target]

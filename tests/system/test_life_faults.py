@@ -148,7 +148,7 @@ def free(database: str) -> bool:
     return True
 
 
-@pytest.mark.sample(3, "a host ends at each commit")
+@pytest.mark.sample(1, "a host ends at each commit")
 @pytest.mark.parametrize("commit", range(6))
 def test_a_process_that_ends_at_any_commit_of_a_restart_leaves_all_as_it_must_be(durable: str, commit: int) -> None:
     """The leaf fails once, and its supervisor gives up at once; then no commit comes any more."""
@@ -194,6 +194,7 @@ def test_an_agent_is_killed_while_its_restart_waits_for_the_store(durable: str) 
         store.before, store.unreadable = (lambda: None), None
 
 
+@pytest.mark.sample(1, "errors")
 @pytest.mark.slow("takes a second")
 @pytest.mark.parametrize(
     ("error", "cause"), [(LookupError("planted"), "gave up"), (StoreUnavailable("down, as planned"), None)]

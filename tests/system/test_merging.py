@@ -350,7 +350,7 @@ WORDS = "so much was said about it " * 20
 
 
 @pytest.mark.slow("takes a tenth of a second")
-@pytest.mark.sample(2, "long histories")
+@pytest.mark.sample(1, "long histories")
 @pytest.mark.parametrize(
     ("most", "window", "inherited", "own", "requests"),
     [

@@ -96,6 +96,7 @@ def test_a_summary_that_fits_makes_a_waiting_request_small_enough_and_one_that_d
         assert check(system._store) == []
 
 
+@pytest.mark.sample(1, "acts")
 @pytest.mark.parametrize("take_back", [AgentRef.undo, AgentRef.clear, AgentRef.rewind])
 def test_what_takes_the_prompt_back_ends_the_turn_free_of_charge(take_back: Callable[[AgentRef], int]) -> None:
     with ActorSystem.open(":memory:", ScriptedProvider(thirty), budget={"tokens": 0}) as system:

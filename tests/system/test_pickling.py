@@ -71,7 +71,7 @@ def raised(draw: st.DrawFn, kind: type[Exception]) -> Exception:
     return error
 
 
-@pytest.mark.sample(12, "every error is made in the same way")
+@pytest.mark.sample(4, "every error is made in the same way")
 @pytest.mark.parametrize("kind", errors(), ids=lambda kind: kind.__name__)
 @settings(max_examples=10)
 @given(st.data())

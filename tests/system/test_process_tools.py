@@ -125,6 +125,7 @@ def test_a_tail_says_when_nobody_runs_the_agents_and_when_somebody_does(abandone
         program.expect("No process runs these agents")
 
 
+@pytest.mark.sample(2, "commands")
 @pytest.mark.parametrize(
     "command",
     [("log", "kid"), ("prompt", "kid", "x", "--wait"), ("stats",), ("agents", "--all"), ("doc", "show", "plan")],
@@ -277,6 +278,7 @@ def test_a_prompt_to_a_stopped_agent_says_so_and_is_waited_for_across_hosts(dura
                 assert program.ends() == 0
 
 
+@pytest.mark.thorough("a host that is killed; test_host.py has one in every run")
 def test_a_turn_whose_host_is_killed_is_waited_for_no_more(tmp_path: Path) -> None:
     database = ("--database", str(tmp_path / "tea.db"))
     with Program.by_pipe(*database, "--model", "offline") as shell:

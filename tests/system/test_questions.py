@@ -276,6 +276,7 @@ def prompt_until_it_crashes(world: Simulation) -> None:
         world.system.root.mark()
 
 
+@pytest.mark.sample(1, "crash points")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("committed", [False, True])
 def test_a_crash_at_any_commit_neither_loses_a_question_nor_decides_it_twice(committed: bool) -> None:

@@ -384,6 +384,7 @@ def test_a_prune_keeps_what_waits_and_fsck_finds_the_rows_sound(
     assert check(host._store) == []
 
 
+@pytest.mark.sample(3, "addresses")
 @pytest.mark.parametrize(
     "url", ["ftp://x/", "https://", "https://u:p@x/", "https://x/#a", "x", "https://x:0/", "https://x\ny/", 7]
 )

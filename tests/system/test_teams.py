@@ -72,6 +72,7 @@ def test_a_run_that_was_cut_off_is_finished_by_the_next_one(tmp_path: Path) -> N
         assert system.agent("reviewer").parent == system.agent("lead")
 
 
+@pytest.mark.sample(4, "files")
 @pytest.mark.parametrize(
     ("text", "why"),
     [

@@ -104,6 +104,7 @@ def test_the_next_times_are_shown_before_a_timer_is_set() -> None:
         assert timer.when == "1970-01-12 16:10 UTC, then every 36m"
 
 
+@pytest.mark.sample(1, "sides of a commit")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("committed", [False, True])
 def test_a_crash_at_any_commit_of_a_firing_neither_loses_nor_repeats_it(committed: bool) -> None:

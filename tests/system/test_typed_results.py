@@ -83,6 +83,7 @@ def test_a_turn_gives_a_value_of_the_type_that_was_asked_for() -> None:
         assert sound(system)
 
 
+@pytest.mark.sample(2, "types")
 @pytest.mark.parametrize(
     ("output", "value"), [(int, 7), (list[int], [1, 2]), (str | None, None), ({"type": "string"}, "x")]
 )
@@ -212,6 +213,7 @@ def test_a_turn_without_a_type_does_not_know_the_tool() -> None:
         assert "There is no such tool" in instruction_in(provider.requests[1])
 
 
+@pytest.mark.sample(2, "types")
 @pytest.mark.parametrize("output", [object(), "int", 5, {"type": "nope"}])
 def test_what_is_no_type_is_refused_before_anything_is_written(output: object) -> None:
     with opened() as system:

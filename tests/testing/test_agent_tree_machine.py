@@ -199,6 +199,7 @@ def test_an_outage_of_the_store_that_nobody_has_planned_fails_the_run(
     machine.world.sleep(1)
 
 
+@pytest.mark.sample(2, "ends of a wait")
 @pytest.mark.parametrize("result", [WaitResult.MAIL, WaitResult.DEAD, WaitResult.UNKNOWN, WaitResult.TIMEOUT])
 def test_a_false_end_of_a_wait_is_found(machine: AgentTreeMachine, result: WaitResult) -> None:
     machine.fork(who=0, prompt=None, reply="ok")

@@ -114,6 +114,7 @@ def test_an_actor_that_does_not_follow_the_registry_is_found(machine: FleetMachi
         check_followed(owner, record.uuid)
 
 
+@pytest.mark.thorough("a second law of the machine that is broken")
 def test_an_agent_that_nobody_runs_at_rest_is_found(machine: FleetMachine) -> None:
     machine.fork(who=0, prompt=None, reply="ok")
     machine.comes_to_rest()

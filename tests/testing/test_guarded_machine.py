@@ -35,6 +35,7 @@ def test_made_up_programs_with_hooks_kinds_and_batches_keep_every_invariant(exam
     run_programs(GuardedMachine, examples, steps=20)
 
 
+@pytest.mark.thorough("a crash at each point; test_hooks.py has some in every run")
 def test_the_hook_decides_once_on_each_call_wherever_the_host_ends(machine: GuardedMachine) -> None:
     for commit in range(1, 9, 2):
         machine.call_with_hooks(who=0, ways=list(WAYS), crash=CrashPoint(commit, committed=True))

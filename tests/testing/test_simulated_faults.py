@@ -126,7 +126,7 @@ def test_a_takeover_happens_in_the_midst_of_a_turn_and_the_other_host_goes_on_wi
     assert all(of[1:] in {("fork",), ("fork", "user", "assistant")} for of in outcomes)
 
 
-@pytest.mark.sample(5, "a host ends at each commit")
+@pytest.mark.sample(2, "a host ends at each commit")
 @pytest.mark.parametrize("committed", [False, True])
 @pytest.mark.parametrize("commit", range(1, 6))  # the claim, agent 0, a fork, a prompt, a reply
 def test_a_crash_point_is_where_the_process_ends(commit: int, committed: bool) -> None:

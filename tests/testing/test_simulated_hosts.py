@@ -118,6 +118,7 @@ def test_what_a_host_that_hangs_would_take_of_a_dead_one_is_taken_before_its_lea
     assert parts(world) == {"a": 32, "c": 32}
 
 
+@pytest.mark.thorough("a second wait over hosts")
 def test_an_undo_that_waits_for_a_turn_waits_for_it_on_the_next_host_too() -> None:
     with simulated(hosts=2) as world:
         world.open(ScriptedProvider(lambda request: Stream(("well",), delay=5.0)))
@@ -143,6 +144,7 @@ def test_a_call_of_a_host_that_has_ended_ends_with_it(world: Simulation) -> None
     assert said(a.system.root.prompt("hello")) == "hello"
 
 
+@pytest.mark.sample(1, "when it is cut off")
 @pytest.mark.parametrize(("silent", "lost_after"), [(False, 5), (True, 15)])
 def test_a_host_that_is_cut_off_loses_its_agents(world: Simulation, silent: bool, lost_after: float) -> None:
     b = world.hosts[1]
@@ -237,6 +239,7 @@ def test_a_program_on_three_hosts_runs_under_every_schedule(examples: int) -> No
     simulate(team, examples=examples, hosts=3)
 
 
+@pytest.mark.thorough("a second move of an agent")
 def test_a_prompt_by_mail_keeps_its_type_though_its_agent_has_come_back_to_the_host_that_wrote_it() -> None:
     def team(world: Simulation) -> None:
         world.open(
@@ -370,6 +373,7 @@ def test_who_gives_an_agent_away_and_goes_on_writing_is_found(world: Simulation)
         world.sleep(1)
 
 
+@pytest.mark.thorough("a second end of a host")
 def test_who_ends_a_host_that_has_renewed_or_was_there_is_found(world: Simulation) -> None:
     a, b, _ = world.hosts
     world.sleep(20)

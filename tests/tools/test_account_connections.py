@@ -78,6 +78,7 @@ def test_a_connection_that_was_idle_for_ten_minutes_is_closed_and_made_again(ban
     bank.run(calls)
 
 
+@pytest.mark.thorough("a race of closes; every run has a connection that is closed and made again")
 def test_calls_that_close_the_same_connections_at_once_do_not_disturb_one_another(bank: Bank) -> None:
     async def calls() -> None:
         for user in ("anna", "bob", "carla"):

@@ -179,7 +179,7 @@ def test_a_quote_that_is_not_closed_is_an_error_at_once_and_harms_no_later_comma
     assert after == Result("ok")
 
 
-@pytest.mark.sample(5, "a command each")
+@pytest.mark.sample(2, "a command each")
 @pytest.mark.parametrize(
     "spoiling",
     [
@@ -211,6 +211,7 @@ def test_a_command_that_leads_the_output_elsewhere_is_obeyed_and_its_end_is_told
     assert (tmp_path / "kept.txt").read_text() == "tea\n"
 
 
+@pytest.mark.sample(1, "ways to spoil it")
 @pytest.mark.parametrize("spoiling", ["enable -n printf", "set -n", "builtin(){ :; }; unset(){ :; }; command(){ :; }"])
 def test_a_shell_that_is_spoiled_for_good_is_ended_and_the_next_one_is_not(tmp_path: Path, spoiling: str) -> None:
     async def work(shells: Shells) -> list[Result]:

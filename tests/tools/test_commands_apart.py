@@ -208,6 +208,7 @@ def test_what_jobs_print_before_a_command_is_refused_comes_with_the_next_result(
     assert refused.startswith("Nothing was run: your shell is in /, outside")
 
 
+@pytest.mark.sample(2, "ends of a shell")
 @pytest.mark.slow("starts shells")
 @pytest.mark.parametrize("ending", ["kill -KILL $(pgrep -s 0 -x bash)", "pkill -KILL -P $$", "exit 3", "exec true"])
 def test_a_shell_ends_with_its_clean_shell_and_the_next_call_gets_both_anew(tmp_path: Path, ending: str) -> None:

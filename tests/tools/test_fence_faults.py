@@ -185,6 +185,7 @@ def test_no_module_of_the_workspace_runs_before_the_fence_is_made(of: Scene) -> 
         module.unlink()
 
 
+@pytest.mark.sample(1, "kinds of a list")
 @pytest.mark.parametrize("mode", ["required", "landlock"])
 def test_what_is_listed_is_not_what_a_link_in_its_place_leads_to(of: Scene, mode: str) -> None:
     shown = of.outside / "shown"

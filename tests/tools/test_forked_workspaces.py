@@ -233,6 +233,7 @@ def test_commits_of_a_child_come_as_a_branch_and_git_goes_on_in_both(work: Path)
     assert (work / ".git" / "index").exists()
 
 
+@pytest.mark.thorough("a second conflict; every run has that of worktrees")
 def test_a_conflict_changes_nothing_and_names_the_files(work: Path) -> None:
     with opened(work) as system:
         root = system.root

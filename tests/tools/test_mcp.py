@@ -314,6 +314,7 @@ sys.stdout.buffer.write({lines!r})
     meeting.visit().kill()
 
 
+@pytest.mark.thorough("waits two seconds; every run has a server that ends again and again")
 def test_a_server_that_reads_no_more_is_started_again(bench: Bench) -> None:
     bench.start()
     assert bench.call("close_input") == Result("closed")
@@ -349,6 +350,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.sample(2, "commands")
 @pytest.mark.parametrize(("command", "text"), REFUSED.values(), ids=REFUSED)
 def test_what_is_no_server_is_bad_input_and_names_the_command(
     command: list[str], text: str, bench: Bench, caplog: pytest.LogCaptureFixture

@@ -41,6 +41,7 @@ def test_the_tools_of_a_remote_server_are_called(bench: Bench, server: RemoteMcp
     assert server.connections == 1
 
 
+@pytest.mark.sample(1, "refusals")
 @pytest.mark.parametrize(
     ("status", "meaning"), [(401, "wants a credential"), (403, "forbids this"), (429, "is too busy")]
 )

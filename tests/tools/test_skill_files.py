@@ -50,6 +50,7 @@ class Runner:
         return Reply(tool_calls=(ToolCall("bash", arguments, f"b{len(request.messages)}"),))
 
 
+@pytest.mark.sample(1, "tiers of the fence")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("fence", ["auto", "none"])
 def test_a_script_of_a_loaded_skill_runs_as_it_was_pinned_and_cannot_be_written(fence: str, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def lines(result: str) -> list[str]:
 
 
 @pytest.mark.slow("takes a tenth of a second")
-@pytest.mark.sample(2, "rules")
+@pytest.mark.sample(1, "rules")
 @pytest.mark.parametrize("fence", ["none", "auto"])
 @pytest.mark.parametrize(
     "rule", [("deny", "read", "secrets/**"), ("ask", "*", "secrets/**"), ("deny", "grep", "secrets/**")]
@@ -71,6 +71,7 @@ def test_grep_shows_no_line_of_a_file_that_a_rule_keeps(work: Path, fence: str, 
         assert lines(use(agent, "grep", pattern="coffee", path="src")) == ["no matches"]
 
 
+@pytest.mark.sample(1, "tiers of the fence")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("fence", ["none", "auto"])
 def test_a_search_by_another_name_of_a_directory_shows_no_more(work: Path, fence: str) -> None:

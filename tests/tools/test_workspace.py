@@ -61,7 +61,7 @@ def test_files_are_read_written_edited_and_found(use: Use, directory: Path) -> N
     assert use("grep", pattern="cof+ee").content == f"{directory / 'notes.txt'}:2:coffee\n"
 
 
-@pytest.mark.sample(4, "a tool and a path each")
+@pytest.mark.sample(2, "a tool and a path each")
 @pytest.mark.parametrize("path", ["../secret.txt", "way_out/secret.txt", "{outside}/secret.txt"])
 @pytest.mark.parametrize("name", ["read", "write", "edit", "grep"])
 def test_no_path_leads_out_of_the_directory(use: Use, directory: Path, name: str, path: str) -> None:
@@ -78,7 +78,7 @@ def test_no_path_leads_out_of_the_directory(use: Use, directory: Path, name: str
     assert (directory.parent / "secret.txt").read_text() == "the secret\n"
 
 
-@pytest.mark.sample(4, "a tool and a file each")
+@pytest.mark.sample(2, "a tool and a file each")
 @pytest.mark.parametrize("kind", ["pipe", "socket", "link", "directory"])
 @pytest.mark.parametrize("name", ["read", "write", "edit"])
 def test_what_is_no_regular_file_is_refused_and_holds_no_thread(
@@ -148,6 +148,7 @@ EDITS = {
 }
 
 
+@pytest.mark.sample(3, "line ends")
 @pytest.mark.parametrize(("before", "old", "new", "after"), EDITS.values(), ids=EDITS)
 def test_an_edit_keeps_the_line_ends_of_a_file(
     before: bytes, old: str, new: str, after: bytes, use: Use, directory: Path
@@ -157,6 +158,7 @@ def test_an_edit_keeps_the_line_ends_of_a_file(
     assert (directory / "ends.txt").read_bytes() == after
 
 
+@pytest.mark.sample(2, "line ends")
 @pytest.mark.parametrize(
     ("held", "old", "said"),
     [

@@ -400,6 +400,7 @@ def test_an_agent_can_neither_point_its_worktree_elsewhere_nor_change_the_settin
             assert "No such file" in bash(kid, f"ls {work.parent}/home")
 
 
+@pytest.mark.thorough("a second merge; every run has a conflict")
 def test_a_merge_changes_no_protected_name_and_leaves_nothing_half_done(work: Path) -> None:
     (work / ".envrc").write_text("mine\n")
     git(work, "add", ".envrc")

@@ -20,7 +20,7 @@ def played(runtime: str, moment: str, directory: Path, patience: float = 30.0) -
         return play(setting, Directories(stack), directory / "driver.log")
 
 
-@pytest.mark.slow("starts a driver")
+@pytest.mark.thorough("a second play")
 def test_a_runtime_that_keeps_nothing_ends_undisturbed(tmp_path: Path) -> None:
     verdict = judge(played("naive", "undisturbed", tmp_path))
     assert verdict.ended

@@ -12,6 +12,7 @@ from tests.kit.blocking_provider import DEADLINE, Hanging
 pytestmark = pytest.mark.slow("the application, key by key")
 
 
+@pytest.mark.thorough("a second way to a fork")
 def test_a_fork_goes_to_the_child_which_shows_what_it_inherited() -> None:
     async def play(stage: Stage) -> None:
         await stage.say("first")

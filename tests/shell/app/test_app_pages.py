@@ -156,6 +156,7 @@ def test_a_fork_that_had_to_wait_moves_nobody_who_has_gone_elsewhere() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("a second page")
 def test_what_the_person_should_know_stands_below_a_history_that_is_read_first() -> None:
     async def play(stage: Stage) -> None:
         await stage.expect(r"mark 'm99'[\s\S]*Mind the gap\.")

@@ -55,6 +55,7 @@ def test_several_lines_are_one_prompt_and_what_was_submitted_can_be_recalled(tmp
     assert (tmp_path / "history").read_text() == "one\u2028two\nthree\n"
 
 
+@pytest.mark.thorough("a second play of the prompt")
 def test_a_command_that_takes_long_is_said_to_be_in_progress() -> None:
     async def play(stage: Stage) -> None:
         await stage.say("/wait 60")
@@ -166,6 +167,7 @@ def test_ctrl_c_twice_leaves_and_ctrl_d_only_from_an_empty_prompt() -> None:
         assert on_stage(system, by_command).return_value == 0
 
 
+@pytest.mark.thorough("a second play of the prompt")
 def test_a_prompt_is_stored_that_was_submitted_just_before_the_person_leaves() -> None:
     async def play(stage: Stage) -> None:
         await stage.type("ONE")

@@ -175,6 +175,7 @@ def test_questions_are_gone_through_left_for_later_and_answered_with_a_reason() 
         on_stage(system, play)
 
 
+@pytest.mark.thorough("a second play of a question; every run has the inbox")
 def test_a_question_of_another_agent_is_shown_with_its_name_and_answered_by_a_key_or_a_command() -> None:
     async def play(stage: Stage) -> None:
         await stage.expect("kid wants to run erase")

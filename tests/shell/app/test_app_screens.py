@@ -197,6 +197,7 @@ async def ask(stage: Stage) -> None:
     await stage.until(lambda: not stage.application.main.page.transcript.answering, "the whole answer")
 
 
+@pytest.mark.thorough("a second look of a screen; every run has the screens that are kept")
 def test_an_answer_looks_like_this() -> None:
     async def play(stage: Stage) -> None:
         await ask(stage)

@@ -197,6 +197,7 @@ def test_a_click_unfolds_what_is_folded_and_folds_it_again() -> None:
     shown(play)
 
 
+@pytest.mark.sample(1, "speeds")
 @SLOW
 def test_folding_keeps_what_is_in_sight_there_and_reads_what_is_above_again(budget: float) -> None:
     def thought(at: int) -> list[Message]:
@@ -276,6 +277,7 @@ def at_hit(transcript: ReadableTranscript) -> str:
     return here[0].text.strip()
 
 
+@pytest.mark.sample(1, "speeds")
 @SLOW
 def test_a_search_goes_through_hits_unfolds_what_hides_one_and_folds_it_again(budget: float) -> None:
     async def play(app: Shown, pilot: "Pilot[None]") -> None:

@@ -69,6 +69,7 @@ def test_type_fork_navigate_resize_interrupt_kill_and_start_again(tmp_path: Path
         assert program.is_clean()
 
 
+@pytest.mark.thorough("a second program at a terminal")
 def test_an_opening_that_takes_long_says_so_until_it_is_done(tmp_path: Path) -> None:
     database = tmp_path / "team.db"
     with closing(open_store(database)) as store:
@@ -85,6 +86,7 @@ def test_an_opening_that_takes_long_says_so_until_it_is_done(tmp_path: Path) -> 
             assert program.sent.rfind(b"\x1b[?25h") > program.sent.rfind(b"\x1b[?25l")  # the cursor is back
 
 
+@pytest.mark.thorough("a second program at a terminal")
 def test_keys_that_edit_are_not_overtaken_by_what_is_typed_behind_them(tmp_path: Path) -> None:
     with FullScreen(*arguments(tmp_path)) as program:
         program.expect(r"╭─ (?!starting …)")

@@ -62,6 +62,7 @@ def test_the_screen_has_those_that_were_used_last_and_what_a_text_or_a_mark_adds
     assert "more letters" in rest_line(taken(crowd, Wish(text="-")))
 
 
+@pytest.mark.thorough("a second play of the tree")
 def test_the_tree_has_the_first_of_each_level_and_more_of_whom_a_person_opens(
     crowd: tuple[ActorSystem, list[AgentRef]],
 ) -> None:

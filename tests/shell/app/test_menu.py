@@ -99,8 +99,8 @@ def test_the_menu_shows_what_may_follow_and_leaves_nothing_behind() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("a second play of the menu; what is offered is shown in line mode")
 @pytest.mark.sample(1, "a source each")
-@pytest.mark.slow("the application, key by key")
 @pytest.mark.parametrize(
     ("typed", "whole"),
     [("/rewind be", "/rewind before"), ("/doc show pl", "/doc show plan/mast.md"), ("/set comp", "/set compact")],

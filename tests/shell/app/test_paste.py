@@ -77,6 +77,7 @@ def test_a_paste_takes_the_place_of_what_is_selected() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("a second paste; what becomes of its text is a function")
 def test_the_ends_of_lines_of_a_paste_are_newlines_and_its_control_characters_are_spelled_out() -> None:
     async def play(stage: Stage) -> None:
         stage.application.post_message(Paste("a\r\nb\rc\x1b[31md"))
@@ -110,6 +111,7 @@ def test_a_paste_at_a_question_is_no_answer_but_goes_to_the_prompt() -> None:
         on_stage(system, play)
 
 
+@pytest.mark.thorough("a second screen")
 @pytest.mark.sample(1, "a screen each")
 @pytest.mark.parametrize("key", ["f1", "f5"])
 def test_a_paste_on_another_screen_changes_nothing_of_the_prompt(key: str) -> None:

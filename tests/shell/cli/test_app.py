@@ -130,6 +130,7 @@ def test_without_it_the_shell_says_whose_provider_is_missing(
 SEARCH = ["--plan", "best:1", "--option", "price?", "--score", "wc -w"]
 
 
+@pytest.mark.thorough("a second verb with the tools of an application")
 @pytest.mark.sample(1, "a command each")
 @pytest.mark.parametrize("place", ["before", "behind"])
 def test_experiments_run_with_the_tools_of_an_app(
@@ -148,6 +149,7 @@ def test_experiments_run_with_the_tools_of_an_app(
         assert printed in capsys.readouterr().out
 
 
+@pytest.mark.sample(3, "words")
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -59,6 +59,7 @@ WORDS = [
 """Commands, what they ask, and the dollars for that."""
 
 
+@pytest.mark.thorough("a second verb; every run has a regression")
 def test_turns_of_an_agent_and_of_a_file_are_replayed(
     shop: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -82,6 +83,7 @@ def test_turns_of_an_agent_and_of_a_file_are_replayed(
     assert capsys.readouterr().out.startswith("At most 1 trial, 1 request to offline")
 
 
+@pytest.mark.thorough("a second replay")
 def test_a_replay_of_a_file_does_not_go_on_with_one_that_is_in_it(
     shop: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -150,6 +152,7 @@ def test_an_evaluation_ends_with_the_status_of_its_verdict(
     assert "--case PROMPT" in capsys.readouterr().err
 
 
+@pytest.mark.thorough("a second verb; every run has a regression")
 def test_a_search_prints_the_best_continuation_and_keeps_it(shop: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["search", "clerk", "--plan", "best:2", "--option", "one", "--option", "seven", "--score", "wc -c"]
     assert ikigai(shop, *arguments, "--keep", "winner") == 0
@@ -167,6 +170,7 @@ def test_a_search_prints_the_best_continuation_and_keeps_it(shop: str, capsys: p
     assert "to print a number" in capsys.readouterr().err
 
 
+@pytest.mark.thorough("a second end of an experiment; test_bisections.py shows it")
 def test_a_judge_that_breaks_ends_a_bisection_and_calls_nothing_bad(
     shop: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -206,7 +210,7 @@ def test_without_a_key_nothing_is_asked_of_the_stand_in_and_the_status_says_so(
         capsys.readouterr()
 
 
-@pytest.mark.sample(2, "a command each")
+@pytest.mark.sample(1, "a command each")
 @pytest.mark.parametrize("arguments", [arguments for arguments, *_ in WORDS], ids=[words[0] for words, *_ in WORDS])
 def test_without_the_key_of_the_model_that_an_agent_names_the_status_says_so(
     tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -254,7 +258,7 @@ def test_the_first_bad_turn_is_found_by_a_program(shop: str, capsys: pytest.Capt
     assert re.fullmatch(r"Unsure: no answer has more than \d+\.\d % after \d+ probes\.\n", captured.out)
 
 
-@pytest.mark.sample(2, "a command each")
+@pytest.mark.sample(1, "a command each")
 @pytest.mark.parametrize(("arguments", "asked", "usd"), WORDS, ids=[arguments[0] for arguments, *_ in WORDS])
 def test_each_command_says_what_it_asks_and_a_dry_run_only_says_it(
     shop: str, tmp_path: Path, arguments: list[str], asked: str, usd: str, capsys: pytest.CaptureFixture[str]
@@ -291,7 +295,7 @@ def test_into_a_pipe_no_new_model_and_no_new_service_reads_a_history_without_a_y
     assert "Recorded histories are read by offline:large, which has written none of them." in capsys.readouterr().err
 
 
-@pytest.mark.sample(4, "a mistake each")
+@pytest.mark.sample(2, "a mistake each")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

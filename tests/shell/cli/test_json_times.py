@@ -43,6 +43,7 @@ def times_in(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
         yield key, value
 
 
+@pytest.mark.sample(5, "commands")
 @pytest.mark.parametrize(
     ("words", "has"),
     [

@@ -114,6 +114,7 @@ def test_a_host_lives_by_the_renewals_of_its_lease(
     assert {*systemd.told} == {"READY=1", "WATCHDOG=1", "STOPPING=1"}
 
 
+@pytest.mark.thorough("waits for renewals; every run has the renewals of a host")
 def test_the_host_of_a_file_gives_signs_too(systemd: Notified, tmp_path: Path) -> None:
     with Program.by_pipe(
         "--database", str(tmp_path / "team.db"), "--model", "offline", "host", notices=True

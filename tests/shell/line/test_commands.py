@@ -295,6 +295,7 @@ def test_exit_leaves_at_once(session: Session) -> None:
     assert session("/exit", "never said") == []
 
 
+@pytest.mark.sample(3, "lines")
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -317,6 +318,7 @@ def test_a_wrong_line_is_told_and_the_session_goes_on(session: Session, line: st
     assert printed[-1] == "1 running, 0 dead"
 
 
+@pytest.mark.sample(2, "lines")
 @pytest.mark.parametrize("line", ["/history 0", "/history x", "/history 1 2", "/fork --nam x", "/agents --limit 0"])
 def test_an_error_of_click_is_told_on_one_line(session: Session, line: str) -> None:
     printed = session(line, "/agents")

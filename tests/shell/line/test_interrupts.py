@@ -79,7 +79,7 @@ def drop_what_is_referred_to(work: Callable[[], object]) -> None:
 
 
 @pytest.mark.slow("takes a tenth of a second")
-@pytest.mark.sample(2, "signals")
+@pytest.mark.sample(1, "signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("lose", [collect_garbage, Breaking, drop_what_is_referred_to])
 def test_a_signal_that_is_raised_where_python_raises_nothing_comes_again(

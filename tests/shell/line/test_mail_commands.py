@@ -85,7 +85,7 @@ def test_mail_is_filtered_by_sender_and_deleted(session: Session) -> None:
     assert session("/filter-mail --from person") == ["*   4  person      an agent of that name"]
 
 
-@pytest.mark.sample(6, "wrong lines")
+@pytest.mark.sample(2, "wrong lines")
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -243,6 +243,7 @@ def test_sending_makes_no_database(tmp_path: Path) -> None:
     assert list(tmp_path.glob("none.db*")) == []
 
 
+@pytest.mark.thorough("a second program at a terminal")
 def test_the_prompt_counts_the_unread_mail_of_the_current_agent(file: str) -> None:
     with Program.at_terminal("--database", file) as shell:
         shell.expect(r"\n[\w-]+> $")

@@ -70,6 +70,7 @@ def told_by(script: str, home: Path, keys: bytes) -> list[str]:
             os.close(ours)
 
 
+@pytest.mark.sample(2, "lines")
 @pytest.mark.parametrize("keys", [b"one\rtwo\r\x04", b"one\rtwo\r\x04three\r"])
 @pytest.mark.parametrize("script", [READ_LINES, READ_LINES_THAT_COME_LATE])
 def test_lines_and_ctrl_d_that_were_pressed_before_the_prompt_are_read(
