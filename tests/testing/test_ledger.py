@@ -13,8 +13,10 @@ from ikigai_actors.providers.base import OnDelta, Provider
 from ikigai_actors.records.log.log import Log
 from ikigai_actors.records.mail.mail import Mail
 from ikigai_actors.records.mail.prompts import KeepPrompt
+from ikigai_actors.records.outbox.deliveries import DeliveryKey, DeliveryRecord
 from ikigai_actors.store.unit import write_alone
 from ikigai_actors.testing import AgentTreeMachine, Broken, Faults, Schedule
+from ikigai_actors.testing.machine.delivery_oracle import due_deliveries
 from ikigai_actors.testing.machine.fixtures import OwnCode
 from ikigai_actors.testing.machine.model import Ledger, check_wait
 from ikigai_actors.testing.simulation.changes import Written
@@ -165,3 +167,12 @@ def test_a_wait_for_who_could_not_go_on_has_not_been_in_vain(machine: AgentTreeM
     machine.world.settle()
     with pytest.raises(Broken, match=r"wait: .* in vain"):
         check_wait(machine.system, root, [child], {child: WaitResult.TIMEOUT}, machine.world.clock.now_ms())
+
+
+def test_a_delivery_is_not_due_while_an_earlier_one_of_its_agent_waits() -> None:
+    def row(position: int, due: int | None, agent: str = "a") -> DeliveryRecord:
+        return DeliveryRecord(DeliveryKey("one", agent, position, "turn.done", ""), 0, 0, due, None, "")
+
+    received, waits, behind, other = row(3, None), row(9, 9_000), row(16, 400), row(2, 400, "b")
+    assert due_deliveries([behind, waits, received, other], 500) == [other]
+    assert due_deliveries([behind, waits, received, other], 9_000) == [waits, other]

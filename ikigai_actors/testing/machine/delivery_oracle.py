@@ -6,7 +6,7 @@ the agent. At rest no delivery is due.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ikigai_actors.records.agents import registry
@@ -56,9 +56,9 @@ class DeliveryOracle:
         """Check that no delivery is due, and that the receiver got all deliveries that are recorded as received."""
         now, rows = self._world.clock.now_ms(), self._rows()
         received = [receipt.id for receipt in self._world.receiver.receipts]
+        for row in due_deliveries(rows.values(), now):
+            raise Broken(f"delivery: {row.key} was due at {row.due_at}; it is {now}")
         for row in rows.values():
-            if row.due_at is not None and row.due_at <= now:
-                raise Broken(f"delivery: {row.key} was due at {row.due_at}; it is {now}")
             if row.done_at is not None and row.id not in received:
                 raise Broken(f"delivery: {row.key} was received, and nobody has it")
         for (subscription, agent), places in _first_receipts(received, rows).items():
@@ -94,6 +94,18 @@ class DeliveryOracle:
             return [row for subscription in self.subscriptions for row in deliveries_since(tx, subscription, 0)]
 
         return {row.id: row for row in self._world.process.looked_at.read(read)}
+
+
+def due_deliveries(rows: Iterable[DeliveryRecord], now: int) -> list[DeliveryRecord]:
+    """Return the deliveries that are due: of those that wait, the earliest of each agent for each subscription.
+
+    The others wait behind it, though their rows may name an earlier time, as they do where the calendar was set back.
+    """
+    earliest: dict[tuple[str, str], DeliveryRecord] = {}
+    for row in sorted(rows, key=lambda row: row.key):
+        if row.due_at is not None:
+            earliest.setdefault(row.key[:2], row)
+    return [row for row in earliest.values() if row.due_at is not None and row.due_at <= now]
 
 
 def _events(changes: Sequence[StoredChange]) -> set[EventPlace]:
