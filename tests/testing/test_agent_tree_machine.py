@@ -183,7 +183,7 @@ def test_a_second_crash_is_one_too_many_at_once_and_exactly_at_the_end_of_the_pe
 @pytest.mark.slow("takes a tenth of a second")
 def test_who_waits_in_vain_while_nobody_is_stopped_is_found(machine: AgentTreeMachine) -> None:
     machine.script(machine.agent(0), SLOW, SLOW)
-    with pytest.raises(Broken, match="quiescence: nobody is stopped, and "):
+    with pytest.raises(Broken, match="quiescence: nobody is stopped or asked, and "):
         machine.attempt(lambda: machine.agent(0).prompt("go").get(timeout=SLOW.delay / 2))
     machine.fork(who=0, prompt=None, reply="ok")
     machine.signal(who=1, signal=Signal.STOP, spread=False)

@@ -276,13 +276,17 @@ class Stage(RuleBasedStateMachine):
                 raise
             self._refused(trouble)
         except TimedOut as late:
-            if self.serves() and not any(record.status == "stopped" for record in self.living()):
-                raise Broken(f"quiescence: nobody is stopped, and {late}") from late
+            if self.serves() and not self._waits_for_person():
+                raise Broken(f"quiescence: nobody is stopped or asked, and {late}") from late
             self._refused(late)
         except IkigaiError as refusal:
             self._refused(refusal)
         else:
             then(answer)
+
+    def _waits_for_person(self) -> bool:
+        """Return whether only a person can go on: an agent is stopped, or has a question that nobody has answered."""
+        return any(record.status == "stopped" for record in self.living()) or any(self.system.questions.calls())
 
     def _refused(self, error: IkigaiError) -> None:
         self.world.note("refused", f"{type(error).__name__}: {error}")
