@@ -99,7 +99,7 @@ class DeliveryOracle:
 def due_deliveries(rows: Iterable[DeliveryRecord], now: int) -> list[DeliveryRecord]:
     """Return the deliveries that are due: of those that wait, the earliest of each agent for each subscription.
 
-    The others wait behind it, though their rows may name an earlier time, as they do where the calendar was set back.
+    The others wait for it, though their rows may have an earlier time, as they do where the calendar was set back.
     """
     earliest: dict[tuple[str, str], DeliveryRecord] = {}
     for row in sorted(rows, key=lambda row: row.key):
