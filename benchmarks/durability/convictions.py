@@ -53,5 +53,6 @@ def _line(event: Event, convicts: bool) -> str:
     who = f" {event.agent}{step}" if event.agent else ""
     number = f" #{event.number}" if event.number else ""
     owner = f" by {event.owner}" if event.owner else ""
+    sent = f" sent {event.sent:.3f}" if event.sent else ""
     detail = "" if event.kind in ("asked", "answered") or event.detail is None else f": {event.detail}"
-    return f"  {'>' if convicts else ' '} {event.at:7.3f} {event.kind}{who}{number}{owner}{detail}"
+    return f"  {'>' if convicts else ' '} {event.at:7.3f} {event.kind}{who}{number}{owner}{sent}{detail}"

@@ -33,6 +33,13 @@ class Event(NamedTuple):
     owner: str = ""
     """The process that asked: the worker's name and its life, as ``one.2``."""
     detail: Any = None
+    sent: float = 0.0
+    """When a request, or the answer of a cancel, left its process; in seconds since the play began. 0 for unknown."""
+
+    @property
+    def left(self) -> float:
+        """When the event left its process, or else was seen."""
+        return self.sent or self.at
 
 
 @dataclass(frozen=True)
@@ -76,10 +83,14 @@ class Recorder:
         self.listener: Callable[[Event], None] = lambda event: None
         """Is called with each event, in the thread that saw it."""
 
-    def note(self, kind: str, **values: Any) -> Event:
-        """Write an event down, then show it to the listener."""
+    def note(self, kind: str, sent: float = 0.0, **values: Any) -> Event:
+        """Write an event down, then show it to the listener.
+
+        ``sent``: when it left its process, by the monotonic clock; 0 for unknown.
+        """
+        left = round(sent - self._began, 5) if sent else 0.0
         with self._lock:
-            event = Event(round(time.monotonic() - self._began, 5), kind, **values)
+            event = Event(round(time.monotonic() - self._began, 5), kind, sent=left, **values)
             self._events.append(event)
         self.listener(event)
         return event

@@ -1,8 +1,9 @@
 """The base of the drivers: the clients of model and ledger, and the lines over which the judge speaks to a driver.
 
 A command is a line of JSON with ``id``, ``do`` and ``run``. Its answer is a line with the same ``id``, and an
-acknowledgement: what it says has to survive. Each command runs in a thread of its own. Nothing but the standard library
-is imported here, so that no runtime is measured by the start of another's client.
+acknowledgement: what it says has to survive. Requests and answers carry the time at which they left, by the clock of
+the machine that neither a driver nor a fault can set. Each command runs in a thread of its own. Nothing but the
+standard library is imported here, so that no runtime is measured by the start of another's client.
 """
 
 import json
@@ -35,7 +36,8 @@ Message = dict[str, Any]
 
 def post(path: str, body: Any, url: str = URL) -> Any:
     """Send JSON, and read JSON."""
-    request = Request(url + path, json.dumps(body).encode(), {"content-type": "application/json"})
+    headers = {"content-type": "application/json", "x-sent": repr(time.monotonic())}
+    request = Request(url + path, json.dumps(body).encode(), headers)
     with urlopen(request, timeout=TIMEOUT) as answer:
         text = answer.read()
     return json.loads(text) if text else None
@@ -80,8 +82,9 @@ def serve(**commands: Callable[[str], Any]) -> None:
     output = os.fdopen(os.dup(1), "w")
 
     def answer(line: dict[str, Any]) -> None:
+        sent = time.monotonic()
         with lock:
-            print(json.dumps(line), file=output, flush=True)
+            print(json.dumps(line | {"sent": sent}), file=output, flush=True)
 
     def carry_out(command: dict[str, Any]) -> None:
         try:

@@ -285,8 +285,8 @@ class _Stage:
                 return
             time.sleep(_TICK)
         try:
-            self._workers[0].ask("cancel", run)
-            self._note("cancel-acknowledged", run=run)
+            _, sent = self._workers[0].ask_when("cancel", run)
+            self._note("cancel-acknowledged", sent=sent, run=run)
         except CommandFailed as error:
             self._recorder.note("error", detail=repr(error))
         except WorkerGone:

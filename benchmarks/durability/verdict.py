@@ -205,11 +205,14 @@ def lost_approvals(play: Play, run: str) -> list[Event]:
 
 
 def after_cancel(play: Play, run: str) -> list[Event]:
-    """Requests and effects after an acknowledged cancel."""
-    acknowledged = min((event.at for event in play.of("cancel-acknowledged", run=run)), default=None)
+    """Requests and effects that left their process after a cancel was acknowledged there.
+
+    What was on its way then nobody can call back, however late it is seen.
+    """
+    acknowledged = min((event.left for event in play.of("cancel-acknowledged", run=run)), default=None)
     if acknowledged is None:
         return []
-    return [event for event in play.of("asked", "effect", run=run) if event.at > acknowledged]
+    return [event for event in play.of("asked", "effect", run=run) if event.left > acknowledged]
 
 
 def awake_dead(play: Play) -> list[Event]:

@@ -54,6 +54,10 @@ class Worker:
 
     def ask(self, do: str, run: str, timeout: float = DEADLINE) -> Any:
         """The value of a command. Raises `CommandFailed` or `WorkerGone`."""
+        return self.ask_when(do, run, timeout)[0]
+
+    def ask_when(self, do: str, run: str, timeout: float = DEADLINE) -> tuple[Any, float]:
+        """The value of a command, and when the answer left the process, by the monotonic clock. Raises as `ask`."""
         with self._lock:
             self._last += 1
             number = self._last
@@ -117,7 +121,7 @@ class Worker:
                 if file:
                     file.close()
 
-    def _answer(self, number: int, timeout: float) -> Any:
+    def _answer(self, number: int, timeout: float) -> tuple[Any, float]:
         queue = self._answers[number]
         if self._ended and queue.empty():
             raise WorkerGone(self.owner)
@@ -129,7 +133,7 @@ class Worker:
             raise WorkerGone(self.owner)
         if "error" in answer:
             raise CommandFailed(answer["error"])
-        return answer["value"]
+        return answer["value"], answer["sent"]
 
     def _read(self) -> None:
         assert self.process.stdout is not None

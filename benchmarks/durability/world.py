@@ -50,7 +50,7 @@ class World:
         self._server.shutdown()
         self._server.server_close()
 
-    def charge(self, run: str, worker: str, key: str | None, owner: str) -> int:
+    def charge(self, run: str, worker: str, key: str | None, owner: str, sent: float) -> int:
         """Act once for each key; without a key, each time. Returns the receipt."""
         note = self._recorder.note
         note("effect-received", run=run, agent=worker, owner=owner)
@@ -60,10 +60,10 @@ class World:
             if key:
                 self._receipts[key] = receipt
         kind = "effect-repeated" if known else "effect"
-        note(kind, run=run, agent=worker, number=receipt, owner=owner, detail=key)
+        note(kind, sent, run=run, agent=worker, number=receipt, owner=owner, detail=key)
         return receipt
 
-    def answer(self, body: dict[str, Any], owner: str) -> tuple[dict[str, Any], Callable[[], None]]:
+    def answer(self, body: dict[str, Any], owner: str, left: float) -> tuple[dict[str, Any], Callable[[], None]]:
         """The body of an answer, and what notes that it was sent."""
         messages = body["messages"]
         place, (run, agent) = max(
@@ -76,7 +76,7 @@ class World:
         with self._lock:
             number = self._next()
         about = {"run": run, "agent": agent, "step": step, "number": number, "owner": owner}
-        self._recorder.note("asked", detail=conversation, **about)
+        self._recorder.note("asked", left, detail=conversation, **about)
         time.sleep(self.delay(run, agent, step))
         names = {tool["function"]["name"] for tool in body.get("tools", ())}
         words, calls = script(run, agent, conversation, "fork" in names, self.pause)
@@ -118,15 +118,15 @@ class _Service(BaseHTTPRequestHandler):
         if len(text) < length:
             return  # the other side was killed while it wrote
         body = json.loads(text)
-        owner = self.world.owner_of(self.client_address[1])
+        owner, left = self.world.owner_of(self.client_address[1]), float(self.headers.get("x-sent", 0))
         self.close_connection = True
         with contextlib.suppress(OSError, Struck):  # the other side was killed
             if self.path == "/charge":
-                receipt = self.world.charge(body["run"], body["worker"], body.get("key"), owner)
+                receipt = self.world.charge(body["run"], body["worker"], body.get("key"), owner, left)
                 self._send({"receipt": receipt})
                 self.world.sent(body["run"], body["worker"], receipt, owner)
             else:
-                answer, sent = self.world.answer(body, owner)
+                answer, sent = self.world.answer(body, owner, left)
                 self._send(answer)
                 sent()
 

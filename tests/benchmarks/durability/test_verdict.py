@@ -114,6 +114,14 @@ def test_the_rest_counts_from_the_strike_to_the_end_of_the_run() -> None:
     assert verdict(struck, fault="server").rest is None
 
 
+def test_a_request_that_was_on_its_way_when_a_cancel_was_acknowledged_is_none_after_it() -> None:
+    cancel = Event(2.02, "cancel-acknowledged", "r", sent=2.0)
+    early = Event(2.03, "asked", "r", "a", detail=[], sent=1.999)
+    late = Event(2.03, "asked", "r", "b", detail=[], sent=2.001)
+    unknown = Event(2.03, "effect", "r", "c")
+    assert verdict(cancel, early, late, unknown, task="cancel", fault="").after_cancel == 2
+
+
 def test_a_history_survives_its_file(tmp_path: Path) -> None:
     for play in HISTORIES[:2]:
         append(tmp_path / "copy.jsonl.gz", play)
