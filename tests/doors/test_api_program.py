@@ -24,7 +24,7 @@ from ikigai_actors.shell.cli.main import run
 from tests.doors.test_api import delivery
 from tests.kit.blocking_provider import Speaker
 from tests.kit.databases import eventually
-from tests.kit.zygote import PYTHON
+from tests.kit.zygote import PYTHON, popen
 from tests.system.test_subscriptions import SECRET, Receiver
 
 pytestmark = pytest.mark.slow("starts real programs")
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.slow("starts real programs")
 def serving(database: Path | str, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """The program, and where it listens."""
     words = [*PYTHON, "-m", "ikigai_actors", "--database", str(database), "api", "--listen", "127.0.0.1:0", *options]
-    program = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    program = popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert program.stdout is not None
     try:
         yield program.stdout.readline().strip(), program
@@ -47,7 +47,7 @@ def serving(database: Path | str, *options: str) -> Iterator[tuple[str, subproce
 def hosting(database: Path) -> Iterator[subprocess.Popen[str]]:
     """The program that runs the agents."""
     words = [*PYTHON, "-m", "ikigai_actors", "--database", str(database), "--provider", "offline", "host"]
-    program = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    program = popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         yield program
     finally:
