@@ -33,7 +33,6 @@ def refused(work: Callable[[], object]) -> bool:
     return bool(refusals)
 
 
-@pytest.mark.sample(1, "databases")
 @fuzzed(15)
 @given(texts)
 def test_a_name_is_kept_or_refused(system: ActorSystem, name: str) -> None:
@@ -77,7 +76,6 @@ def test_a_document_is_read_as_it_was_written_or_is_refused(system: ActorSystem,
             documents.delete(place)
 
 
-@pytest.mark.sample(1, "databases")
 @fuzzed(15)
 @given(texts, st.dictionaries(texts, texts, max_size=2))
 def test_marks_and_settings_are_kept_or_refused(system: ActorSystem, label: str, settings: dict[str, Any]) -> None:

@@ -17,8 +17,8 @@ Of the others each runs on the nearest embedded store, and on PostgreSQL as well
 The thorough tier runs them all everywhere.
 
 Of a test with many cases that show the same thing, ``sample(3, "why")`` leaves three to the tiers below the thorough
-one, spread evenly, beside one that shows its folder or file on PostgreSQL. Of the examples that Hypothesis makes up for
-a property, the same ones each time, the thorough tier tries all, and the others a sixteenth.
+one, spread evenly. Of the examples that Hypothesis makes up for a property, the same ones each time, the thorough tier
+tries all, and the others a sixteenth.
 """
 
 import os
@@ -119,7 +119,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is of a tier above."""
     chosen = Tier[config.getoption("--tier").upper()]
-    tiers = list(zip(_sampled(list(_cases(items)), items), items, strict=True))
+    tiers = list(zip(_sampled([tier(case) for case in _cases(items)], items), items, strict=True))
     if left := [item for tier, item in tiers if tier > chosen]:
         config.hook.pytest_deselected(items=left)
     items[:] = [item for tier, item in tiers if tier <= chosen]
@@ -127,15 +127,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _try_fewer(items)
 
 
-def _sampled(cases: Sequence[Case], items: Sequence[pytest.Item]) -> Iterable[Tier]:
-    """Leave to the thorough tier the cases of a test that are not in its sample, but for what shows PostgreSQL."""
-    tiers = [tier(case) for case in cases]
+def _sampled(tiers: Sequence[Tier], items: Sequence[pytest.Item]) -> Iterable[Tier]:
+    """Leave to the thorough tier the cases of a test that are not in its sample."""
     tests: dict[tuple[str, int], list[int]] = {}
-    for index, (case, item) in enumerate(zip(cases, items, strict=True)):
-        if tiers[index] < Tier.THOROUGH and not case.first and (mark := item.get_closest_marker("sample")):
+    for index, (tier, item) in enumerate(zip(tiers, items, strict=True)):
+        if tier < Tier.THOROUGH and (mark := item.get_closest_marker("sample")):
             assert len(mark.args) == 2, f"{item.nodeid}: Give the reason: sample(COUNT, REASON)."
             tests.setdefault((item.nodeid.partition("[")[0], mark.args[0]), []).append(index)
-    left = {index for (_, count), indices in tests.items() for index in {*indices} - {*spread(indices, count)}}
+    left = {index for (_, count), cases in tests.items() for index in {*cases} - {*spread(cases, count)}}
     return (Tier.THOROUGH if index in left else tier for index, tier in enumerate(tiers))
 
 
