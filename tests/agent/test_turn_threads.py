@@ -90,7 +90,7 @@ def test_prompts_forks_and_interrupts_keep_their_promises_whichever_threads_run_
 
 
 @pytest.mark.thorough("crashes on real threads; test_simulation.py has some in every run")
-@each_commit(5)
+@each_commit(8)
 def test_a_crash_at_any_commit_loses_nothing_that_was_committed_and_the_turn_goes_on(step: int) -> None:
     def answer(request: Request) -> str:
         return "heard"

@@ -308,7 +308,7 @@ WRONG = gives({"sound": "yes"}, "w")
 @pytest.mark.sample(1, "a place each")
 @pytest.mark.slow("takes three seconds")
 @pytest.mark.parametrize("script", [[WRONG, WRONG, gives(GOOD)], ["words", "words", gives(GOOD)], [WRONG, exits(GOOD)]])
-@each_commit(5)
+@each_commit(8)
 def test_a_crash_at_any_point_of_a_typed_turn_loses_neither_its_type_nor_its_count(
     script: Sequence[Any], step: int
 ) -> None:

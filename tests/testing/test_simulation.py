@@ -114,7 +114,7 @@ def test_a_crash_before_a_commit_loses_it_and_one_after_it_keeps_what_nobody_was
 
 
 @pytest.mark.slow("takes a tenth of a second")
-@each_commit(3)
+@each_commit(6)
 def test_every_commit_of_a_turn_can_be_the_last_and_the_turn_goes_on_after_it(step: int) -> None:
     for number in count(1, step):
         post = Post()
