@@ -247,7 +247,7 @@ def test_a_hook_for_no_call_takes_no_tools_and_a_filter_no_long_time() -> None:
 
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(1, "a place each")
-@each_commit(6)
+@each_commit(3)
 def test_a_crash_at_any_point_asks_no_hook_after_its_verdict_and_loses_no_paid_reply(step: int) -> None:
     crashes = 0
     for point in takewhile(lambda point: point.commit < 14, crash_points(step)):

@@ -216,7 +216,7 @@ def test_what_is_no_hook_is_refused() -> None:
 
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(1, "a place each")
-@each_commit(6)
+@each_commit(3)
 def test_a_crash_at_any_point_runs_no_call_with_other_arguments_than_the_verdict_and_asks_no_hook_after_it(
     step: int,
 ) -> None:

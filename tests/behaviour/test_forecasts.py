@@ -272,7 +272,7 @@ CHANGES: list[tuple[Mapping[str, Any], tuple[str, ...], tuple[str, ...], tuple[s
 
 
 @pytest.mark.slow("takes a tenth of a second")
-@pytest.mark.sample(1, "an experiment each")
+@pytest.mark.sample(2, "an experiment each")
 @pytest.mark.parametrize(("change", "models", "new", "services"), CHANGES)
 def test_models_that_have_not_written_a_history_are_named_before_they_read_it(
     shop: Shop, change: Mapping[str, Any], models: tuple[str, ...], new: tuple[str, ...], services: tuple[str, ...]

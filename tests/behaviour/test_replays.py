@@ -208,7 +208,7 @@ BETWEEN: Mapping[str, Callable[[AgentRef], Any]] = {
 
 
 @pytest.mark.slow("takes a tenth of a second")
-@pytest.mark.sample(1, "an event each")
+@pytest.mark.sample(3, "an event each")
 @pytest.mark.parametrize("what", BETWEEN)
 def test_a_log_is_replayed_with_what_stood_between_its_turns(what: str) -> None:
     with ActorSystem.open(":memory:", ScriptedProvider(fingerprint)) as system:

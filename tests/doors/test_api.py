@@ -592,7 +592,6 @@ def test_a_signed_delivery_comes_in_without_a_token_and_is_done_once(stage: Stag
     assert stage.turns("kid") == ["Order 7"]
 
 
-@pytest.mark.sample(1, "commits")
 @pytest.mark.parametrize("committed", [False, True])
 def test_whichever_commit_is_lost_what_is_answered_is_there_and_a_repetition_does_it_once(
     durable: str, tmp_path: Path, committed: bool

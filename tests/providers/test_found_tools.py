@@ -103,7 +103,6 @@ def made(model: str, finds: bool, *further: Any) -> Request:
     return assemble(conversation, {}, agent="agent", name=None, model=model, tools=offer.sent)
 
 
-@pytest.mark.sample(2, "protocols")
 @pytest.mark.parametrize("finds", [True, False])
 @pytest.mark.parametrize("model", [MODEL, FOREIGN])
 def test_a_history_with_a_find_is_taken_by_each_protocol_whoever_made_it(model: str, finds: bool) -> None:

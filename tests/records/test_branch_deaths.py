@@ -104,7 +104,6 @@ def grow(seed: int, number: int, url: str = ":memory:") -> Store:
     return store
 
 
-@pytest.mark.sample(3, "seeds")
 @pytest.mark.parametrize(("seed", "number"), [*((seed, 40) for seed in range(6)), (6, 120)])
 def test_a_branch_dies_as_if_each_death_had_been_decided(seed: int, number: int) -> None:
     dies_both_ways(grow(seed, number), grow(seed, number))

@@ -54,7 +54,6 @@ def acts(random: Random, now: int, tx: Transaction) -> Unit:
     return random.choice(ways)()
 
 
-@pytest.mark.sample(3, "seeds")
 @pytest.mark.parametrize("seed", range(4))
 def test_every_moment_can_be_read_after_any_changes(store: Store, seed: int) -> None:
     plant(store, **dict(zip(AGENTS, ("root", "a", "b", "root", "d"), strict=True)))

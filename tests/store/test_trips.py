@@ -192,7 +192,6 @@ WITH_COMMIT = {
 """The statements of the trip that commits, each with when a trigger refuses it."""
 
 
-@pytest.mark.sample(2, "statements")
 @pytest.mark.parametrize("when", WITH_COMMIT.values(), ids=list(WITH_COMMIT))
 def test_an_error_of_any_statement_that_goes_with_commit_is_told_and_leaves_nothing(
     server_store: Store, when: str

@@ -66,7 +66,6 @@ def sound(database: str) -> None:
         assert check(store) == []
 
 
-@pytest.mark.sample(7, "calls with a key")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_second_call_under_a_key_does_nothing_and_gives_the_answer_of_the_first(durable: str, verb: str) -> None:

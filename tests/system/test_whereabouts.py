@@ -20,7 +20,6 @@ def slept(world: Simulation, agent: AgentRef) -> AgentRef:
     return here
 
 
-@pytest.mark.sample(1, "acts")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize("mails", [0, 2])
 def test_what_another_host_does_to_a_sleeper_is_heard_once_each(mails: int) -> None:

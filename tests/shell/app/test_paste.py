@@ -77,7 +77,7 @@ def test_a_paste_takes_the_place_of_what_is_selected() -> None:
         on_stage(system, play)
 
 
-@pytest.mark.thorough("a second paste; what becomes of its text is a function")
+@pytest.mark.thorough("a second play of a paste")
 def test_the_ends_of_lines_of_a_paste_are_newlines_and_its_control_characters_are_spelled_out() -> None:
     async def play(stage: Stage) -> None:
         stage.application.post_message(Paste("a\r\nb\rc\x1b[31md"))
