@@ -55,7 +55,6 @@ def texts(boss: AgentRef) -> list[str]:
     return [message.content for message in boss.history() if message.kind == "assistant" and message.content]
 
 
-@pytest.mark.sample(3, "changes")
 @pytest.mark.parametrize("whose", ["program", "turn"])
 @pytest.mark.parametrize(
     ("way", "done", "text"),
