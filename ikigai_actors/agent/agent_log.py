@@ -21,7 +21,7 @@ from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.records.log.merge_source import MergeSource
 from ikigai_actors.records.log.merges import head_moved
 from ikigai_actors.records.messages.forms import ASKER
-from ikigai_actors.records.messages.kept import reply_named_in
+from ikigai_actors.records.messages.kept import awaited_reply
 from ikigai_actors.records.messages.messages import Kind, Message
 from ikigai_actors.records.messages.replies import outcome_of
 
@@ -143,7 +143,7 @@ class AgentLog:
             opened[0].data.get("labels", {}) if opened else {},
             opened[0].data.get("mail", 0) if opened and ASKER in opened[0].data else 0,
             ending_in(opened) if turn else None,
-            reply_named_in(next(log.newest_first()), self._uuid) if turn else None,
+            awaited_reply(log.newest_first(), self._uuid) if turn else None,
         )
 
     def inherited(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -6,8 +6,9 @@ answer like any other. If no batch answers in time, the model is asked directly.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 from ikigai_actors.errors import IkigaiError, ProviderError
@@ -16,7 +17,7 @@ from ikigai_actors.providers.base import Delta, OnDelta, Provider, Reply, Reques
 from ikigai_actors.providers.batches import BatchService
 from ikigai_actors.records.batches import BatchAnswer
 from ikigai_actors.records.log.log import Log, NotHeld
-from ikigai_actors.records.messages.messages import Kind
+from ikigai_actors.records.messages.messages import Kind, Message
 
 _BYTES = 3
 """Bytes that are expected to be a token."""
@@ -58,11 +59,17 @@ class BatchDesk(Protocol):
         """Remove a request from those that wait. If it is in no batch yet, it is not sent. Never waits."""
 
 
-def batch_position(log: Log, head: int) -> int:
-    """Return the position at which a request up to a head waits: before births and notes that came while it waited."""
+def answered_position(log: Log | None, head: int, new: Sequence[Message] = ()) -> int:
+    """Return the position of the message that a request answers: before births and notes that came since.
+
+    Args:
+        log: the log of the agent; None while it is not in memory.
+        head: the position of the latest message.
+        new: the latest messages, which no log has yet.
+    """
     with suppress(NotHeld):
-        for message in log.newest_first():
-            if message.kind != Kind.NOTE and not (message.kind == Kind.FORK and "child" in message.data):
+        for message in chain(reversed(new), () if log is None else log.newest_first()):
+            if message.kind != Kind.NOTE and not message.announces_birth:
                 return message.id
     return head
 

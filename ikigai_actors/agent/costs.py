@@ -22,6 +22,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from ikigai_actors.agent.agent_log import AgentLog
+from ikigai_actors.agent.batched import answered_position
 from ikigai_actors.agent.runtime import Runtime
 from ikigai_actors.agent.toolbox import finds, size_as_json
 from ikigai_actors.agent.turn import events as on
@@ -120,12 +121,13 @@ class Costs:
 
     def _need(self, state: State, unit: LogUnit) -> Need:
         turn, asked = unit.turn or state.turn, self._asked(state)
+        at = answered_position(self._log.current, state.head, unit.messages)
         known_tools = self._found(asked, unit.messages)
         model, is_beside = self._model(asked, known_tools), _is_beside(state)
         if is_beside and model is not None and model.own_code:
             model = None
         if model is None:  # the request will fail before it leaves
-            return Need(state.head, turn, Amount(0, 0), Amount(0, 0))
+            return Need(at, turn, Amount(0, 0), Amount(0, 0))
         further = talk_behind(asked) if is_beside else ()
         known, added, blocks = self._input(asked, unit.messages, further, model, known_tools)
         tools = _OF_TOOLS if model.overhead else 0
@@ -145,7 +147,7 @@ class Costs:
         worst = (model.price or price).dearest(most)
         dearest = max(worst.input, worst.cache_write, worst.cache_read)
         return Need(
-            state.head,
+            at,
             turn,
             Amount(expected, output, _cost(expected, rate), price.output, expected if model.counts else 1),
             Amount(most, model.max_tokens, _cost(most, dearest), worst.output),

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ikigai_actors.actors.futures import Future
 from ikigai_actors.actors.inbox import Inbox
 from ikigai_actors.agent.assembly import conversation_in_words, conversation_of, passage_of, shared_blocks
-from ikigai_actors.agent.batched import BatchedProvider, batch_position
+from ikigai_actors.agent.batched import BatchedProvider, answered_position
 from ikigai_actors.agent.blob_cache import RequestBlobs
 from ikigai_actors.agent.builtin_calls.naming import OUTSIDE
 from ikigai_actors.agent.builtin_calls.programs import NEVER
@@ -452,7 +452,7 @@ class Effects:
                 return
             publisher.publish(Streamed(uuid, delta.text, delta.kind, head))
 
-        batched = self._batched(chosen, batch_position(log, head))
+        batched = self._batched(chosen, answered_position(log, head))
         if batched is not None:
             inbox.put_urgent(on.Batched(request))
         self._joined = RequestModel(request) if batched is not None or question.kept is not None else None

@@ -560,7 +560,7 @@ UPDATE agents SET cut_off = turn WHERE uuid = ANY(:uuids)
 -- Under the lock of its row: its turn goes on, which had come to this position when it was cut off. Of a turn that only waits, for
 -- others (0) or for the batch of its request, a further cut does not count.
 UPDATE agents SET cut_off = 0, resumes = CASE WHEN resumed_at = :at THEN resumes + 1 ELSE 1 END,
-       resumed_at = CASE WHEN EXISTS (SELECT 1 FROM batch_members b WHERE b.agent_uuid = agents.uuid AND b.position = :at AND b.state = 'waiting')
+       resumed_at = CASE WHEN EXISTS (SELECT 1 FROM batch_members b WHERE b.agent_uuid = agents.uuid AND b.position = agents.held_at AND b.state = 'waiting')
                          THEN 0 ELSE :at END
  WHERE uuid = :uuid
 
@@ -1713,15 +1713,16 @@ ON CONFLICT (budget, unit, host) DO UPDATE SET held = portions.held + excluded.h
 
 -- name: held_in
 -- Whose requests are open, of the living in some shards, that another host has begun; but for those that go on without a
--- host: in a batch, or as a reply that its service keeps, whose name is the note at the head. They are paid for once.
+-- host: in a batch, or as a reply that its service keeps, whose name is a note, and after it are births at most. They are paid for once.
 SELECT a.uuid FROM agents a
  WHERE a.awake = 1 AND a.held_at > 0 AND a.held_host <> :host
    AND a.shard IN (SELECT s.id FROM shards s WHERE CAST(s.id AS TEXT) = ANY(:shards))
    AND NOT EXISTS (SELECT 1 FROM batch_members b WHERE b.agent_uuid = a.uuid AND b.position = a.held_at)
    AND NOT EXISTS (
        SELECT 1 FROM messages m
-        WHERE m.agent_uuid = a.uuid AND m.id IN (a.held_at, a.held_at + 1) AND m.kind = 'note' AND m.data LIKE '%"response":%'
-          AND NOT EXISTS (SELECT 1 FROM messages l WHERE l.agent_uuid = a.uuid AND l.id = m.id + 1))
+        WHERE m.agent_uuid = a.uuid AND m.id > a.held_at AND m.kind = 'note' AND m.data LIKE '%"response":%'
+          AND NOT EXISTS (SELECT 1 FROM messages l
+                           WHERE l.agent_uuid = a.uuid AND l.id > m.id AND NOT (l.kind = 'fork' AND l.data LIKE '%"child":%')))
 
 -- name: portions_of_ended
 -- Portions of hosts that have ended, in which nothing is held.

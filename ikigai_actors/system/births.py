@@ -93,7 +93,7 @@ def _without_births(tx: Transaction, uuid: str, head: int) -> int:
     history = StoredHistory(tx, read_lineage(tx, uuid, whole=True))
     for end in range(head, 0, -_AT_ONCE):
         for message in reversed(history.between(max(0, end - _AT_ONCE), end)):
-            if message.kind != Kind.NOTE and not (message.kind == Kind.FORK and "child" in message.data):
+            if message.kind != Kind.NOTE and not message.announces_birth:
                 return message.id
     return 0
 

@@ -90,8 +90,22 @@ BATCH_MUTANTS = (
     Mutant(
         "a request is paid again whose agent was forked while it waits",
         "agent/effects.py",
-        "self._batched(chosen, batch_position(log, head))",
+        "self._batched(chosen, answered_position(log, head))",
         "self._batched(chosen, head)",
         test=_BATCHES,
+    ),
+    Mutant(
+        "a request in a batch is charged when its host ends after a fork",
+        "agent/costs.py",
+        "at = answered_position(self._log.current, state.head, unit.messages)",
+        "at = state.head",
+        test=_BATCHES,
+    ),
+    Mutant(
+        "a reply that its service keeps is asked for again after a fork",
+        "records/messages/kept.py",
+        "(message for message in newest_first if not message.announces_birth)",
+        "iter(newest_first)",
+        test="tests/system/test_background.py",
     ),
 )

@@ -165,12 +165,15 @@ def test_an_interrupt_cancels_the_response_at_the_service() -> None:
 
 
 @pytest.mark.slow("takes a tenth of a second")
-def test_a_reply_that_is_read_again_is_charged_once(provider: KeptReplies) -> None:
+@pytest.mark.parametrize("forks", [False, True])
+def test_a_reply_that_is_read_again_is_charged_once(provider: KeptReplies, forks: bool) -> None:
     with simulated() as world:
         world.open(provider, budget={"tokens": 100_000, "strict": True})
         world.system.root.fork(name="ann").configure(background=True, max_tokens=1_000)
         ask(world, 10)
         for _ in range(2):
+            if forks:
+                world.system.agent("ann").fork(at=0)
             world.crash()
             world.reopen(resume=True)
             world.sleep(2)

@@ -280,7 +280,8 @@ def test_nothing_is_paid_twice_or_lost_when_the_process_is_killed(
 
 
 @pytest.mark.slow("takes a tenth of a second")
-def test_a_request_that_goes_on_in_its_batch_is_charged_once_however_often_its_host_ends() -> None:
+@pytest.mark.parametrize("forks", [False, True])
+def test_a_request_that_goes_on_in_its_batch_is_charged_once_however_often_its_host_ends(forks: bool) -> None:
     provider = ScriptedBatches(said)
     with simulated() as world:
         world.open(provider, budget={"tokens": 100_000, "strict": True})
@@ -289,6 +290,8 @@ def test_a_request_that_goes_on_in_its_batch_is_charged_once_however_often_its_h
         agent.prompt("hello")
         world.sleep(5)
         for seconds in (10, 70, 20):
+            if forks:
+                world.system.agent("ann").fork(at=0)
             held = world.system.root.budget
             assert held is not None
             assert (held.spent["tokens"], held.held["tokens"] > 1_000) == (0, True)

@@ -7,7 +7,8 @@
     over           a later message is committed: the reply itself, or a message after which nobody waits for the reply.
                    Then the service is asked to end the reply. A crash before that leaves an unread reply there
 
-So the kept reply counts as long as the message that names it is the agent's last one. The log alone decides that.
+So the kept reply counts as long as the message that names it is the agent's last one, not counting births of children.
+The log alone decides that.
 """
 
 from ikigai_actors.agent.turn import events as on
@@ -38,8 +39,8 @@ def giving_up(before: State, event: on.TurnEvent, step: Step) -> Step:
         return step
     if not isinstance(unit, Departure) and step.state.head == before.head:
         return step
-    last = unit.messages[-1] if isinstance(unit, LogUnit) and unit.messages else None
-    if last is not None and last.data.get(RESPONSE) == kept.reply.id:
+    new = unit.messages if isinstance(unit, LogUnit) else ()
+    if new and (new[-1].data.get(RESPONSE) == kept.reply.id or all(message.announces_birth for message in new)):
         return step
     state = step.state if step.state.kept is not kept else replace(step.state, kept=None)
     effects = step.effects if isinstance(event, _ENDS) else (*step.effects, GiveUpReply(kept))

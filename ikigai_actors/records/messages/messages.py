@@ -232,6 +232,11 @@ class Message:
         return self.kind in IN_TURN
 
     @property
+    def announces_birth(self) -> bool:
+        """Whether the message says that a child was born here. It changes nothing for the agent itself."""
+        return self.kind == Kind.FORK and "child" in self.data
+
+    @property
     def ends_turn(self) -> bool:
         """Whether a turn may have ended with this message."""
         return self.kind in ENDINGS
