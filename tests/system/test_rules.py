@@ -215,7 +215,6 @@ def bereft(url: str, system: ActorSystem, kid: AgentRef) -> None:
     system.handle(kid.record.supervisor_uuid or "").kill()
 
 
-@pytest.mark.sample(2, "ways of a rule")
 @pytest.mark.parametrize(
     ("asked_by", "policy", "change", "did"),
     [
@@ -329,7 +328,6 @@ def test_no_rule_allows_all_of_a_bash_without_its_fence(durable: str, rule: tupl
     assert ran == ["git log", "ls --help", "ls --help"]
 
 
-@pytest.mark.sample(2, "commands")
 @pytest.mark.parametrize(
     ("command", "unfenced", "words"),
     [("ls -l", False, ("exact", "tool")), ("ls -l", True, ("exact",)), ("ls | wc", False, ()), ("ls $A", True, ())],
@@ -365,7 +363,6 @@ def test_an_approval_holds_for_later_calls_as_far_as_a_rule_can_say(
 FUNCTION, LOOK = "git() { echo EVIL; }", "git --version"
 
 
-@pytest.mark.sample(3, "definitions")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize(
     ("rules", "approvals", "seen", "marked"),

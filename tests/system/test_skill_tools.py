@@ -110,7 +110,6 @@ def test_the_rules_of_a_skill_hold_where_it_is_in_use_as_it_was_shown_and_end_wi
         assert check(system._store) == []
 
 
-@pytest.mark.sample(3, "commands")
 @pytest.mark.parametrize(
     "command",
     ["git add $(rm x)", "git add x; rm y", "git add x\nrm y", "git add x && rm y", "git add `rm x`", "A=1 git add x",

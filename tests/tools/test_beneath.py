@@ -265,7 +265,6 @@ for name in ("own.txt", "shared.txt"):
         assert ((work / "own.txt").read_text(), outside.read_text()) == ("coffee", "the secret")
 
 
-@pytest.mark.sample(1, "ways to open")
 def test_lines_of_a_file_of_any_size_are_read(use: Use, work: Path) -> None:
     (work / "tall.txt").write_text("".join(f"line {number}\n" for number in range(1, 50_001)))
     (work / "wide.txt").write_text("x" * 600_000 + "\nend\n")
@@ -309,7 +308,6 @@ def test_grep_refuses_a_pipe_and_a_device_and_passes_over_them_in_a_directory(us
     assert use("grep", pattern="tea") == Result(f"{work / 'notes.txt'}:1:tea\n")
 
 
-@pytest.mark.sample(1, "ways to open")
 def test_grep_searches_many_files_and_says_what_is_wrong_with_a_pattern_where_there_is_none(
     use: Use, work: Path
 ) -> None:
@@ -340,7 +338,6 @@ def exchanging(inside: Path, other: Path) -> Iterator[None]:
             process.kill()
 
 
-@pytest.mark.sample(1, "ways to open")
 @LINUX
 @pytest.mark.slow("a race with another process")
 def test_no_read_leaves_the_directory_while_it_is_exchanged_for_a_link(use: Use, work: Path) -> None:
@@ -350,7 +347,6 @@ def test_no_read_leaves_the_directory_while_it_is_exchanged_for_a_link(use: Use,
     assert {result.content for result in results if not result.is_error} <= {"the decoy"}
 
 
-@pytest.mark.sample(1, "ways to open")
 @LINUX
 @pytest.mark.slow("a race with another process")
 def test_no_write_leaves_the_directory_while_it_is_exchanged_for_a_link(use: Use, work: Path) -> None:
@@ -385,7 +381,6 @@ def test_where_a_filter_refuses_openat2_files_are_opened_by_hand(work: Path, num
     assert (done.stdout, done.stderr) == ("False ['tea', 'read']\n", "")
 
 
-@pytest.mark.sample(6, "paths")
 @pytest.mark.parametrize("by_hand", [False, True])
 @pytest.mark.parametrize(
     "path", [".git/hooks/pre-commit", "link/pre-commit", ".git/hooks/new/one", "link/new/one", ".envrc", "a/../.envrc",
