@@ -336,6 +336,7 @@ CREATE TABLE restarts (
     agent_uuid      TEXT NOT NULL REFERENCES agents (uuid),
     id              BIGINT NOT NULL CHECK (id > 0),      -- counts per agent, under the lock of its row
     supervisor_uuid TEXT NOT NULL REFERENCES agents (uuid),
+    supervisor_restart BIGINT NOT NULL,                  -- the id of the supervisor's own latest restart then; 0 = none
     turn            BIGINT NOT NULL,                     -- that was in progress; 0 when idle
     reason          TEXT NOT NULL,
     created_at      BIGINT NOT NULL,

@@ -46,7 +46,7 @@ class Migration(NamedTuple):
     """The version that a program must know at least to use the database afterwards."""
 
 
-FIRST = 61
+FIRST = 62
 """The oldest version that this program opens: that of ``schema.sql`` without any `Migration`."""
 
 OLDEST_READ = 36

@@ -815,19 +815,20 @@ SELECT turn FROM agents WHERE uuid = :uuid
 
 -- name: add_restart
 -- Its number counts per agent, under the lock of its row.
-INSERT INTO restarts (agent_uuid, id, supervisor_uuid, turn, reason, created_at)
-SELECT CAST(:agent AS TEXT), COALESCE(MAX(id), 0) + 1, CAST(:supervisor AS TEXT), CAST(:turn AS BIGINT), CAST(:reason AS TEXT),
-       CAST(:now AS BIGINT)
+INSERT INTO restarts (agent_uuid, id, supervisor_uuid, supervisor_restart, turn, reason, created_at)
+SELECT CAST(:agent AS TEXT), COALESCE(MAX(id), 0) + 1, CAST(:supervisor AS TEXT),
+       (SELECT COALESCE(MAX(own.id), 0) FROM restarts own WHERE own.agent_uuid = :supervisor),
+       CAST(:turn AS BIGINT), CAST(:reason AS TEXT), CAST(:now AS BIGINT)
   FROM restarts WHERE agent_uuid = :agent
 
 -- name: crashes_of_turn
 SELECT COUNT(*) FROM restarts WHERE agent_uuid = :agent AND turn = :turn AND turn > 0
 
 -- name: restarts_of
--- A supervisor that was restarted itself begins anew.
+-- A supervisor that was restarted itself begins anew. The times do not tell what came before that: clocks are set back.
 SELECT r.created_at FROM restarts r
  WHERE r.supervisor_uuid = :supervisor AND r.agent_uuid <> :supervisor AND r.created_at >= :since
-   AND r.created_at > COALESCE((SELECT MAX(own.created_at) FROM restarts own WHERE own.agent_uuid = :supervisor), 0)
+   AND r.supervisor_restart >= COALESCE((SELECT MAX(own.id) FROM restarts own WHERE own.agent_uuid = :supervisor), 0)
  ORDER BY r.created_at
 
 -- name: restarts_of_agent

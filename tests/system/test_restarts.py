@@ -9,6 +9,7 @@ from ikigai_actors import ActorSystem, AgentDead, AgentRef, FunctionProvider, Pr
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem
+from ikigai_actors.testing import simulated
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 from tests.kit.open_on import Withholding, open_on
@@ -127,6 +128,19 @@ def test_past_its_intensity_a_supervisor_gives_up_and_comes_back_with_its_childr
         rows = system._store.read(lambda tx: tx.run("restarts_of", supervisor=root, since=0))
         assert len(rows) == 1
         assert sibling.prompt("go").get(timeout=DEADLINE).text == "sibling is done"
+
+
+def test_a_supervisor_counts_restarts_after_its_own_though_the_clock_was_set_back_in_between() -> None:
+    with simulated() as world:
+        system = world.open(FunctionProvider(Worker(boss=1, child=2), "code"))
+        boss = system.root.fork(name="boss")
+        boss.supervise(intensity=1)
+        child = boss.fork(name="child")
+        boss.prompt("go").get()
+        world.clock.jump(-3600)
+        with pytest.raises(ProviderError, match="crashed its agent 2 times"):
+            child.prompt("go").get()
+        assert boss.statistics().restarts == 2  # the boss gave up the second time
 
 
 @pytest.mark.parametrize(("strategy", "cut"), [("one_for_one", ""), ("rest_for_one", "c"), ("one_for_all", "a c")])

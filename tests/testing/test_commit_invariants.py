@@ -225,6 +225,16 @@ def test_a_restart_more_than_a_supervisor_may_is_found_and_one_after_the_period_
         commit(machine, [restart(child, above, 7_001)])
 
 
+def test_a_restart_too_many_is_found_though_the_clock_was_set_back_after_the_supervisors_own(
+    machine: AgentTreeMachine,
+) -> None:
+    root, above, child = Said(machine, 0), Said(machine, 1), Said(machine, 2)
+    commit(machine, [rules(above, 1), restart(above, root, 9_000)])
+    commit(machine, [restart(child, above, 5_000)])
+    with pytest.raises(Broken, match=r"intensity: .* may do so 1 times"):
+        commit(machine, [restart(child, above, 5_001)])
+
+
 def test_signs_of_life_that_are_written_too_often_or_of_nobody_are_found(machine: AgentTreeMachine) -> None:
     def signs(*agents: str) -> RanStatement:
         host_signs = HostSigns(5, {uuid: PublishedSign(1, 5, 0) for uuid in agents})

@@ -108,8 +108,6 @@ class Standing:
     """The times at which the agent restarted children, since its own restart or the latest change of its
     supervision.
     """
-    restarted: int = 0
-    """The time at which the agent was restarted itself."""
     uncertain: bool = False
     """Whether the agent's rules have changed, so that decisions by the earlier rules may still be committed."""
     gave_up: bool = False
@@ -311,14 +309,13 @@ class CommitCheck:
             self._broken(f"otp: agent {uuid} is temporary, and is restarted")
         if uuid != by:
             above.restarts.append(now)
-            earlier = [then for then in above.restarts[:-1] if then > above.restarted]
-            counted = [then for then in earlier if abs(now - then) <= above.period]
+            counted = [then for then in above.restarts[:-1] if abs(now - then) <= above.period]
             if len(counted) + 1 > above.intensity and not above.gave_up and agent.status == "running":
                 self._broken(
                     f"intensity: agent {by} restarts {uuid} at {now}, and may do so {above.intensity} times "
                     f"within {above.period} ms; it did at {counted}"
                 )
-        agent.restarts, agent.restarted, agent.uncertain, agent.gave_up = [], now, False, False
+        agent.restarts, agent.uncertain, agent.gave_up = [], False, False
 
     def _goes_on(self, agent: Standing, uuid: str, at: int) -> None:
         """Note that a cut-off turn goes on, and check that a turn does not go on too often without progress.
