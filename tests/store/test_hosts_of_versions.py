@@ -85,6 +85,15 @@ def test_a_step_that_a_living_host_does_not_know_is_refused_and_names_it(
         assert "teas" not in tables(store)
 
 
+def test_a_newer_host_takes_the_place_of_an_older_one_of_its_name_though_its_lease_runs(url: str, take: Hosts) -> None:
+    old = take(url, lease=LONG, name="one")
+    take(url, lease=LONG, name="one", migrations=[ADDS, TAKES_AWAY])  # as after a kill
+    with closing(open_store(url)) as store:
+        assert (living(store), schema_version(store)) == ([("one", NOW + 2)], NOW + 2)
+    with pytest.raises(Fenced):
+        old.renew()
+
+
 STATEMENTS = split(ADDS.script)
 
 

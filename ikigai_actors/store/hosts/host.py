@@ -332,16 +332,16 @@ class Host(Service):
         """Register this host, in place of one of the same name, and migrate the schema to this program's version.
 
         Living hosts must know the migrated schema. Hosts that do not know it, and whose lease has run out, are ended,
-        since they could come back.
+        since they could come back. An earlier host of the same name is ended first: it is none that lives on.
         """
         tx.run("tree_change")
         version = usable_version(tx, self._store.location, self._migrations)
+        tx.run("end_namesake", name=self.name)
         if least := least_for(version, self._migrations):
             tx.run("end_older_hosts", least=least)
             if older := older_hosts(tx, least):
                 raise _schema_in_use(self._store.location, older)
             migrate_within(tx, self._migrations)
-        tx.run("end_namesake", name=self.name)
         self._register(tx)
 
     def _take(self, tx: Transaction) -> None:
