@@ -13,6 +13,7 @@ from ikigai_actors.records.agents.registry import Died, Renamed
 from ikigai_actors.store.migrations import Migration, newest
 from ikigai_actors.system.lifecycle import data_of
 from ikigai_actors.testing import Broken, Faults, ProcessCrashed, Schedule, Simulation, simulate, simulated
+from ikigai_actors.testing.machine.version_oracle import STEPS, VersionOracle
 from ikigai_actors.testing.simulation.changes import RanStatement, StoredChange
 from ikigai_actors.testing.simulation.hosts import SimulatedHost
 from tests.kit.echo import echo
@@ -94,6 +95,23 @@ def test_hosts_of_an_older_program_go_on_beside_a_newer_one_until_it_takes_away_
     assert said(c.system.root.prompt("the one that knows it")) == "the one that knows it"
     with pytest.raises(SystemClosed, match=f"knows version {newest() + 1}, this ikigai knows {newest()}"):
         a.system.root.prompt("hello").get(timeout=5)
+
+
+def test_a_refused_host_is_judged_by_the_others_though_none_of_them_runs() -> None:
+    with simulated(hosts=2) as world:
+        world.open()
+        a, b = world.hosts
+        b.kill()
+        a.kill()
+        a.migrations = STEPS
+        with pytest.raises(SchemaInUse, match=r": host b on [^.]*\. End") as refused:
+            a.start()
+        judge = VersionOracle(world)
+        judge.check_refusal(a, refused.value)
+        a.process.looked_at.write(lambda tx: tx.run("end_namesake", name="b"))
+        with pytest.raises(Broken, match="every host knows"):
+            judge.check_refusal(a, refused.value)
+        a.kill()
 
 
 def test_the_shards_of_a_host_that_was_killed_are_taken_as_soon_as_it_is_judged(world: Simulation) -> None:

@@ -65,7 +65,9 @@ class VersionOracle:
         if isinstance(error, ProgramOutdated):
             if least <= newest(host.migrations):
                 raise Broken(f"program: host {host.name} knows {least}, and is refused: {error}")
-        elif not store.read(lambda tx: older_hosts(tx, least_for(version, host.migrations))):
+            return
+        older = store.read(lambda tx: older_hosts(tx, least_for(version, host.migrations)))
+        if all(other.name == host.name for other in older):  # it takes the place of its namesake
             raise Broken(f"program: every host knows what host {host.name} needs, and it is refused: {error}")
 
 
