@@ -209,9 +209,9 @@ def test_a_prompt_that_is_given_up_is_cancelled_alone_and_answered(durable: str)
         number = client.latest
         second = asyncio.ensure_future(client.prompt(session, "second"))
         await asyncio.sleep(0)
-        for given_up in (client.latest, number):
+        for given_up, answer in ((client.latest, second), (number, first)):
             client.say({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": given_up}})
-        assert [(await answer)["stopReason"] for answer in (second, first)] == ["cancelled", "cancelled"]
+            assert (await answer)["stopReason"] == "cancelled"
         assert [message.content for message in host.agent(session).history() if message.kind == "user"] == ["first"]
 
     play(durable, scene, provider)

@@ -228,7 +228,7 @@ def test_a_request_that_a_process_has_left_behind_counts_as_spent(durable: str) 
         gated.wait_for(1)
         assert buyer.budget is not None
         assert (held := buyer.budget.held["tokens"]) > 0
-    with ActorSystem.open(durable, ScriptedProvider(thirty)) as system:
+    with ActorSystem.open(durable, ScriptedProvider(thirty), resume=False) as system:
         buyer = system.agent("buyer")
         assert buyer.budget is not None
         assert (buyer.budget.held, buyer.budget.spent) == ({"tokens": 0}, {"tokens": held})
