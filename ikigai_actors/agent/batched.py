@@ -67,6 +67,8 @@ def answered_position(log: Log | None, head: int, new: Sequence[Message] = ()) -
         head: the position of the latest message.
         new: the latest messages, which no log has yet.
     """
+    if new and new[-1].kind not in (Kind.NOTE, Kind.FORK):  # nearly always
+        return new[-1].id
     with suppress(NotHeld):
         for message in chain(reversed(new), () if log is None else log.newest_first()):
             if message.kind != Kind.NOTE and not message.announces_birth:

@@ -452,13 +452,13 @@ class Effects:
                 return
             publisher.publish(Streamed(uuid, delta.text, delta.kind, head))
 
-        batched = self._batched(chosen, answered_position(log, head))
+        batched = self._batched(chosen, log, head)
         if batched is not None:
             inbox.put_urgent(on.Batched(request))
         self._joined = RequestModel(request) if batched is not None or question.kept is not None else None
         self._send(chosen, question, blobs, heard, on_reply, self._runs_at(state.turn, log), head, batched)
 
-    def _batched(self, chosen: "_Chosen", head: int) -> BatchedProvider | None:
+    def _batched(self, chosen: "_Chosen", log: Log, head: int) -> BatchedProvider | None:
         """Return the provider that asks through batches; None if the model is asked directly."""
         patience = URGENCIES.get(chosen.settings.get("urgency") or "now", 0)
         if not patience or chosen.own_code:
@@ -470,7 +470,8 @@ class Effects:
         if service is None:
             return None
         gate = self._runtime.gates.before(chosen.service)
-        return BatchedProvider(chosen.provider, service, self._runtime.batches, chosen.name, head, patience, gate)
+        at = answered_position(log, head)
+        return BatchedProvider(chosen.provider, service, self._runtime.batches, chosen.name, at, patience, gate)
 
     def _window_full(self, chosen: "_Chosen", state: State, log: Log) -> on.WindowFull | None:
         """Return the event for a request that is too long to be sent; None if the request may be sent.

@@ -90,8 +90,8 @@ BATCH_MUTANTS = (
     Mutant(
         "a request is paid again whose agent was forked while it waits",
         "agent/effects.py",
-        "self._batched(chosen, answered_position(log, head))",
-        "self._batched(chosen, head)",
+        "        at = answered_position(log, head)\n",
+        "        at = head\n",
         test=_BATCHES,
     ),
     Mutant(
