@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from ikigai_actors.agent.builtin_calls.table import BUILTIN_CALLS
-from ikigai_actors.agent.turn.state import Phase
+from ikigai_actors.agent.turn.state import Phase, State
 from ikigai_actors.behaviour.bisections import bisect, places_of
 from ikigai_actors.behaviour.book import Book
 from ikigai_actors.behaviour.cases import MODES, ReplayCase, cases_of
@@ -135,6 +135,12 @@ class BehaviourRules(Stage):
 
     def options(self) -> dict[str, Any]:
         return {**super().options(), "approvals": "ask"}
+
+    def at_work(self) -> dict[str, State]:
+        """Leave out agents under a rule that has a person decide: no person comes."""
+        return {
+            uuid: state for uuid, state in super().at_work().items() if state.shown is not Phase.WAITING_FOR_APPROVAL
+        }
 
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
         self.experiments = ExperimentOracle(self.world, self.ledger.oracle, BOUNDS, FROM_TRIAL)
