@@ -137,10 +137,10 @@ class BehaviourRules(Stage):
         return {**super().options(), "approvals": "ask"}
 
     def at_work(self) -> dict[str, State]:
-        """Leave out agents under a rule that has a person decide: no person comes."""
-        return {
-            uuid: state for uuid, state in super().at_work().items() if state.shown is not Phase.WAITING_FOR_APPROVAL
-        }
+        """Let a person approve what waits for that, and then look who is in the middle of a turn."""
+        for call in self.system.approvals.pending():
+            self.attempt(partial(self.system.approvals.approve, call))
+        return super().at_work()
 
     def watchers(self) -> "tuple[Callable[[Sequence[StoredChange]], None], ...]":
         self.experiments = ExperimentOracle(self.world, self.ledger.oracle, BOUNDS, FROM_TRIAL)
