@@ -101,17 +101,6 @@ def test_at_a_terminal_agents_fork_diverge_and_survive_a_hard_kill(database: str
     }
 
 
-@pytest.mark.thorough("a second kill; every run has that of a tree")
-def test_a_prompt_instead_of_a_resume_closes_the_turn_that_was_cut_off(database: str) -> None:
-    with Program.by_pipe("--database", database, *SLOW) as shell:
-        shell.say(LONG)
-        shell.expect("You said")
-        shell.kill()
-    done = run("--database", database, lines="coffee\n")
-    assert done.stdout == f"You said “coffee”. I remember 2 prompts; before it came “{LONG}”.\n"
-    assert histories(database)["root"][:2] == [f"user: {LONG}", "interrupted: "]
-
-
 def test_ctrl_c_interrupts_the_answer_and_twice_leaves(database: str) -> None:
     with Program.at_terminal("--database", database, *SLOW) as shell:
         shell.expect(PROMPT)

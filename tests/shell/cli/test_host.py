@@ -337,9 +337,3 @@ def test_an_app_that_cannot_be_used_is_named_with_the_reason(
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "team.db").exists()
-
-
-def test_options_that_an_app_decides_are_refused_beside_it(tmp_path: Path) -> None:
-    done = run("--database", str(tmp_path / "team.db"), "--provider", "offline", "host", "--app", "shop:app")
-    assert done.returncode == 1
-    assert "Leave out --provider: with --app the app decides." in done.stderr

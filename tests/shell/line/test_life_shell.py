@@ -117,6 +117,7 @@ def test_a_second_process_kills_and_signals_beside_a_running_shell(durable: str,
         assert (done.returncode, done.stdout.strip()) == (0, "STOP sent to victim")
         program.say("/agents")
         program.expect(r"victim +stopped")
+        assert " victim " in run("--database", durable, "agents").stdout
         assert run("--database", durable, "signal", "cont", "victim").returncode == 0
         done = run("--database", durable, "kill", "victim", "--reason", "from outside")
         assert (done.returncode, done.stdout.strip()) == (0, "victim is dead")
