@@ -81,6 +81,7 @@ def test_a_line_for_a_closed_system_ends_the_executor_and_is_not_told_twice(line
 def test_the_application_runs_beside_the_main_thread() -> None:
     async def play(stage: Stage) -> None:
         await stage.say("hello")
+        await stage.expect("› hello")
         await stage.expect("You said “hello”")
 
     failed: list[BaseException] = []
@@ -95,5 +96,6 @@ def test_the_application_runs_beside_the_main_thread() -> None:
         thread = threading.Thread(target=attempt, args=(lambda: on_stage(system, play),))
         thread.start()
         thread.join(DEADLINE * 3)
-    assert not failed
-    assert not thread.is_alive()
+        assert not failed
+        assert not thread.is_alive()
+        assert [message.kind for message in system.root.history()] == ["user", "assistant"]

@@ -31,15 +31,14 @@ def test_a_fork_goes_to_the_child_which_shows_what_it_inherited() -> None:
 
 
 @pytest.mark.thorough("the other choice after a fork")
-@pytest.mark.parametrize(("follow", "option"), [(False, ""), (True, " --no-follow")])
-def test_without_following_a_fork_stays_with_the_parent(follow: bool, option: str) -> None:
+def test_without_following_a_fork_stays_with_the_parent() -> None:
     async def play(stage: Stage) -> None:
-        await stage.say(f"/fork --name buyer{option}")
+        await stage.say("/fork --name buyer")
         await stage.expect("1 below")
         assert stage.current == stage.system.root.uuid
 
     with open_memory() as system:
-        on_stage(system, play, follow=follow)
+        on_stage(system, play, follow=False)
 
 
 @pytest.mark.thorough("another play of the family; a fork and a switch in mid-answer are in every run")

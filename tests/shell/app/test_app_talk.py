@@ -16,18 +16,6 @@ from tests.kit.blocking_provider import DEADLINE, Gate, Hanging
 from tests.kit.dialogue import Dialogue
 
 
-def test_a_prompt_is_answered_and_both_stand_in_the_transcript() -> None:
-    async def play(stage: Stage) -> None:
-        await stage.say("Our shop sells tea.")
-        await stage.expect(r"› Our shop sells tea\.")
-        await stage.expect("You said “Our shop sells tea.”")
-        await stage.expect(r"╭─ (?!starting …)")
-
-    with open_memory() as system:
-        on_stage(system, play)
-        assert [message.kind for message in system.root.history()] == ["user", "assistant"]
-
-
 def test_escape_interrupts_the_turn() -> None:
     async def play(stage: Stage) -> None:
         await stage.say("go on for ever")
@@ -75,6 +63,8 @@ def test_a_prompt_to_a_busy_agent_waits_in_sight() -> None:
         await stage.expect("› two")
         await stage.expect_gone("… two")
         await stage.until(lambda: stage.text.count("done") == 2)
+        await stage.say("/rewind nowhere")
+        await stage.expect("✗ the rewind: ")
 
     with open_memory(gate.provider) as system:
         on_stage(system, play)
@@ -118,26 +108,6 @@ def test_calls_are_folded_with_their_results_and_unfold() -> None:
         await stage.expect("▾ agents")
         await stage.press("f8")
         await stage.expect("▸ agents")
-
-    with open_memory() as system:
-        on_stage(system, play)
-
-
-@pytest.mark.thorough("another play of the talk; answers, words and waiting prompts are in every run")
-def test_clear_mark_and_rewind_are_rules_and_errors_are_marked() -> None:
-    async def play(stage: Stage) -> None:
-        await stage.say("/mark here")
-        await stage.expect("┄ mark 'here'")
-        await stage.say("/rewind here")
-        await stage.expect("┄ rewound to mark 'here'")
-        await stage.say("/clear")
-        await stage.expect("┄ cleared: the history starts over")
-        await stage.say("/rewind nowhere")
-        await stage.expect("✗ the rewind: ")
-        await stage.say("/no-such-thing")
-        await stage.expect("✗ There is no command '/no-such-thing'")
-        await stage.say("/model")
-        await stage.expect("model: not set")
 
     with open_memory() as system:
         on_stage(system, play)

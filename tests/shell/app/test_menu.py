@@ -99,25 +99,6 @@ def test_the_menu_shows_what_may_follow_and_leaves_nothing_behind() -> None:
         on_stage(system, play)
 
 
-@pytest.mark.thorough("a second play of the menu; what is offered is shown in line mode")
-@pytest.mark.sample(1, "a source each")
-@pytest.mark.parametrize(
-    ("typed", "whole"),
-    [("/rewind be", "/rewind before"), ("/doc show pl", "/doc show plan/mast.md"), ("/set comp", "/set compact")],
-)
-def test_marks_documents_and_settings_are_offered(typed: str, whole: str) -> None:
-    async def play(stage: Stage) -> None:
-        await stage.type(typed)
-        await offers(stage)
-        await stage.press("tab")
-        await stage.until(lambda: stage.application.main.page.prompt.text == whole, whole)
-
-    with open_memory() as system:
-        system.root.mark("before")
-        system.documents.write("plan/mast.md", "# Mast")
-        on_stage(system, play)
-
-
 @pytest.mark.slow("the application, key by key")
 def test_enter_sends_a_prompt_as_it_was_typed_whatever_is_offered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
