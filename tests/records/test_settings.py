@@ -143,8 +143,8 @@ def test_the_program_takes_defaults_and_tells_of_them(tmp_path: Path, open_sessi
         assert message in done.stderr
 
 
-def test_quit_leaves(session: Session) -> None:
-    assert session("/quit", "/agents") == []
+def test_exit_and_quit_leave(session: Session) -> None:
+    assert session("/exit", "/agents") == session("/quit", "/agents") == []
 
 
 def test_a_global_option_behind_the_command_is_shown_its_place(tmp_path: Path) -> None:

@@ -156,11 +156,13 @@ def test_an_agent_is_forked_by_the_process_that_runs_it(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
         system.root.prompt("tea").get(timeout=DEADLINE)
         root = system.root.uuid
-        output, status = call(durable, "fork", root, "--name", "kid", "--restart", "permanent", "--system", "Be brief.")
+        how = ("--restart", "permanent", "--system", "Be brief.", "--model", "scripted:other")
+        output, status = call(durable, "fork", root, "--name", "kid", *how)
         kid = system.agent("kid")
         assert (output, status) == (f"kid: forked from {words_of(root)}; inherits 2 messages\n", 0)
         assert (kid.record.parent_uuid, kid.record.restart) == (root, "permanent")
-        assert {"system": "Be brief."} in [message.data for message in kid.history() if message.kind == "configure"]
+        settings = {"system": "Be brief.", "model": "scripted:other"}
+        assert settings in [message.data for message in kid.history() if message.kind == "configure"]
         assert call(durable, "fork", "kid", "milk", "and sugar", "--wait") == ("milk and sugar / 3\n", 0)
         output, status = call(durable, "fork", "kid", "milk", "--json", "--wait")
         made = json.loads(output)

@@ -19,7 +19,6 @@ from ikigai_actors.shell.slash import commands
 from ikigai_actors.verbs.copying import MOST_COPIED
 from tests.kit.databases import bury
 from tests.kit.sessions import OpenSession, Session, Typist
-from tests.kit.tool_scripts import OWN
 
 PATIENCE = 60.0
 
@@ -84,19 +83,10 @@ def test_bytes_that_are_no_text_are_an_error_of_that_line_alone(open_session: Op
     ]
 
 
-@pytest.mark.slow("takes a tenth of a second")
-def test_a_fork_goes_to_the_child_which_remembers(session: Session) -> None:
-    printed = session("tea", "/fork --name dba", "coffee", "/parent", "milk")
-    dba = session.system.agent("dba")
-    assert printed[1] == f"dba: forked from {short(session.system.root)}; inherits 2 messages"
-    assert "“tea”" in printed[2]
-    assert "coffee" not in printed[4]
-    assert dba.record.fork_message_id == 2
-
-
 @pytest.mark.parametrize("prompt", ['"two words"', "two words"])
 def test_a_fork_with_a_prompt_prints_the_answer_of_the_child(session: Session, prompt: str) -> None:
     printed = session("tea", f"/fork {prompt} --name dba")
+    assert printed[1] == f"dba: forked from {short(session.system.root)}; inherits 2 messages"
     assert printed[2].startswith("You said “two words”. I remember 2 prompts")
 
 
@@ -104,17 +94,6 @@ def test_a_fork_with_a_prompt_prints_the_answer_of_the_child(session: Session, p
 def test_a_fork_after_a_clear_inherits_what_is_still_there(session: Session) -> None:
     assert session("tea", "/clear", "/fork")[-1].endswith("inherits 0 messages")
     assert session("milk", "/fork")[-1].endswith("inherits 3 messages")
-
-
-def test_a_fork_can_have_a_model_of_its_own(session: Session) -> None:
-    session("/fork --name dba --model offline:other")
-    assert session.system.agent("dba").context().settings == {"model": "offline:other"}
-
-
-def test_a_name_that_is_taken_is_refused_and_nothing_is_forked(session: Session) -> None:
-    printed = session("/fork --name dba", "/fork --name dba")
-    assert printed[-1] == "error: A living agent is named 'dba'; choose another name."
-    assert len(session.system.agents()) == 2
 
 
 def test_the_tree_has_a_star_at_the_current_agent(session: Session) -> None:
@@ -146,14 +125,20 @@ def test_one_can_go_everywhere_in_the_tree(session: Session) -> None:
     assert places == ["one", "two", "three", "one", "three", root, "three", root, root]
 
 
-def test_where_there_is_nobody_one_stays(session: Session) -> None:
-    assert session("/parent", "/child", "/next", "/prev", "/switch nobody") == [
+def test_what_is_not_there_is_an_error_and_one_stays(session: Session) -> None:
+    *nobody, undo, rewind, tool = session(
+        "/parent", "/child", "/next", "/prev", "/switch nobody", "/undo", "/rewind nowhere", "/tools nope"
+    )
+    assert nobody == [
         "error: This is agent 0: nobody is above it.",
         "error: This agent has no living child. /fork makes one.",
         "error: This agent has no living sibling.",
         "error: This agent has no living sibling.",
         "error: No agent is named 'nobody', and no uuid begins with it. See the list of agents.",
     ]
+    assert undo.startswith("error: There is no prompt in the history of agent")
+    assert rewind.startswith("error: Expected a mark 'nowhere' to rewind to")
+    assert tool == "error: There is no tool 'nope'. /tools lists them."
 
 
 def test_the_next_session_begins_where_the_last_one_ended(session: Session) -> None:
@@ -162,37 +147,10 @@ def test_the_next_session_begins_where_the_last_one_ended(session: Session) -> N
     assert session("/parent", "/agents")[1].startswith("* ")
 
 
-def test_clear_begins_anew_and_keeps_the_settings(session: Session) -> None:
-    printed = session("tea", "/system Be brief.", "/clear", "coffee", "/system")
-    assert "tea" not in printed[3]
-    assert printed[4] == "system: Be brief."
-
-
-@pytest.mark.slow("takes a tenth of a second")
-def test_rewind_goes_back_to_a_mark(session: Session) -> None:
-    printed = session("tea", "/mark before milk", "milk", "/rewind before milk", "coffee", "/rewind", "cake")
-    assert "milk" not in printed[4]
-    assert "coffee" not in printed[6]
-    assert session("/rewind nowhere")[0].startswith("error: Expected a mark 'nowhere' to rewind to")
-
-
-@pytest.mark.slow("takes a tenth of a second")
-def test_undo_takes_back_the_latest_prompt_and_again_the_one_before(session: Session) -> None:
-    printed = session("tea", "milk", "/undo", "cake", "/undo", "/undo", "coffee")
-    assert printed[2] == "took back the latest prompt"
-    assert "milk" not in printed[3]
-    assert "tea" in printed[3]
-    assert "tea" not in printed[-1]
-    assert session("/clear", "/undo")[-1].startswith("error: There is no prompt in the history of agent")
-
-
-@pytest.mark.parametrize("again", ["/resume", "hi"])
-def test_a_turn_that_failed_goes_on_by_resume_or_the_same_prompt(
-    capsys: pytest.CaptureFixture[str], again: str
-) -> None:
+def test_a_turn_that_failed_goes_on_by_the_same_prompt(capsys: pytest.CaptureFixture[str]) -> None:
     provider = ScriptedProvider([ProviderError("overloaded"), "Hello."])
     with ActorSystem.open(":memory:", provider=provider) as system:
-        assert Session(system, capsys)("hi", again) == ["[error: overloaded]", "Hello."]
+        assert Session(system, capsys)("hi", "hi") == ["[error: overloaded]", "Hello."]
     assert [len(request.messages[0]["content"]) for request in provider.requests] == [1, 1]
 
 
@@ -208,11 +166,6 @@ def test_a_reply_that_breaks_off_is_told_and_asked_for_again(capsys: pytest.Capt
             "    2  retry        [the reply broke off; asking again]",
             "    3  assistant    Hello.",
         ]
-
-
-@pytest.mark.slow("takes a tenth of a second")
-def test_a_child_can_rewind_to_a_mark_of_its_parent(session: Session) -> None:
-    assert "milk" not in session("tea", "/mark", "milk", "/fork", "/rewind", "coffee")[-1]
 
 
 @pytest.mark.slow("takes a tenth of a second")
@@ -262,15 +215,6 @@ def test_a_prompt_that_calls_tools_shows_their_results_and_so_does_the_history(s
     ]
 
 
-def test_tools_are_listed_and_explained(session: Session) -> None:
-    printed = session("/tools", "/tools agents", "/tools nope")
-    assert [line.split()[0] for line in printed[: len(OWN)]] == OWN
-    explained = printed[len(OWN) :]
-    assert explained[0].startswith("Say who you are")
-    assert '"type": "object",' in explained[2]
-    assert printed[-1] == "error: There is no tool 'nope'. /tools lists them."
-
-
 def test_settings_are_shown_set_and_removed(session: Session) -> None:
     printed = session("/model", "/model offline:slow", "/model", '/model ""', "/model", '/system "a b"  c', "/system")
     assert printed == [
@@ -284,23 +228,11 @@ def test_settings_are_shown_set_and_removed(session: Session) -> None:
     ]
 
 
-@pytest.mark.slow("takes a tenth of a second")
-def test_resume_without_a_turn_to_go_on_with_says_so(session: Session) -> None:
-    root = short(session.system.root)
-    line = f"Nothing to resume: the latest turn of {root} was neither cut off nor ended by an error."
-    assert session("/resume") == [line]
-
-
-def test_exit_leaves_at_once(session: Session) -> None:
-    assert session("/exit", "never said") == []
-
-
 @pytest.mark.sample(3, "lines")
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ("/", "error: There is no command '/'. /help lists the commands."),
-        ("/swich x", "error: There is no command '/swich'. Did you mean /switch?"),
         ("/agents two words", "error: Got unexpected extra argument (words). Try /agents --help."),
         ("/switch", "error: Missing argument 'ID'. Try /switch --help."),
         ('/fork "half', "error: No closing quotation. Put text with quotes in it between quotes of the other kind."),
@@ -318,8 +250,7 @@ def test_a_wrong_line_is_told_and_the_session_goes_on(session: Session, line: st
     assert printed[-1] == "1 running, 0 dead"
 
 
-@pytest.mark.sample(2, "lines")
-@pytest.mark.parametrize("line", ["/history 0", "/history x", "/history 1 2", "/fork --nam x", "/agents --limit 0"])
+@pytest.mark.parametrize("line", ["/history 0", "/fork --nam x"])
 def test_an_error_of_click_is_told_on_one_line(session: Session, line: str) -> None:
     printed = session(line, "/agents")
     assert printed[0].startswith("error: ")
@@ -347,8 +278,9 @@ def test_help_explains_the_first_commands_and_names_the_others(session: Session)
 @pytest.mark.slow("takes a tenth of a second")
 def test_every_command_has_help_that_reads_the_same_in_both_ways(session: Session) -> None:
     for name in sorted(commands.commands):
-        by_option = session(f"{name} --help")
-        assert by_option == session(f"/help {name}") == session(f"/help {name[1:]}")
+        printed = session(f"{name} --help", f"/help {name}", f"/help {name[1:]}")
+        by_option = printed[: len(printed) // 3]
+        assert printed == by_option * 3
         assert by_option[0].startswith(f"Usage: {name}")
         assert len(by_option) > 4, name
 

@@ -68,27 +68,13 @@ def test_who_dies_while_a_person_is_with_it_is_left_for_the_nearest_living_one_a
     assert printed[-2:] == [f"* {root}  idle  0 inherited + 1 own, 2 unread", "1 running, 2 dead"]
 
 
-def test_an_orphan_is_marked_until_somebody_adopts_it(session: Session) -> None:
-    root = session.system.root.uuid
-    dying = ["/fork --name a", "/orphans continue", "/fork --name kid", "/kill a"]
-    printed = session(*dying, "/agents", f"/switch {root}", "/adopt kid", "/agents")
-    shown = [line for line in printed if " kid " in line and "own" in line]
-    assert [line.endswith(", orphan") for line in shown] == [True, False]
-
-
-def test_supervise_alone_shows_the_settings(session: Session) -> None:
-    printed = session("/supervise", "/supervise --intensity 9", "/supervise")
-    assert [line.split(": ")[1] for line in printed] == [
-        "one_for_one, 3 restarts in 600 s", *["one_for_one, 9 restarts in 600 s"] * 2,
-    ]  # fmt: skip
-
-
 def test_finish_adopt_orphans_and_supervise(session: Session) -> None:
     printed = session(
         "/fork --name a",
         "/orphans",
         "/orphans stop",
         "/supervise --strategy one_for_all --intensity 5 --period 60",
+        "/supervise",
         "/fork --name kid",
         "/parent",
         "/finish all done",
@@ -99,7 +85,7 @@ def test_finish_adopt_orphans_and_supervise(session: Session) -> None:
     )
     root = words_of(session.system.root.uuid)
     assert "when a dies, its children: stop" in printed
-    assert "a: one_for_all, 5 restarts in 60 s" in printed
+    assert printed.count("a: one_for_all, 5 restarts in 60 s") == 2
     assert "a has ended" in printed
     assert f"{root} looks after kid from now on" in printed
     assert any(line.startswith("  └─ kid ") and "stopped" in line for line in printed)

@@ -36,15 +36,15 @@ def test_at_the_end_of_a_pipe_nothing_is_waited_for_that_waits_for_cont(open_ses
 def test_the_commands_of_a_stopped_idle_agent_are_done_at_once_also_behind_a_prompt(open_session: OpenSession) -> None:
     session = open_session(ScriptedProvider(prompted))
     printed = session(
-        "/fork --name kid", "/signal STOP", "hello", "/mark two", "/model scripted", "/system Be brief.",
-        "/rewind two", "/clear", "/resume", "/fork --name late",
+        "/fork --name kid", "/signal STOP", "hello", "/mark two words", "/model scripted", "/system Be brief.",
+        "/rewind two words", "/clear", "/resume", "/fork --name late",
     )  # fmt: skip
     assert printed[2:9] == [
         WAITS,
-        "marked 'two'",
+        "marked 'two words'",
         "model set to scripted",
         "system set to Be brief.",
-        "back at mark 'two'",
+        "back at mark 'two words'",
         "cleared: the history starts over, the settings stay",
         "Nothing to resume: the latest turn of kid was neither cut off nor ended by an error.",
     ]
