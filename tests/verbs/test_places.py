@@ -82,7 +82,7 @@ CASES = (
     Case("/undo", "undo kid", {}, "took back the latest prompt"),
     Case("/resume", "resume kid", {},
          "Nothing to resume: the latest turn of kid was neither cut off nor ended by an error."),
-    Case("/set temperature 0.5", "set kid temperature 0.5", {"name": "temperature", "value": "0.5"},
+    Case("/set temperature 0.5", "set kid temperature 0.5", {"name": "temperature", "value": ["0.5"]},
          "temperature set to 0.5"),
     Case("/model", "model kid", {}, "model: not set"),
     Case("/system Be brief.", "system kid Be brief.", {"text": "Be brief."}, "system set to Be brief."),
