@@ -1,9 +1,9 @@
 """Jobs of the executor: coroutines on the event loop, or functions on threads, each with a callback.
 
 A cancelled job calls no callbacks any more, neither with an outcome nor with a delta. The same holds for the jobs of an
-agent from the commit of its death on, before its actor cancels them: see `Permit`. Every value or
-exception of other people's code, even `SystemExit`, becomes the outcome of its job. Only a cancellation by the runtime
-ends a job without an outcome.
+agent from the commit of its death on, before its actor cancels them: see `Permit`. Every value or exception of other
+people's code, even `SystemExit`, becomes the outcome of its job. Only a cancellation by the runtime ends a job without
+an outcome.
 """
 
 import asyncio

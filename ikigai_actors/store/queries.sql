@@ -1714,14 +1714,14 @@ ON CONFLICT (budget, unit, host) DO UPDATE SET held = portions.held + excluded.h
 
 -- name: held_in
 -- Whose requests are open, of the living in some shards, that another host has begun; but for those that go on without a
--- host: in a batch, or as a reply that its service keeps, whose name is a note, and after it are births at most. They are paid for once.
+-- host: in a batch, or as a reply that its service keeps, named by a note or a retry after which are births at most. They are paid for once.
 SELECT a.uuid FROM agents a
  WHERE a.awake = 1 AND a.held_at > 0 AND a.held_host <> :host
    AND a.shard IN (SELECT s.id FROM shards s WHERE CAST(s.id AS TEXT) = ANY(:shards))
    AND NOT EXISTS (SELECT 1 FROM batch_members b WHERE b.agent_uuid = a.uuid AND b.position = a.held_at)
    AND NOT EXISTS (
        SELECT 1 FROM messages m
-        WHERE m.agent_uuid = a.uuid AND m.id > a.held_at AND m.kind = 'note' AND m.data LIKE '%"response":%'
+        WHERE m.agent_uuid = a.uuid AND m.id >= a.held_at AND (m.kind = 'note' OR m.kind = 'retry') AND m.data LIKE '%"response":%'
           AND NOT EXISTS (SELECT 1 FROM messages l
                            WHERE l.agent_uuid = a.uuid AND l.id > m.id AND NOT (l.kind = 'fork' AND l.data LIKE '%"child":%')))
 

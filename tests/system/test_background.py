@@ -184,6 +184,27 @@ def test_a_reply_that_is_read_again_is_charged_once(provider: KeptReplies, forks
         assert check(world.system._store) == []
 
 
+@pytest.mark.slow("takes a tenth of a second")
+def test_kills_charge_nothing_more_for_a_reply_whose_connection_broke(provider: KeptReplies) -> None:
+    provider.cuts = 1
+    with simulated() as world:
+        world.open(provider, budget={"tokens": 100_000, "strict": True})
+        world.system.root.fork(name="ann").configure(background=True, max_tokens=1_000)
+        ask(world, 12)
+        assert kinds(world)[-1] == "retry"
+        broken = world.system.root.budget
+        for _ in range(2):
+            world.crash()
+            world.reopen(resume=True)
+            world.sleep(2)
+        world.sleep(60)
+        spent = world.system.root.budget
+        assert broken is not None
+        assert spent is not None
+        assert (provider.paid, spent.spent["tokens"]) == (["reply_1"], broken.spent["tokens"] + 110)
+        assert check(world.system._store) == []
+
+
 KILLED = """
 import sys
 from ikigai_actors import ActorSystem, OpenAIProvider

@@ -55,7 +55,7 @@ def waited(attached: Program) -> str:
     return attached.expect(r"(?s)^.*kid> $")[0]
 
 
-@pytest.mark.thorough("a second shell at a terminal, five seconds; test_attached.py shows what it is told")
+@pytest.mark.thorough("a second shell at a terminal, five seconds; test_attached.py shows the events that it gets")
 def test_lines_at_a_terminal_see_interrupt_and_leave_the_turn_of_another_shell(new_postgres: NewDatabase) -> None:
     url = new_postgres()
     database = ("--database", url, "--model", "offline:slow")
