@@ -76,7 +76,8 @@ class HttpLink(ReceiverLink):
             answer = ReceiverAnswer(0, f"no answer: {error}")
         except Exception as error:  # of aiohttp: a receiver that speaks something else
             answer = ReceiverAnswer(0, f"no answer: {type(error).__name__}: {error}")
-        done(answer)
+        if not self._closed:  # else the next host sends it again
+            done(answer)
 
     async def _posted(self, outgoing: Outgoing) -> ReceiverAnswer:
         http = self._session(outgoing.url.partition(":")[0].lower())
@@ -107,8 +108,10 @@ class HttpLink(ReceiverLink):
         return known
 
     async def _end(self, loop: EndlessLoop) -> None:
-        for task in [*self._tasks]:
+        tasks = [*self._tasks]
+        for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)  # until then they may still make a session
         for session in self._sessions.values():
             await session.close()
         await asyncio.sleep(0)
