@@ -36,7 +36,7 @@ def test_a_verb_that_says_what_it_gives_is_a_tool_with_both_schemas() -> None:
         kid.reply(timeout=DEADLINE)
         [find] = VERBS
         assert find.listed()["inputSchema"]["required"] == ["agent"]
-        result = find.call(Access.of(system), {"agent": "kid", "text": "TEA"})
+        result = find.call(Access.of(system), {"agent": "kid", "text": "THE TEA"})  # no id has a space
         assert [hit["kind"] for hit in result["value"]["found"]] == ["user", "assistant"]
         assert "Where is the tea?" in result["text"]
         Draft202012Validator(find.listed()["outputSchema"]).validate(result)
