@@ -28,7 +28,7 @@ screens, parts of fsck. The packages, top first; each imports only packages that
     store, tools, providers              the database, its writer, hosts; functions, MCP, a workspace; models
     http_server                          rules for all HTTP servers: accepted requests, limits on connections
     actors                               inbox, dispatcher, futures, and the interfaces to threads and time
-    errors, extras, arguments, text, attachments, whole_pictures, frozen, lazy    modules that all packages use
+    errors, extras, arguments, text, attachments, certificates, whole_pictures, frozen, lazy   modules for all packages
     api, budgets, events, hooks, types   the public names of one subject each, from the packages above
 """
 

@@ -1,18 +1,13 @@
 """The connections of the clients, and checks of keys and certificates before any connection is opened."""
 
-import os
-from functools import cache
 from typing import TYPE_CHECKING
 
-from ikigai_actors.errors import ProviderError
+from ikigai_actors.certificates import trusted_authorities
+from ikigai_actors.errors import BadInput, ProviderError
 
 if TYPE_CHECKING:
-    from ssl import SSLContext
-
     from httpx2 import AsyncClient, Response
 
-_CERTIFICATES, _DIRECTORY = "SSL_CERT_FILE", "SSL_CERT_DIR"
-"""The variables that name a file of certificates, and a directory with some."""
 _LONGEST_PAGE = 2**20
 """The most bytes of an error page that are read."""
 
@@ -27,31 +22,13 @@ def new_transport() -> "AsyncClient":
 
     from ikigai_actors.providers.connections import Connections
 
-    named = os.environ.get(_CERTIFICATES)
     try:
-        # 0, not None: this transport reads None as aiohttp's default of 100, and the next request would wait silently.
-        limits = httpx2.Limits(max_connections=0)
-        trusted = _trusted(named, os.environ.get(_DIRECTORY))
-        return Connections(
-            verify=trusted, limits=limits, follow_redirects=True, event_hooks={"response": [shorten_page]}
-        )
-    except OSError as error:
-        if not named:
-            raise
-        raise ProviderError(
-            f"The certificates that {_CERTIFICATES} names cannot be read ({named!r}: {error}): set it to a file of "
-            "certificates, or unset it.",
-            unavailable=True,
-            free=True,
-        ) from error
-
-
-@cache
-def _trusted(file: str | None, directory: str | None) -> "SSLContext":
-    """Return the certificates that the environment names, else the system's. Loaded once, since it takes 20 ms."""
-    import httpx2
-
-    return httpx2.create_ssl_context()
+        trusted = trusted_authorities()
+    except BadInput as error:
+        raise ProviderError(str(error), unavailable=True, free=True) from error
+    # 0, not None: this transport reads None as aiohttp's default of 100, and the next request would wait silently.
+    limits = httpx2.Limits(max_connections=0)
+    return Connections(verify=trusted, limits=limits, follow_redirects=True, event_hooks={"response": [shorten_page]})
 
 
 def check_key(key: str, setting: str) -> str:

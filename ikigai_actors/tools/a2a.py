@@ -24,6 +24,7 @@ import httpx2
 
 from ikigai_actors.actors.threads import in_thread
 from ikigai_actors.arguments import check_flag, check_optional, check_seconds, check_type, shown
+from ikigai_actors.certificates import trusted_authorities
 from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.effect_keys import current_call
@@ -110,7 +111,7 @@ class A2aAgent(Toolset):
     async def open(self, tell: Tell) -> Sequence[Tool]:
         """Make the HTTP client, and return the tool."""
         waits = httpx2.Timeout(_CONNECT, read=self._timeout)
-        transport = httpx2.AsyncHTTPTransport(trust_env=False)
+        transport = httpx2.AsyncHTTPTransport(verify=trusted_authorities(), trust_env=False)
         self._client = httpx2.AsyncClient(transport=transport, timeout=waits)
         return [self._tool]
 

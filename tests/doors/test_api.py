@@ -26,6 +26,7 @@ from starlette.routing import Mount
 
 from ikigai_actors import ActorSystem, BadInput, OfflineProvider, Signal
 from ikigai_actors.api import ApiRequest, AttachedSystem, Principal, api
+from ikigai_actors.certificates import trusted_authorities
 from ikigai_actors.doors.api.application import API_THREADS, MOST_QUEUED, Api
 from ikigai_actors.doors.api.limits import OpenPlaces, RequestRates
 from ikigai_actors.doors.api.openapi import openapi_page
@@ -385,7 +386,9 @@ async def served(
     stage.server = HttpServer(stage.app, listening, ConnectionLimits(), trusted=trusted)
     serving = asyncio.create_task(stage.server.serve(stop, 10.0))
     try:
-        async with httpx2.AsyncClient(base_url=url, headers={"Authorization": "Bearer op"}, timeout=60) as client:
+        async with httpx2.AsyncClient(
+            base_url=url, headers={"Authorization": "Bearer op"}, timeout=60, verify=trusted_authorities()
+        ) as client:
             yield client, stop
     finally:
         stop.set()

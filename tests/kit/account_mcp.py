@@ -22,6 +22,7 @@ from mcp.server.auth.provider import (
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, RevocationOptions
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
+from ikigai_actors.certificates import trusted_authorities
 from tests.kit.remote_mcp import READS, RemoteMcp
 
 CANARY = "canary-"
@@ -191,7 +192,11 @@ class Browser:
         if own and isinstance(self._app, str):
             url = url.replace(self._url, self._app)
         in_memory = own and not isinstance(self._app, str)
-        transport = httpx2.ASGITransport(app=self._app) if in_memory else httpx2.AsyncHTTPTransport()
+        transport = (
+            httpx2.ASGITransport(app=self._app)
+            if in_memory
+            else httpx2.AsyncHTTPTransport(verify=trusted_authorities())
+        )
         cookie = "; ".join(f"{name}={text}" for name, text in self.cookies.items())
         async with httpx2.AsyncClient(transport=transport, timeout=60) as client:
             answer = await client.request(method, url, data=fields, headers={"cookie": cookie} if own else {})

@@ -13,6 +13,7 @@ from ikigai_actors import McpServer
 from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.jobs import ToolRun
 from ikigai_actors.testing import ManualClock
+from ikigai_actors.tools.base import Toolset
 from ikigai_actors.tools.function import Result, Tool
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.program import PATIENCE
@@ -79,7 +80,7 @@ class Bench:
         self.told: queue.Queue[str] = queue.Queue()
         self.clock = ManualClock()
 
-    def open(self, server: McpServer) -> None:
+    def open(self, server: Toolset) -> None:
         self.tools |= {tool.name: tool for tool in self._executor.open(server, self.told.put)}
 
     def start(self, **options: Any) -> None:

@@ -12,6 +12,8 @@ from mcp.server import MCPServer
 from mcp.types import ToolAnnotations
 
 from tests.kit.blocking_provider import DEADLINE
+from tests.kit.certificates import Certificate
+from tests.kit.databases import eventually
 
 READS = ToolAnnotations(read_only_hint=True)
 Message = MutableMapping[str, Any]
@@ -71,9 +73,15 @@ class Halt:
 class RemoteMcp:
     """The server, on a port of its own. It can be stopped, and started again on the same port."""
 
-    def __init__(self, make: Callable[[], MCPServer] = plain_server, token: str = "", **options: Any) -> None:
-        """Make it; with a ``token`` it takes requests alone that carry it."""
-        self._make, self._token, self._options = make, token, options
+    def __init__(
+        self,
+        make: Callable[[], MCPServer] = plain_server,
+        token: str = "",
+        certificate: Certificate | None = None,
+        **options: Any,
+    ) -> None:
+        """Make it; with a ``token`` it takes requests alone that carry it, and with a certificate those by TLS."""
+        self._make, self._token, self._certificate, self._options = make, token, certificate, options
         self._port = free_port()
         self.refuses: list[int | str] = []
         """What happens to the next calls of tools in place of an answer: a status, or ``cut``."""
@@ -97,11 +105,13 @@ class RemoteMcp:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}/mcp"
+        return f"http{'s' if self._certificate else ''}://127.0.0.1:{self._port}/mcp"
 
     def start(self) -> "RemoteMcp":
         app = self._make().streamable_http_app(**self._options)
         config = uvicorn.Config(self._door(app), port=self._port, log_level="critical", timeout_graceful_shutdown=0)
+        if self._certificate is not None:
+            config.ssl_certfile, config.ssl_keyfile = self._certificate
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, daemon=True)
         started = threading.Event()
@@ -118,6 +128,9 @@ class RemoteMcp:
 
     def stop(self) -> None:
         if self._server is not None:
+            if self._certificate is not None:  # its end would leave those of TLS half open
+                connections = self._server.server_state.connections
+                eventually(lambda: not connections, "the end of every connection")
             self._server.should_exit = self._server.force_exit = True
             self._thread.join(DEADLINE)
             self._server = None

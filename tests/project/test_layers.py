@@ -25,7 +25,7 @@ ROOMS = (
     {"records"},
     {"store", "tools", "providers", "http_server"},
     {"actors"},
-    {"errors", "arguments", "extras", "text", "attachments", "whole_pictures", "frozen", "lazy"}
+    {"errors", "arguments", "certificates", "extras", "text", "attachments", "whole_pictures", "frozen", "lazy"}
     | {"budgets", "events", "hooks", "types", "api"},
 )
 """Top first. A room knows the rooms below it; what lies at the bottom are modules, which may know each other."""
@@ -36,7 +36,7 @@ LIBRARIES = {
     "anthropic": {"providers", "tools"},
     "openai pydantic_ai": {"providers"},
     "aiohttp": {"providers", "shell", "system"},
-    "httpx2": {"providers", "shell", "doors", "tools"},
+    "httpx2": {"providers", "shell", "doors", "tools", "certificates"},
     "acp ag_ui": {"doors"},
     "mcp anyio": {"tools", "doors"},
     "uvicorn": {"http_server"},

@@ -22,6 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CONNECTION_CLOSED, PARSE_ERROR
 from mcp.types import Tool as Listed
 
+from ikigai_actors.certificates import trusted_authorities
 from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.function import Result, ToolError
 from ikigai_actors.tools.mcp.connection import NotServing, Run
@@ -71,7 +72,7 @@ class RemoteRun(Run):
             bearer: the access token of an account; empty for none.
         """
         self._url, self._headers = url, headers
-        inner = httpx2.AsyncHTTPTransport(trust_env=False)
+        inner = httpx2.AsyncHTTPTransport(verify=trusted_authorities(), trust_env=False)
         self._http = WatchedTransport(inner, most, bearer)
         super().__init__(name, (), {}, start_timeout, most, on_end)
 
