@@ -110,7 +110,7 @@ def test_an_asyncio_program_never_waits_for_the_database_on_its_loop(tmp_path: P
 @pytest.mark.slow("takes a tenth of a second")
 def test_an_int_that_is_not_awaited_is_for_the_prompt_before_it_and_not_for_the_one_behind_it(durable: str) -> None:
     async def program(root: AsyncAgentRef) -> None:
-        for _ in range(20):
+        for _ in range(5):
             first, interrupted, later = root.prompt("first"), root.signal(Signal.INT), root.prompt("later")
             with pytest.raises(TurnInterrupted):
                 await first

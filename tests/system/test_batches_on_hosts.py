@@ -41,7 +41,7 @@ def last(world: Simulation, uuids: list[str]) -> list[str]:
 def test_the_requests_of_both_hosts_are_one_batch(world: Simulation, provider: ScriptedBatches) -> None:
     uuids = asked(world, 8)
     owners = {record.owner for record in world.system.agents() if record.uuid in uuids}
-    world.sleep(300)
+    world.sleep(150)
     assert len(owners) == 2
     assert last(world, uuids) == ["reply 1"] * 8
     assert [order.size for order in provider.orders] == [8]

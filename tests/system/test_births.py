@@ -171,10 +171,11 @@ def test_a_note_is_in_the_log_and_no_model_sees_it(system: ActorSystem) -> None:
     assert worker.prompt("again").get(timeout=DEADLINE).text == "again, 3 messages"
 
 
-@pytest.mark.parametrize("data", [{}, "text", {"x": float("nan")}, {"x": object()}, {"verdicts": []}, {"terms": 1}])
-def test_a_note_is_what_json_can_hold_and_is_no_book(system: ActorSystem, data: Any) -> None:
-    with pytest.raises(BadInput):
-        system.root.note(data)
+def test_a_note_is_what_json_can_hold_and_is_no_book(system: ActorSystem) -> None:
+    wrong: list[Any] = [{}, "text", {"x": float("nan")}, {"x": object()}, {"verdicts": []}, {"terms": 1}]
+    for data in wrong:
+        with pytest.raises(BadInput):
+            system.root.note(data)
     assert not [message for message in system.root.history(all=True) if message.kind == Kind.NOTE]
 
 

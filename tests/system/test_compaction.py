@@ -502,7 +502,7 @@ def limited_to(model: Model, window: list[int], refusals: list[int]) -> Callable
     return answer
 
 
-@pytest.mark.sample(2, "how it is asked for")
+@pytest.mark.sample(1, "how it is asked for")
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.parametrize(
     "settings", [{}, {"compact": "off"}, {"compact": "off", "context_window": 3_000}], ids=["auto", "off", "known"]
@@ -681,9 +681,9 @@ def test_what_would_fill_its_window_does_not_leave_even_if_no_model_summarises_i
     model = Counting(*[ProviderError("no summary today")] * 90)
     with ActorSystem.open(":memory:", model.provider) as system:
         system.root.configure(context_window=2_000, compact_at=1.0)
-        talk(system.root, *(f"remember FACT-{number:02}" for number in range(30)))
+        talk(system.root, *(f"remember FACT-{number:02}" for number in range(20)))
         answered = [request for request in model.requests if SUMMARISE not in str(request.messages[-1])]
-        assert len(answered) == 30
+        assert len(answered) == 20
         assert max(map(size_of, answered)) <= 2_000
         assert {(summary.data["how"], summary.data["by"]) for summary in summaries_of(system.root)} == {
             ("digest", "auto")

@@ -70,9 +70,8 @@ def test_who_closes_a_circle_of_waits_is_told_the_circle_and_the_turns_end(
         assert [prompt.content for prompt in a.history() if prompt.kind == "user"] == ["go"]
 
 
-@pytest.mark.slow("takes half a second")
-@pytest.mark.parametrize("names", ["ab", "abcd"])
-def test_a_circle_that_nobody_catches_ends_in_an_error_that_names_it_and_no_agent_crashes(names: str) -> None:
+def test_a_circle_that_nobody_catches_ends_in_an_error_that_names_it_and_no_agent_crashes() -> None:
+    names = "abcd"
     follows = following(names)
 
     def act(request: Request) -> str:
@@ -116,7 +115,7 @@ def test_two_coroutines_that_await_each_other_in_tools_are_told_so() -> None:
 
 
 @pytest.mark.slow("takes a tenth of a second")
-@pytest.mark.sample(2, "a schedule each")
+@pytest.mark.sample(1, "a schedule each")
 @pytest.mark.parametrize("seed", range(4))
 def test_models_that_wait_for_each_other_by_call_are_told_so(seed: int) -> None:
     def model(request: Request) -> Any:
@@ -157,7 +156,7 @@ def test_a_call_of_wait_lets_its_agent_fork_and_so_is_no_circle_with_a_fork() ->
 @pytest.mark.slow("takes a tenth of a second")
 def test_mail_that_ends_a_wait_makes_no_circle_with_it() -> None:
     """Each sends the other a mail, and waits for one: a talk, in which each wait ends by mail."""
-    rounds = 20
+    rounds = 8
 
     def act(request: Request) -> str:
         other = after(following("ab")(request.name or ""))

@@ -215,24 +215,23 @@ def test_a_prune_deletes_bodies_after_a_week_and_arrivals_after_a_month(host: Ac
     assert check(host._store) == []
 
 
-@pytest.mark.sample(3, "terms")
-@pytest.mark.parametrize(
-    "terms",
-    [
-        {"scheme": "rot13"},
-        {"way": "shout"},
-        {"template": "{"},
-        {"secrets": []},
-        {"secrets": ["hunter2"]},
-        {"secrets": "env:SECRET"},
-        {"most": 0},
-        {"name": "Shop!"},
-        {"name": "../shop"},
-    ],
+WRONG_TERMS: tuple[dict[str, Any], ...] = (
+    {"scheme": "rot13"},
+    {"way": "shout"},
+    {"template": "{"},
+    {"secrets": []},
+    {"secrets": ["hunter2"]},
+    {"secrets": "env:SECRET"},
+    {"most": 0},
+    {"name": "Shop!"},
+    {"name": "../shop"},
 )
-def test_terms_that_cannot_be_are_refused(host: ActorSystem, terms: dict[str, Any]) -> None:
-    arguments = {"name": "shop", "scheme": "github", "secrets": ["env:S"], **terms}
-    name, scheme, secrets = arguments.pop("name"), arguments.pop("scheme"), arguments.pop("secrets")
-    with pytest.raises(BadInput):
-        host.endpoints.add(name, host.root, scheme, secrets, **arguments)
+
+
+def test_terms_that_cannot_be_are_refused(host: ActorSystem) -> None:
+    for terms in WRONG_TERMS:
+        arguments = {"name": "shop", "scheme": "github", "secrets": ["env:S"], **terms}
+        name, scheme, secrets = arguments.pop("name"), arguments.pop("scheme"), arguments.pop("secrets")
+        with pytest.raises(BadInput):
+            host.endpoints.add(name, host.root, scheme, secrets, **arguments)
     assert host.endpoints.list() == []

@@ -97,9 +97,10 @@ def test_an_asyncio_program_gets_it_too() -> None:
     asyncio.run(program())
 
 
-@pytest.mark.parametrize("options", [{}, {"count": 2, "names": ["a", "b"]}, {"prompts": ["a"], "names": ["a"]}])
-def test_it_is_for_the_name_of_one_child(options: dict[str, object]) -> None:
+def test_it_is_for_the_name_of_one_child() -> None:
+    wrong: list[dict[str, object]] = [{}, {"count": 2, "names": ["a", "b"]}, {"prompts": ["a"], "names": ["a"]}]
     with ActorSystem.open(":memory:", OfflineProvider()) as system:
-        with pytest.raises(BadInput, match="the name of one child"):
-            system.root.fork(exist_ok=True, **options)  # type: ignore[call-overload]
+        for options in wrong:
+            with pytest.raises(BadInput, match="the name of one child"):
+                system.root.fork(exist_ok=True, **options)  # type: ignore[call-overload]
         assert len(system.agents()) == 1

@@ -124,10 +124,12 @@ def test_since_when_is_said_in_any_of_four_ways() -> None:
                 system.spending(since=wrong)
 
 
-@pytest.mark.parametrize("wrong", ["", " ", "k" * 65, 5, "a\0b"])
-def test_what_can_be_no_key_is_refused(wrong: Any) -> None:
-    with opened(":memory:") as system, pytest.raises(BadInput, match="key of a label"):
-        system.spending(by=wrong)
+def test_what_can_be_no_key_is_refused() -> None:
+    keys: list[Any] = ["", " ", "k" * 65, 5, "a\0b"]
+    with opened(":memory:") as system:
+        for wrong in keys:
+            with pytest.raises(BadInput, match="key of a label"):
+                system.spending(by=wrong)
 
 
 def test_wrong_labels_are_refused_and_nothing_is_begun() -> None:

@@ -114,14 +114,14 @@ def test_an_int_right_behind_a_prompt_of_an_attached_process_ends_its_turn_and_n
         kid = system.root.fork(name="kid")
         with AttachedSystem.open(durable) as attached:
             agent = attached.handle(kid.uuid)
-            for _ in range(20):
+            for _ in range(5):
                 first = agent.prompt("first")
                 agent.signal(Signal.INT)
                 later = agent.prompt("later")
                 with pytest.raises(TurnInterrupted):
                     first.get(timeout=DEADLINE)
                 assert later.get(timeout=DEADLINE).text == "heard later"
-        assert kinds(kid.history())[1:] == ["user", "interrupted", "user", "assistant"] * 20
+        assert kinds(kid.history())[1:] == ["user", "interrupted", "user", "assistant"] * 5
 
 
 @pytest.mark.slow("takes a tenth of a second")

@@ -110,17 +110,16 @@ def test_the_rules_of_a_skill_hold_where_it_is_in_use_as_it_was_shown_and_end_wi
         assert check(system._store) == []
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["git add $(rm x)", "git add x; rm y", "git add x\nrm y", "git add x && rm y", "git add `rm x`", "A=1 git add x",
-     "env git add x", "git rm x"],
-)  # fmt: skip
-def test_what_is_more_than_a_skill_s_command_is_asked_about_as_before(command: str, tmp_path: Path) -> None:
+MORE = ("$(rm x)", "x; rm y", "x\nrm y", "x && rm y", "`rm x`")
+
+
+def test_what_is_more_than_a_skill_s_command_is_asked_about_as_before(tmp_path: Path) -> None:
     place, shell = write_skill(tmp_path / "skills"), Shell()
     with shell.open(":memory:") as system:
         system.root.use_skills(place, tools_of=[digest_of(system, place)])
         assert shell.runs(system.root)
-        assert not shell.runs(system.root, command)
+        for command in (*(f"git add {more}" for more in MORE), "A=1 git add x", "env git add x", "git rm x"):
+            assert not shell.runs(system.root, command)
 
 
 def test_a_rule_that_denies_or_asks_wins_over_that_of_a_skill(tmp_path: Path) -> None:

@@ -384,13 +384,11 @@ def test_a_prune_keeps_what_waits_and_fsck_finds_the_rows_sound(
     assert check(host._store) == []
 
 
-@pytest.mark.sample(3, "addresses")
-@pytest.mark.parametrize(
-    "url", ["ftp://x/", "https://", "https://u:p@x/", "https://x/#a", "x", "https://x:0/", "https://x\ny/", 7]
-)
-def test_an_address_that_is_none_is_refused(host: ActorSystem, url: Any) -> None:
-    with pytest.raises(BadInput):
-        host.subscriptions.add(url, ["env:S"])
+def test_an_address_that_is_none_is_refused(host: ActorSystem) -> None:
+    no_host: list[Any] = ["ftp://x/", "https://", "x", "https://x:0/", "https://x\ny/", 7]
+    for url in (*no_host, "https://u:p@x/", "https://x/#a"):
+        with pytest.raises(BadInput):
+            host.subscriptions.add(url, ["env:S"])
     assert host.subscriptions.list() == []
 
 

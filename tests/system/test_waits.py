@@ -168,7 +168,7 @@ def test_a_wait_goes_on_until_each_agent_has_answered(database: str) -> None:
 def test_an_agent_with_a_prompt_that_was_accepted_is_not_idle(database: str) -> None:
     with ActorSystem.open(database, ScriptedProvider(lambda request: "answered")) as system:
         root, child = system.root, system.root.fork()
-        for _ in range(30):
+        for _ in range(10):
             turn = child.prompt("go")
             assert root.wait([child], timeout=DEADLINE) == {child: "idle"}
             assert turn.done()
@@ -195,7 +195,7 @@ def test_no_wait_sleeps_through_what_ends_it(database: str) -> None:
     with ActorSystem.open(database, ScriptedProvider(lambda request: "done")) as system:
         root = system.root
         waiters = [root.fork() for _ in range(3)]
-        for _ in range(12):
+        for _ in range(5):
             workers = [root.fork() for _ in range(3)]
             for worker in workers:
                 worker.prompt("go")
