@@ -159,9 +159,9 @@ def test_a_code_driven_agent_sends_and_reads_during_its_turn(database: str) -> N
 def test_many_threads_send_to_one_mailbox_in_order_of_each(database: str) -> None:
     with open_system(database) as system:
         root = system.root
-        senders = [root.fork() for _ in range(8)]
+        senders = [root.fork() for _ in range(6)]
         threads = [
-            threading.Thread(target=lambda sender=sender: [sender.send(root, str(n)) for n in range(40)])
+            threading.Thread(target=lambda sender=sender: [sender.send(root, str(n)) for n in range(10)])
             for sender in senders
         ]
         for thread in threads:
@@ -169,6 +169,6 @@ def test_many_threads_send_to_one_mailbox_in_order_of_each(database: str) -> Non
         for thread in threads:
             thread.join(DEADLINE)
         mails = root.read_mail()
-        assert [mail.id for mail in mails] == list(range(1, 321))
+        assert [mail.id for mail in mails] == list(range(1, 61))
         for sender in senders:
-            assert [mail.body for mail in mails if mail.sender == sender.uuid] == [str(n) for n in range(40)]
+            assert [mail.body for mail in mails if mail.sender == sender.uuid] == [str(n) for n in range(10)]

@@ -156,7 +156,7 @@ def test_a_grant_lets_those_go_on_who_wait_in_order_each_once(database: str) -> 
         assert [request.name for request in provider.requests] == ["ann", "ben", "cai"]
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("a grant of nothing for each limit; tests of waits above begin with one of tokens")
 def test_zero_of_anything_that_requests_need_makes_none(database: str) -> None:
     for nothing in ({"tokens": 0}, {"usd": 0}, {"seconds": 0}, {"requests_per_minute": 0}):
         provider = ScriptedProvider(thirty)
@@ -182,7 +182,8 @@ def test_a_child_is_held_by_its_own_budget_and_by_every_one_above_it(database: s
         assert check(system._store) == []
 
 
-@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.sample(1, "strict or not")
+@pytest.mark.parametrize("strict", [True, False])
 def test_a_line_of_three_that_may_each_spend_all_spends_it_once(database: str, strict: bool) -> None:
     def costly(request: Request) -> Reply:
         return Reply("ok", usage=Usage(0, min(9_000, request.settings.get("max_tokens", 9_000))))
@@ -891,7 +892,7 @@ def test_a_provider_that_does_not_say_whose_code_it_is_fails_the_request_and_not
         assert system.root.state == "idle"
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.sample(1, "what it does not say; the test above has both")
 @pytest.mark.parametrize("kind", [Unsure, Unlimited])
 def test_a_provider_that_does_not_say_what_a_request_costs_is_asked_where_no_budget_is_strict(
     database: str, kind: type[Unsure]

@@ -904,7 +904,7 @@ def test_who_dies_or_is_closed_while_all_of_its_log_is_read_answers_who_waits(
             asked.get(timeout=DEADLINE)
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("a log that is read behind a start, as for the undo in the test above")
 def test_after_a_start_what_a_summary_stands_for_is_read_when_it_is_asked_for(durable: str) -> None:
     model = Model()
     with ActorSystem.open(durable, model.provider) as system:

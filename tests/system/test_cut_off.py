@@ -188,6 +188,7 @@ def test_timers_and_prompts_by_mail_wait_after_a_turn_that_is_left_and_missed_ti
         assert kid.state == "waiting for the model"
 
 
+@pytest.mark.thorough("a timer behind a turn that was cut off, as in the test above")
 def test_a_nightly_timer_fires_again_after_a_crash_within_a_turn() -> None:
     with simulated() as world:
         kid = hang(world)

@@ -133,7 +133,7 @@ def test_a_subscriber_that_fails_harms_nobody(database: str, caplog: pytest.LogC
 
 
 @pytest.mark.slow("takes a tenth of a second")
-@cheaper("many", 30, 1_000, "a thousand agents")
+@cheaper("many", 12, 1_000, "a thousand agents")
 def test_many_agents_answer_on_two_workers(database: str, many: int) -> None:
     with open_echo(database) as system:
         children = [system.root.aio.fork(f"task {n}") for n in range(many)]

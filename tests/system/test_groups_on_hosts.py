@@ -87,7 +87,7 @@ def test_an_agent_of_another_host_is_not_adopted_into_a_group(world: Simulation,
     assert far.supervisor == world.system.root
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("a second way into the shard of a group; the test above has children that come there")
 def test_an_agent_of_the_same_host_is_adopted_into_a_group_and_its_shard(
     world: Simulation, near: AgentRef, far: AgentRef
 ) -> None:

@@ -83,6 +83,7 @@ def test_a_branch_moves_to_the_host_that_has_the_hook_and_its_turn_goes_on_there
         assert check(a.process.looked_at) == []
 
 
+@pytest.mark.thorough("a second wait for a hook; that one host must have all is decided below")
 def test_a_turn_waits_until_a_host_comes_that_has_all_of_its_hooks(shop: Shop) -> None:
     with simulated(hosts=3) as world:
         shop.open(world, {}, {"hooks": [shop.gate]}, {"hooks": [shop.audit]})

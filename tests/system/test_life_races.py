@@ -32,6 +32,7 @@ from ikigai_actors.records.mail.mail import Send
 from ikigai_actors.store.journal import CommitResult, Committed
 from ikigai_actors.testing import simulated
 from tests.kit.blocking_provider import DEADLINE
+from tests.kit.programs import cheaper
 from tests.kit.races import meet
 from tests.kit.trees import append, ids, record
 from tests.records.test_races import ROUNDS, Arena, arena  # noqa: F401  # a fixture
@@ -159,13 +160,14 @@ def race(first: Callable[[], object], second: Callable[[], object], swap: bool) 
 
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(1, "a database each")
+@cheaper("rounds", 10, ROUNDS, "thirty races; every run has ten")
 @pytest.mark.parametrize("kill", [by_handle, by_another_connection])
 def test_of_a_kill_and_a_reply_one_wins_and_the_caller_learns_which(
-    durable: str, kill: Callable[[str], AbstractContextManager[Kill]]
+    durable: str, kill: Callable[[str], AbstractContextManager[Kill]], rounds: int
 ) -> None:
     finish = Finish()
     with ActorSystem.open(durable, provider=FunctionProvider(finish, "finish")) as system, kill(durable) as end:
-        for number in range(ROUNDS):
+        for number in range(rounds):
             finish.asked.clear()
             finish.go.clear()
             child = system.root.fork()
@@ -183,12 +185,12 @@ def test_of_a_kill_and_a_reply_one_wins_and_the_caller_learns_which(
         assert fsck.check(system._store) == []
 
 
-@pytest.mark.slow("takes a tenth of a second")
-def test_of_an_interrupt_and_a_reply_one_wins_and_both_callers_learn_which(database: str) -> None:
+@cheaper("rounds", 10, ROUNDS, "thirty races; every run has ten")
+def test_of_an_interrupt_and_a_reply_one_wins_and_both_callers_learn_which(database: str, rounds: int) -> None:
     finish = Finish()
     with ActorSystem.open(database, provider=FunctionProvider(finish, "finish")) as system:
         child = system.root.fork()
-        for number in range(ROUNDS):
+        for number in range(rounds):
             finish.asked.clear()
             finish.go.clear()
             answer = child.prompt(f"go {number}")

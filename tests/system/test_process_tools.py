@@ -125,7 +125,7 @@ def test_a_tail_says_when_nobody_runs_the_agents_and_when_somebody_does(abandone
         program.expect("No process runs these agents")
 
 
-@pytest.mark.sample(2, "commands")
+@pytest.mark.sample(1, "commands")
 @pytest.mark.parametrize(
     "command",
     [("log", "kid"), ("prompt", "kid", "x", "--wait"), ("stats",), ("agents", "--all"), ("doc", "show", "plan")],

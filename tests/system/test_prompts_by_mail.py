@@ -61,7 +61,7 @@ def test_a_prompt_waits_for_the_end_of_the_turn_and_its_agent_is_not_idle_meanwh
         assert [message.content for message in kid.history() if message.kind == "assistant"] == ["done", "done"]
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("prompts that no host has taken up, as behind an INT below")
 def test_a_prompt_without_a_host_is_taken_up_at_the_next_open(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
         kid = system.root.fork(name="kid").uuid
@@ -74,6 +74,7 @@ def test_a_prompt_without_a_host_is_taken_up_at_the_next_open(durable: str) -> N
         assert len(system.handle(kid).history()) == 3
 
 
+@pytest.mark.thorough("a turn that goes on before the prompts behind it, as in test_busy_prompts")
 def test_a_turn_that_was_cut_off_is_resumed_before_a_prompt_is_taken_up(durable: str) -> None:
     gate = Gate()
     with ActorSystem.open(durable, gate.provider) as system:

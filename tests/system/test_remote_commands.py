@@ -100,6 +100,7 @@ def test_all_that_an_agent_does_itself_is_done_by_the_host_and_answered(durable:
         assert check(host._store) == []
 
 
+@pytest.mark.thorough("prompts, logs and no host, which test_attached shows one by one")
 @pytest.mark.empty
 def test_a_program_attaches_to_agents_that_another_one_runs(durable: str) -> None:
     with pytest.raises(StoreUnusable):
@@ -220,6 +221,7 @@ def test_an_agent_is_adopted_also_while_nobody_runs_it(durable: str) -> None:
             system.handle(child.uuid).adopt(by.uuid, timeout=DEADLINE)
 
 
+@pytest.mark.thorough("commands of coroutines beside a host, which test_aio has in their order")
 def test_what_a_coroutine_asks_for_is_written_by_another_thread_and_answered(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)), AttachedSystem.open(durable) as system:
 
@@ -318,6 +320,7 @@ def test_a_request_whose_agent_could_not_be_read_is_carried_out_when_the_store_i
         assert store.refused < 10  # it does not try again and again at once
 
 
+@pytest.mark.thorough("which reply ends a turn is decided in test_follower")
 def test_the_reply_to_a_prompt_from_elsewhere_is_the_one_behind_the_calls_of_the_turn(durable: str) -> None:
     script = ScriptedProvider([Reply("", (ToolCall("check_mail", {}),)), "No mail.", "Tea."])
     with ActorSystem.open(durable, script) as host, AttachedSystem.open(durable) as system:
@@ -398,7 +401,7 @@ def test_calls_that_ask_are_decided_on_from_elsewhere_and_once(durable: str) -> 
         assert system.approvals.deny(call, "too late", timeout=DEADLINE) is False
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("a decision behind a restart, as in test_questions, from elsewhere, as in the test above")
 def test_a_decision_goes_on_with_a_turn_that_was_cut_off(durable: str) -> None:
     @tool(policy="ask")
     def launch() -> str:

@@ -53,6 +53,7 @@ def test_a_crash_is_healed_by_a_restart_and_whoever_waited_gets_the_answer(datab
         assert child.reply(timeout=DEADLINE).text == "child is done"
 
 
+@pytest.mark.thorough("restarts that count over a restart, as those of an intensity below")
 def test_the_statistics_of_an_agent_count_its_restarts_over_its_life(durable: str) -> None:
     worker = Worker(child=1)
     with worker.open(durable) as system:

@@ -128,7 +128,7 @@ def put_to_sleep(system: ActorSystem, *agents: AgentRef) -> None:
 def test_an_agent_that_rests_gives_up_its_actor_and_goes_on_when_it_is_asked(asleep: str) -> None:
     with ActorSystem.open(asleep, TEA) as system:
         a, b = system.agent("a"), system.agent("b")
-        for _ in range(3):
+        for _ in range(2):
             assert a.prompt("And now?").get(timeout=30).text == "tea"
             b.configure(max_tokens=9)
             put_to_sleep(system, a, b, system.root)

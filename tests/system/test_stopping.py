@@ -105,6 +105,7 @@ def test_an_idle_agent_dies_of_term_at_once(database: str) -> None:
         eventually(lambda: child.state == "dead", "the death")
 
 
+@pytest.mark.thorough("the grace of a TERM over a restart, which test_life_faults has behind a kill -9")
 def test_term_becomes_kill_when_its_time_is_over_also_after_a_restart(durable: str) -> None:
     gate = Gate()
     with ActorSystem.open(durable, provider=gate.provider) as system:

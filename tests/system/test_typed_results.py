@@ -234,7 +234,7 @@ def test_a_child_is_forked_for_a_value() -> None:
             kid.reply(output=int)
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("values one after another, which a child and a turn give above")
 def test_a_handle_gives_the_value_of_its_fork_and_leaves_other_replies_alone() -> None:
     with opened(gives(GOOD), gives(7), "words", gives(GOOD), gives(GOOD)) as system:
         kid = system.root.fork("is it sound?", output=Verdict)
