@@ -16,6 +16,7 @@ from ikigai_actors.testing.machine.key_oracle import keyed_text
 from ikigai_actors.testing.machine.model import check_wait
 from ikigai_actors.testing.simulation.changes import Written, changes_rows
 from ikigai_actors.testing.simulation.faults import NONE, Faults
+from ikigai_actors.testing.simulation.process import LEAP
 from ikigai_actors.testing.simulation.schedule import PLAIN, Schedule
 from ikigai_actors.testing.simulation.store import BY_ROW
 from tests.kit.programs import programs, run_programs
@@ -88,6 +89,15 @@ def test_a_question_is_answered_once_whoever_crashes_and_expires_where_nobody_an
     rows = [machine.system.questions.get(name) for name in machine.questions.to_people]
     assert [row.how for row in rows[:4]] == ["answered"] * 4
     assert [(row.how, row.level) for row in rows[4:]] == [("expired", 3), ("expired", 1)]
+
+
+@pytest.mark.slow("takes a tenth of a second")
+def test_a_deadline_that_comes_later_since_the_clock_was_set_back_is_waited_for(machine: AgentTreeMachine) -> None:
+    machine.ask_person(who=0, within="45s", default=True, steps=None)
+    machine.world.clock.jump(-LEAP)
+    machine.comes_to_rest()
+    [question] = machine.questions.to_people
+    assert machine.system.questions.get(question).how == "expired"
 
 
 @pytest.mark.slow("takes a tenth of a second")

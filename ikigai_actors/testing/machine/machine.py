@@ -138,6 +138,9 @@ class AgentTreeMachine(UpkeepRules, StreetRules, QuestionRules, AgentRules):
                 self.world.settle()
                 if not self.at_work():
                     return
+            if (late := -self.world.clock.wrong) > 0:  # a deadline is a time of the wall clock, which was set back
+                self.world.sleep(late)
+                self.world.settle()
 
         process = None
         while process is not self.world.process:  # after a crash time passes again
