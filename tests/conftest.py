@@ -109,13 +109,6 @@ def postgres_admin(postgres_url: str) -> Iterator[Admin]:
         yield connection
 
 
-@pytest.fixture
-def new_postgres(postgres_url: str, postgres_admin: Admin) -> Iterator[NewDatabase]:
-    """Fresh PostgreSQL databases."""
-    with ExitStack() as made:
-        yield lambda: made.enter_context(postgres_database(postgres_url, postgres_admin))
-
-
 @pytest.fixture(scope="session")
 def postgres_pool(postgres_url: str, postgres_admin: Admin) -> Iterator[SchemaPool]:
     """PostgreSQL databases with the runtime's tables."""
@@ -124,10 +117,12 @@ def postgres_pool(postgres_url: str, postgres_admin: Admin) -> Iterator[SchemaPo
 
 
 @pytest.fixture
-def lent_postgres(postgres_pool: SchemaPool) -> Iterator[NewDatabase]:
+def new_postgres(request: pytest.FixtureRequest, postgres_url: str, postgres_admin: Admin) -> Iterator[NewDatabase]:
     """PostgreSQL databases that have the runtime's tables, and nothing in them."""
-    with ExitStack() as lent:
-        yield lambda: lent.enter_context(postgres_pool.lend())
+    empty = request.node.get_closest_marker("empty")
+    pool: SchemaPool | None = None if empty else request.getfixturevalue("postgres_pool")
+    with ExitStack() as made:
+        yield lambda: made.enter_context(pool.lend() if pool else postgres_database(postgres_url, postgres_admin))
 
 
 @pytest.fixture(scope="session")
@@ -169,8 +164,7 @@ def durable_url(request: pytest.FixtureRequest) -> NewDatabase:
 def _factory(request: pytest.FixtureRequest) -> NewDatabase:
     if request.param == "memory":
         return lambda: "sqlite:///:memory:"
-    kind = "lent_postgres" if request.param == "postgres" and not request.node.get_closest_marker("empty") else None
-    factory: NewDatabase = request.getfixturevalue(kind or f"new_{request.param}")
+    factory: NewDatabase = request.getfixturevalue(f"new_{request.param}")
     return factory
 
 

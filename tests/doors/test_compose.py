@@ -103,10 +103,10 @@ def server() -> Iterator[AccountMcp]:
 
 
 def test_a_person_connects_an_account_through_the_proxy_and_another_host_goes_on(
-    lent_postgres: NewDatabase, tmp_path: Path, server: AccountMcp
+    new_postgres: NewDatabase, tmp_path: Path, server: AccountMcp
 ) -> None:
     with ExitStack() as stack:
-        database = lent_postgres()
+        database = new_postgres()
         composed = Composed(database, tmp_path, server.url, stack)
         composed.start_proxy()
         host = composed.start("host-a")

@@ -78,10 +78,10 @@ def test_the_example_that_is_killed_at_commits_gives_one_answer_and_posts_once(t
 @pytest.mark.thorough("two hosts as processes, one of which is killed")
 @pytest.mark.parametrize("round_", range(10))
 def test_the_example_on_two_hosts_of_which_one_is_killed_gives_one_answer_to_both(
-    lent_postgres: NewDatabase, tmp_path: Path, round_: int
+    new_postgres: NewDatabase, tmp_path: Path, round_: int
 ) -> None:
     (tmp_path / "killed.py").write_text(KILLED)
-    url, chance = lent_postgres(), Random(round_)
+    url, chance = new_postgres(), Random(round_)
     begun = command(url, 1 + chance.randrange(MOST), "a")
     with popen(begun, stdout=PIPE, stderr=PIPE, env=environment(), cwd=tmp_path) as killed:
         other = completed(command(url, 0, "b"), cwd=tmp_path)

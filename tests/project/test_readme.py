@@ -70,6 +70,7 @@ def test_the_program_of_the_readme_that_is_killed_in_its_first_prompt_says_each_
         ]
 
 
+@pytest.mark.empty
 @pytest.mark.sample(1, "programs at a terminal for each")
 @pytest.mark.parametrize("transcript", transcripts(), ids=str)
 def test_a_transcript_is_what_comes(transcript: Transcript, tmp_path: Path, request: pytest.FixtureRequest) -> None:

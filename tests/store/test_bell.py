@@ -11,7 +11,6 @@ import pytest
 from ikigai_actors.actors.clock import SystemClock
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.journal import Journal
-from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.postgres.bell import Bell
 from ikigai_actors.store.postgres.hints import HOSTS, Channels, Hints, secret_of
 from tests.conftest import NewDatabase
@@ -24,7 +23,6 @@ from tests.kit.trees import HOST, append, plant
 def server_store(new_postgres: NewDatabase) -> Iterator[Store]:
     """A store on PostgreSQL with agents "root" and "a"."""
     with closing(open_store(new_postgres())) as store:
-        ensure_schema(store)
         plant(store, a="root")
         yield store
 
@@ -40,15 +38,6 @@ def test_what_a_journal_commits_wakes_who_follows_hosts(server_store: Store) -> 
     assert not watch.wait(0)
 
 
-@pytest.fixture
-def database(new_postgres: NewDatabase) -> str:
-    """The URL of a database with the schema."""
-    url = new_postgres()
-    with closing(open_store(url)) as store:
-        ensure_schema(store)
-    return url
-
-
 def listen(listener: psycopg.Connection[Any], audience: str) -> str:
     """Listen for an audience; return its channel."""
     channel = Channels(secret_of(listener)).name(audience)
@@ -56,8 +45,10 @@ def listen(listener: psycopg.Connection[Any], audience: str) -> str:
     return channel
 
 
-def test_many_rings_are_one_and_a_connection_that_breaks_is_made_again(database: str, postgres_admin: Admin) -> None:
-    url = database
+def test_many_rings_are_one_and_a_connection_that_breaks_is_made_again(
+    new_postgres: NewDatabase, postgres_admin: Admin
+) -> None:
+    url = new_postgres()
     made: list[psycopg.Connection[tuple[object, ...]]] = []
     connected = threading.Event()
 
@@ -85,7 +76,8 @@ def test_many_rings_are_one_and_a_connection_that_breaks_is_made_again(database:
     assert len(made) == 2
 
 
-def test_a_bell_that_is_closed_rings_what_was_asked_for(database: str) -> None:
+def test_a_bell_that_is_closed_rings_what_was_asked_for(new_postgres: NewDatabase) -> None:
+    database = new_postgres()
     bell = Bell(lambda: psycopg.connect(database), Hints())
     with psycopg.connect(database, autocommit=True) as listener:
         listen(listener, HOSTS)

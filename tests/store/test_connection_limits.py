@@ -25,6 +25,8 @@ from tests.kit.databases import DEADLINE, ROOT, Admin, backend, eventually, sql
 from tests.kit.network import with_settings
 from tests.kit.pooler import Pooler, SmallPool, StatementPooler
 
+pytestmark = pytest.mark.empty
+
 
 @pytest.fixture
 def role(postgres_admin: Admin) -> Iterator[str]:

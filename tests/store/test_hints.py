@@ -13,7 +13,6 @@ from ikigai_actors.records.mail.mail import Send
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.base import Hint, Watch
 from ikigai_actors.store.journal import Journal
-from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.postgres.hints import CLIENTS, HOSTS, MOST_BYTES, Channels, together
 from ikigai_actors.store.unit import Unit, write_alone
 from supervisors.signals import Signal
@@ -27,7 +26,6 @@ from tests.kit.trees import HOST, append, fork, plant
 def server_store(new_postgres: NewDatabase) -> Iterator[Store]:
     """A store on PostgreSQL with agents "root", "a" and "b"."""
     with closing(open_store(new_postgres())) as store:
-        ensure_schema(store)
         plant(store, a="root", b="root")
         yield store
 

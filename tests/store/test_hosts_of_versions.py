@@ -11,7 +11,7 @@ from psycopg.conninfo import conninfo_to_dict
 from ikigai_actors.errors import Fenced, IkigaiError, ProgramOutdated, SchemaInUse, StoreUnavailable
 from ikigai_actors.store import Store, Transaction, open_store
 from ikigai_actors.store.hosts.host import Host
-from ikigai_actors.store.migrations import Migration, ensure_schema, newest, schema_version
+from ikigai_actors.store.migrations import Migration, newest, schema_version
 from ikigai_actors.store.queries import split
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, eventually, sql, tables
@@ -41,10 +41,7 @@ def living(store: Store) -> list[tuple[str, int]]:
 @pytest.fixture
 def url(new_postgres: NewDatabase) -> str:
     """A database with the schema of today."""
-    url = new_postgres()
-    with closing(open_store(url)) as store:
-        ensure_schema(store)
-    return url
+    return new_postgres()
 
 
 def test_a_newer_host_migrates_beside_a_living_older_one_which_may_also_come_back(url: str, take: Hosts) -> None:

@@ -17,9 +17,9 @@ Wired = tuple[Wire, Journal, Store]
 
 
 @pytest.fixture
-def wired(lent_postgres: NewDatabase, request: pytest.FixtureRequest) -> Iterator[Wired]:
+def wired(new_postgres: NewDatabase, request: pytest.FixtureRequest) -> Iterator[Wired]:
     """A journal that reaches PostgreSQL over a wire that can be cut, and a store beside it."""
-    url = lent_postgres()
+    url = new_postgres()
     beside = open_store(url)
     plant(beside, a="root", b="root")
     heard, at = request.param

@@ -15,7 +15,6 @@ from ikigai_actors.records.mail.mail import Send
 from ikigai_actors.store import Row, Store, open_store
 from ikigai_actors.store.hosts.host import Host, new_host, take_database
 from ikigai_actors.store.journal import Committed, Journal
-from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.postgres.errors import PostgresErrors
 from ikigai_actors.store.postgres.hints import Hints
 from ikigai_actors.store.postgres.transaction import WRITES, PostgresTransaction
@@ -138,7 +137,6 @@ def test_what_stands_still_is_ended_unless_it_is_another_hosts(
 ) -> None:
     url = new_postgres()
     with closing(open_store(url)) as store, psycopg.connect(url, application_name=name) as other:
-        ensure_schema(store)
         other.execute("UPDATE tree SET version = version + 1")
         eventually(lambda: _stands_still(store, name), "the server's word that the transaction waits for its client")
         store.write(lambda tx: tx.end_stalled("gone", 2**50))
@@ -158,7 +156,6 @@ def _stands_still(store: Store, name: str) -> bool:
 def test_the_connections_of_a_host_are_called_after_it(new_postgres: NewDatabase, take: Hosts) -> None:
     url = new_postgres()
     with closing(open_store(url)) as store:
-        ensure_schema(store)
         host = take_database(new_host(store, "h", SystemClock()))
         names = "SELECT application_name FROM pg_stat_activity WHERE pid = pg_backend_pid()"
         assert store.write(lambda tx: sql(tx, names)) == [("ikigai h",)]

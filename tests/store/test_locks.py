@@ -13,7 +13,6 @@ from psycopg.conninfo import conninfo_to_dict
 
 from ikigai_actors.records.agents.registry import descendants
 from ikigai_actors.store import Store, Transaction, open_store
-from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.unit import LockedRows
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, Admin, add_agents, backend, eventually, sql
@@ -37,7 +36,6 @@ class Race:
         self._admin, self._database = admin, conninfo_to_dict(url)["dbname"]
         self.hosts = [open_store(url), open_store(url)]
         self.third = open_store(url)
-        ensure_schema(self.hosts[0])
         self._threads = ThreadPoolExecutor(3)
 
     def run(self, first: Work, second: Work) -> tuple[object, object]:

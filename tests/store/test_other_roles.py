@@ -10,7 +10,6 @@ import pytest
 
 from ikigai_actors.store import Store, open_store
 from ikigai_actors.store.base import Hint
-from ikigai_actors.store.migrations import ensure_schema
 from ikigai_actors.store.postgres.hints import HOSTS, Channels, secret_of
 from ikigai_actors.store.postgres.transaction import _lock_of
 from tests.conftest import NewDatabase
@@ -24,7 +23,6 @@ def url(new_postgres: NewDatabase) -> str:
     """A database with agent 0."""
     url = new_postgres()
     with closing(open_store(url)) as store:
-        ensure_schema(store)
         plant(store)
     return url
 

@@ -283,9 +283,9 @@ SELECT CAST(n AS TEXT), CASE WHEN n > 0 THEN '0' END, CASE WHEN n > 0 THEN '0' E
 
 @pytest.mark.parametrize(("name", "top"), [("uuids_below", "1"), ("uuids_below", "0")])
 def test_a_walk_reads_no_whole_table_though_an_agent_has_thousands_of_children(
-    lent_postgres: NewDatabase, name: str, top: str
+    new_postgres: NewDatabase, name: str, top: str
 ) -> None:
-    store: Store = open_store(made(lent_postgres()))
+    store: Store = open_store(made(new_postgres()))
     statement = queries.for_postgres(name).sql.replace("%(uuid)s", f"'{top}'")
     store.write(lambda tx: (sql(tx, MANY), sql(tx, "ANALYZE agents")))
     plan = store.read(lambda tx: sql(tx, f"EXPLAIN {statement}"))
@@ -295,10 +295,10 @@ def test_a_walk_reads_no_whole_table_though_an_agent_has_thousands_of_children(
 
 @pytest.mark.parametrize(("above", "top"), [("CAST(n - 1 AS TEXT)", "1"), ("'0'", "0")], ids=["deep", "wide"])
 def test_a_walk_down_reads_no_whole_table_however_deep_or_wide_it_is(
-    lent_postgres: NewDatabase, above: str, top: str
+    new_postgres: NewDatabase, above: str, top: str
 ) -> None:
     """Of a small table the planner would read all for each level."""
-    store: Store = open_store(made(lent_postgres()))
+    store: Store = open_store(made(new_postgres()))
     crowd = MANY.replace("THEN '0' END", f"THEN {above} END").replace("2000", "300")
     store.write(lambda tx: (sql(tx, crowd), sql(tx, "ANALYZE agents")))
     for query in ("doomed", "branch", "count_living_below", "descendants", "descent", "belonging"):
@@ -322,10 +322,10 @@ def test_the_statements_that_walk_down_the_tree_are_known_by_their_text() -> Non
 
 
 def test_what_gives_rows_is_told_from_the_text_as_the_server_tells_it(
-    lent_postgres: NewDatabase,
+    new_postgres: NewDatabase,
 ) -> None:
     """A statement of which this is wrongly denied would give nothing: nobody waits for its rows."""
-    with psycopg.connect(lent_postgres(), autocommit=True) as connection:
+    with psycopg.connect(new_postgres(), autocommit=True) as connection:
         server = connection.pgconn
         for number, name in enumerate(queries.queries()):
             statement = queries.for_postgres(name)

@@ -12,6 +12,8 @@ from ikigai_actors.store.postgres.trips import Connection
 from tests.conftest import NewDatabase
 from tests.kit.databases import DEADLINE, Admin
 
+pytestmark = pytest.mark.empty
+
 
 class Server:
     """Makes connections, but for the first few times."""

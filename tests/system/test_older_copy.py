@@ -38,6 +38,7 @@ def beats(store: Store) -> int:
     return count
 
 
+@pytest.mark.empty
 @pytest.mark.thorough("a second host on a copy; every run has the idle one")
 def test_a_host_whose_database_went_back_to_an_older_copy_ends_and_writes_nothing_there(
     new_postgres: NewDatabase, postgres_admin: Admin

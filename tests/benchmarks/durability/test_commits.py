@@ -10,6 +10,8 @@ from psycopg import Connection
 from benchmarks.durability.commits import Answers, Commits
 from tests.conftest import NewDatabase
 
+pytestmark = pytest.mark.empty
+
 INSERT = "INSERT INTO kept VALUES (%s)"
 
 
