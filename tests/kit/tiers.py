@@ -11,7 +11,8 @@ programs and screens (`SLOW`), which the quick tier does not even import.
 A test that takes ``database``, ``store`` or ``durable`` is one for each kind of database. In ``tests/store`` all run.
 Of the others each runs on the nearest embedded store, and on PostgreSQL as well
 
-- a file's first such case, where the file is of those that run statements (``tests/records``) or is `SERVED`;
+- a file's first such case, where the file is of those that run statements (``tests/records``, but not `UNSERVED`) or
+  is `SERVED`;
 - a folder's first such case.
 
 The thorough tier runs them all everywhere.
@@ -75,6 +76,12 @@ SERVED = {
     for name in ("attached", "budgets", "event_feed", "keys", "remote_commands", "reply_streams", "timers")
 }
 """Files above `SQL` of which each run shows a case on PostgreSQL: processes hear of one another by the server there."""
+
+UNSERVED = {
+    f"tests/records/test_{name}.py"
+    for name in ("bad_input", "damaged_ancestors", "identity", "proof", "scrollback", "settings")
+}
+"""Files of `SQL` of which no such case is shown: they open whole systems, whose statements other files run there."""
 
 NEAREST = {"database_url": "memory", "durable_url": "sqlite"}
 """The fixtures that are made for several databases, and the kind that is nearest at hand for each."""
@@ -164,7 +171,7 @@ def _cases(items: Iterable[pytest.Item]) -> Iterable[Case]:
         folder = item.nodeid.removeprefix("tests/").split("/", 1)[0]
         first = False
         if fixture and kind == "postgres" and marked(item) < Tier.THOROUGH:
-            shown = {folder, file} if folder == SQL or file in SERVED else {folder}
+            shown = {folder, file} if file in SERVED or folder == SQL and file not in UNSERVED else {folder}
             first = not shown <= firsts
             firsts |= shown
         yield Case(folder, marked(item), kind, nearest=fixture is None or kind == NEAREST[fixture], first=first)

@@ -129,7 +129,7 @@ def _rules_and_version(agent: str, tx: Transaction) -> tuple[Rules, RulesVersion
 
 
 @pytest.mark.timeout(600)
-@programs(few=100, many=10_000)
+@programs(few=30, many=10_000)
 def test_the_rules_of_a_tree_decide_as_copies_of_them_would(examples: int) -> None:
     store, heads = open_store(":memory:"), {"0": 0}
     try:

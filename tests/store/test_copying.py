@@ -191,7 +191,11 @@ class BentStore(ForwardingStore):
         return self._store.write(lambda tx: work(Bent(tx, self._table, self._bend)))  # type: ignore[arg-type]
 
 
-def test_a_copy_that_breaks_off_leaves_the_target_empty(source: Store, blank: Store) -> None:
+def test_a_copy_that_breaks_off_leaves_the_target_empty(new_sqlite: NewDatabase, blank: Store) -> None:
+    database = new_sqlite()
+    furnish(database)
+    source = open_store(database)
+
     def breaks(rows: Sequence[Row]) -> Sequence[Row]:
         raise StoreUnavailable("The other end is gone.")
 
@@ -199,6 +203,7 @@ def test_a_copy_that_breaks_off_leaves_the_target_empty(source: Store, blank: St
         copy_database(source, BentStore(blank, "messages", breaks))
     assert tables(blank) == set()
     copy_database(source, blank)
+    source.close()
 
 
 @pytest.mark.thorough("a second target that is refused")

@@ -75,7 +75,10 @@ def test_a_newer_database_is_used_whose_tables_an_older_program_knows(store: Sto
 
 
 def test_what_an_earlier_step_asks_of_programs_holds_after_a_step_that_asks_less(store: Store) -> None:
-    steps = (Migration(LAST - 1, "DROP INDEX agents_name", LAST - 1), Migration(LAST, "CREATE TABLE t (x TEXT)", newest()))
+    steps = (
+        Migration(LAST - 1, "DROP INDEX agents_name", LAST - 1),
+        Migration(LAST, "CREATE TABLE t (x TEXT)", newest()),
+    )
     assert migrate(store, steps) == LAST
     with pytest.raises(ProgramOutdated, match=f"knows version {LAST - 1}"):
         require_schema(store)

@@ -109,7 +109,7 @@ def test_a_released_schema_comes_to_that_of_today(durable_url: Callable[[], str]
         assert shape(old) == shape(new)
 
 
-@pytest.mark.sample(2, "steps")
+@pytest.mark.sample(3, "steps")
 @pytest.mark.parametrize(
     "steps", [(TABLE, COLUMN, INDEX), (TABLE, COLUMN), (TABLE,), (TABLE, INDEX.partition(" WHERE")[0])]
 )

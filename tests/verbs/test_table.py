@@ -20,7 +20,7 @@ def test_the_table_is_what_the_declarations_say() -> None:
 
 @pytest.mark.slow("takes a tenth of a second")
 def test_a_new_verb_gets_a_row_in_the_page_of_commands_and_no_other_is_touched() -> None:
-    text, known = PAGE.read_text(encoding="utf-8"), rows()
+    text, known = PAGE.read_text(encoding="utf-8"), DECLARED
     assert page(text, known) == text
     new = {**known, "brew": ("verbs.brewing", "AGENT [TEA]...", "Brew a tea.", Callers.ALL.value, 1, False)}
     [line] = {*page(text, new).splitlines()} - {*text.splitlines()}
