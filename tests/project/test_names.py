@@ -57,9 +57,11 @@ NO_NOUNS = {"found", "given", "one", "told"}
 
 
 BOUND = re.compile(
-    r"\bas (?:{0})\b|\b(?:{0})\b\s*(?:[(:,)\]}}|]|\S{{0,3}}=|in\b|if\b|for\b)".format("|".join(sorted(NO_NOUNS)))
+    r"\bas (?:{0})\b|\b(?:{0})\b(?<!@given)(?<!hypothesis import given)\s*(?:[(:,)\]}}|]|\S{{0,3}}=|in\b|if\b|for\b)".format(
+        "|".join(sorted(NO_NOUNS))
+    )
 )
-"""Where one of these may be bound, in code alone: only a file that has this is parsed."""
+"""Where one of these may be bound, in code alone, and is not Hypothesis's: only a file that has this is parsed."""
 
 
 NO_CODE = re.compile(r'"""(?:[^"\\]|\\.|"(?!""))*"""|"(?:[^"\\\n]|\\.)*"|#[^\n]*', re.DOTALL)

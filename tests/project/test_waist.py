@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.project.test_layers import nodes
+from tests.project.test_layers import code, imported, nodes
 
 PACKAGE = Path(__file__).parents[2] / "ikigai_actors"
 INSIDE = ("actors", "agent", "providers", "records", "store", "system", "tools")
@@ -25,6 +25,9 @@ INNER = ("system", "client", "agent", "access")
 STORE = re.compile(r"(store|client|database)(\(\))?$")
 OTHERS = re.compile(r"(os|ray|signal|process|stream)$")
 """Owners of other methods that are called ``fork``, ``kill``, ``signal`` or ``send``."""
+
+TIED = re.compile(r"(?<!\bself)(?<!\bcls)\._[a-z]|\.(?:read|write)\(")
+"""What a file has that may be such a tie: another is not parsed."""
 
 
 class Ties(NamedTuple):
@@ -119,11 +122,13 @@ def ties(room: str) -> Ties:
     """The ties of a room today."""
     names: set[tuple[str, str]] = set()
     private = stores = transactions = 0
-    files = (PACKAGE / room).rglob("*.py")
-    for path, node in ((file, node) for file in files for node in nodes(file)):
+    files = [*(PACKAGE / room).rglob("*.py")]
+    for module, name, _ in (line for file in files for line in imported(file) if line.name):
+        if f"{module}.".split(".")[1] in INSIDE:
+            names.add((module, str(name)))
+    tied = [file for file in files if TIED.search(code(file))]
+    for path, node in ((file, node) for file in tied for node in nodes(file)):
         match node:
-            case ast.ImportFrom(module=str(module)) if f"{module}.".split(".")[1] in INSIDE:
-                names |= {(module, alias.name) for alias in node.names}
             case ast.Attribute(value=base, attr=attr) if is_private(attr) and not is_own(base, attr, path):
                 private += 1
                 stores += attr == "_store"
@@ -138,6 +143,7 @@ def places(act: str) -> list[str]:
         f"{path.relative_to(PACKAGE)}:{node.lineno}"
         for room in (*WAIST, "verbs", "reach")
         for path in sorted((PACKAGE / room).rglob("*.py"))
+        if re.search(rf"\b(?:{'|'.join(CALLED[act])})\(", code(path))
         for node in nodes(path)
         if isinstance(node, ast.Call) and asks_for(node, CALLED[act])
     ]

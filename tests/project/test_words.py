@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.databases import ROOT
-from tests.project.test_layers import nodes
+from tests.project.test_layers import STRING, nodes, source
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
@@ -122,7 +122,10 @@ def test_a_word_is_reported_with_its_line_and_the_word_to_use() -> None:
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
-    """The docstrings of a module, and its strings of several words, each with its line."""
+    """The docstrings and other strings of several words of a module that has such a word, each with its line."""
+    strings = "".join(re.findall(rf"({STRING})|#[^\n]*", source(path), re.DOTALL))
+    if not ANY.search(re.sub(r'"\s*"', "", strings)):  # across the ends of adjacent strings, too
+        return
     for node in nodes(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
             yield node.lineno, node.value
