@@ -5,15 +5,17 @@ becomes the id of the request), and then a good answer, so that every call has o
 before its own list of tools.
 """
 
-import base64
 import json
 import os
 import socket
-import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any
+from binascii import a2b_base64
+
+TYPE_CHECKING = False  # dozens of tests start this program: what is seldom used, or only named, is not imported here
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 CHILD = """
 import os, socket, sys
@@ -44,7 +46,7 @@ def answer(number: object, **answered: object) -> None:
 
 
 def tell(encoded: str, number: object) -> None:
-    write(base64.b64decode(encoded).replace(b'"$ID"', json.dumps(number).encode()))
+    write(a2b_base64(encoded).replace(b'"$ID"', json.dumps(number).encode()))
 
 
 def meet(number: object, path: str) -> str:
@@ -68,6 +70,8 @@ def start_child(path: str, holds_output: bool = False) -> str:
 
     It heeds neither the end of our input nor ours.
     """
+    import subprocess
+
     quiet = subprocess.DEVNULL
     output = None if holds_output else quiet
     command = [sys.executable, "-c", CHILD, path]
@@ -82,6 +86,8 @@ def close_input() -> str:
 
 def run(command: list[str]) -> str:
     """What a program prints."""
+    import subprocess
+
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False).stdout
 
 
@@ -89,9 +95,9 @@ def fail(text: str) -> str:
     raise ValueError(text)
 
 
-def blocks() -> list[dict[str, Any]]:
+def blocks() -> "list[dict[str, Any]]":
     """One of each."""
-    data = base64.b64encode(b"123456").decode()
+    data = "MTIzNDU2"
     return [
         {"type": "text", "text": "words"},
         {"type": "image", "data": data, "mimeType": "image/png"},
@@ -108,7 +114,7 @@ ADDED: dict[str, object] = {
     "required": ["a", "b"],
 }
 
-TOOLS: dict[str, tuple[Callable[..., object], str, dict[str, object], dict[str, bool]]] = {
+TOOLS: "dict[str, tuple[Callable[..., object], str, dict[str, object], dict[str, bool]]]" = {
     "add": (lambda a, b: str(a + b), "Add two numbers.", ADDED, {"readOnlyHint": True}),
     "start_child": (start_child, "Start a process.", {"type": "object"}, {}),
     "close_input": (close_input, "Hear no more.", {"type": "object"}, {}),
@@ -125,7 +131,7 @@ TOOLS: dict[str, tuple[Callable[..., object], str, dict[str, object], dict[str, 
 """By name: the function, its description, the schema of its arguments, and the hints of it."""
 
 
-def call(number: object, name: str, arguments: dict[str, Any], meta: object) -> None:
+def call(number: object, name: str, arguments: "dict[str, Any]", meta: object) -> None:
     """Call a tool, and answer unless the call was cancelled meanwhile."""
     function = TOOLS[name][0]
     own = {"number": number} if name in ("meet", "say") else {"meta": meta} if name == "meta" else {}
@@ -142,7 +148,7 @@ def call(number: object, name: str, arguments: dict[str, Any], meta: object) -> 
     answer(number, result=answered)
 
 
-def heed(request: dict[str, Any]) -> None:
+def heed(request: "dict[str, Any]") -> None:
     number, parameters = request.get("id"), request.get("params") or {}
     match request.get("method"):
         case "initialize":

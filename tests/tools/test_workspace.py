@@ -35,14 +35,23 @@ def directory(tmp_path: Path) -> Path:
     return place
 
 
-def tools_of(directory: Path) -> dict[str, Tool]:
-    return {tool.name: tool for tool in asyncio.run(Workspace(directory).open(print))}
+def tools_of(directory: Path, fence: str = "none") -> dict[str, Tool]:
+    return {tool.name: tool for tool in asyncio.run(Workspace(directory, fence=fence).open(print))}
 
 
 @pytest.fixture
 def use(directory: Path) -> Use:
-    """Calls a tool as the runtime does."""
-    tools = tools_of(directory)
+    """Calls a tool as the runtime does. Without a fence, which files do not ask, and which takes a program to try."""
+    return using(tools_of(directory))
+
+
+@pytest.fixture
+def use_fenced(directory: Path) -> Use:
+    """Calls a tool as the runtime does: grep is a program in the fence."""
+    return using(tools_of(directory, "auto"))
+
+
+def using(tools: dict[str, Tool]) -> Use:
 
     def call(name: str, **arguments: Any) -> Result:
         tool = tools[name]
@@ -52,13 +61,13 @@ def use(directory: Path) -> Use:
 
 
 @pytest.mark.slow("takes a tenth of a second")
-def test_files_are_read_written_edited_and_found(use: Use, directory: Path) -> None:
-    assert use("read", file_path="notes.txt") == Result("tea\ncoffee\n")
-    assert not use("write", file_path="new/plan.txt", content="one\n").is_error
-    assert not use("edit", file_path="new/plan.txt", old_string="one", new_string="two").is_error
+def test_files_are_read_written_edited_and_found(use_fenced: Use, directory: Path) -> None:
+    assert use_fenced("read", file_path="notes.txt") == Result("tea\ncoffee\n")
+    assert not use_fenced("write", file_path="new/plan.txt", content="one\n").is_error
+    assert not use_fenced("edit", file_path="new/plan.txt", old_string="one", new_string="two").is_error
     assert (directory / "new" / "plan.txt").read_text() == "two\n"
-    assert use("glob", pattern="**/plan.*").content == str(directory / "new" / "plan.txt")
-    assert use("grep", pattern="cof+ee").content == f"{directory / 'notes.txt'}:2:coffee\n"
+    assert use_fenced("glob", pattern="**/plan.*").content == str(directory / "new" / "plan.txt")
+    assert use_fenced("grep", pattern="cof+ee").content == f"{directory / 'notes.txt'}:2:coffee\n"
 
 
 @pytest.mark.sample(2, "a tool and a path each")
@@ -106,33 +115,33 @@ def test_what_is_no_regular_file_is_refused_and_holds_no_thread(
 
 
 @pytest.mark.slow("takes a tenth of a second")
-def test_looking_for_files_does_not_follow_links_out_of_the_directory(use: Use, directory: Path) -> None:
-    assert use("grep", pattern="secret").content == "no matches"
-    assert use("glob", pattern="way_out/*.txt").content == "no matches"
-    assert use("glob", pattern="../*.txt").is_error
-    assert use("glob", pattern=f"{directory.parent}/*").is_error
+def test_looking_for_files_does_not_follow_links_out_of_the_directory(use_fenced: Use, directory: Path) -> None:
+    assert use_fenced("grep", pattern="secret").content == "no matches"
+    assert use_fenced("glob", pattern="way_out/*.txt").content == "no matches"
+    assert use_fenced("glob", pattern="../*.txt").is_error
+    assert use_fenced("glob", pattern=f"{directory.parent}/*").is_error
 
 
 @pytest.mark.slow("takes a tenth of a second")
-def test_a_pattern_that_backtracks_for_ever_elsewhere_is_answered_at_once(use: Use, directory: Path) -> None:
+def test_a_pattern_that_backtracks_for_ever_elsewhere_is_answered_at_once(use_fenced: Use, directory: Path) -> None:
     (directory / "long.txt").write_text("a" * 1_000 + "!\n")
-    assert use("grep", pattern="(a+)+$", path="long.txt") == Result("no matches")
+    assert use_fenced("grep", pattern="(a+)+$", path="long.txt") == Result("no matches")
 
 
 @pytest.mark.slow("takes a tenth of a second")
-def test_a_pattern_that_is_none_is_an_error_that_says_so(use: Use) -> None:
-    result = use("grep", pattern="(")
+def test_a_pattern_that_is_none_is_an_error_that_says_so(use_fenced: Use) -> None:
+    result = use_fenced("grep", pattern="(")
     assert result.is_error
     assert "unclosed group" in result.content
-    assert use("grep", pattern="a\0b").is_error
+    assert use_fenced("grep", pattern="a\0b").is_error
 
 
 @pytest.mark.slow("takes a tenth of a second")
-def test_what_grep_finds_is_cut_at_the_limit_and_long_lines_are_shortened(use: Use, directory: Path) -> None:
+def test_what_grep_finds_is_cut_at_the_limit_and_long_lines_are_shortened(use_fenced: Use, directory: Path) -> None:
     (directory / "wide.txt").write_text("x" * 10_000 + "\n")
-    assert len(use("grep", pattern="x", path="wide.txt").content) < 3_000
+    assert len(use_fenced("grep", pattern="x", path="wide.txt").content) < 3_000
     (directory / "tall.txt").write_text("y\n" * LIMIT)
-    result = use("grep", pattern="y", path="tall.txt")
+    result = use_fenced("grep", pattern="y", path="tall.txt")
     assert not result.is_error
     assert result.content.endswith("[cut: there is more; search for something rarer, or in one file]")
     assert len(result.content) < LIMIT + 100
@@ -186,11 +195,11 @@ def test_a_write_that_changes_the_line_ends_says_so(use: Use, directory: Path) -
 
 
 @pytest.mark.slow("takes a tenth of a second")
-def test_the_lines_of_a_crlf_file_are_found_and_shown_without_their_ends(use: Use, directory: Path) -> None:
+def test_the_lines_of_a_crlf_file_are_found_and_shown_without_their_ends(use_fenced: Use, directory: Path) -> None:
     (directory / "ends.txt").write_bytes(b"one\r\ntwo\r\n")
-    assert use("grep", pattern="^o.e$", path="ends.txt").content == f"{directory / 'ends.txt'}:1:one\n"
-    assert use("read", file_path="ends.txt", view_range=[1, 1]).content == "one"
-    assert use("read", file_path="ends.txt").content == "one\r\ntwo\r\n"
+    assert use_fenced("grep", pattern="^o.e$", path="ends.txt").content == f"{directory / 'ends.txt'}:1:one\n"
+    assert use_fenced("read", file_path="ends.txt", view_range=[1, 1]).content == "one"
+    assert use_fenced("read", file_path="ends.txt").content == "one\r\ntwo\r\n"
 
 
 def test_a_picture_is_shown_and_what_is_none_is_refused(use: Use, directory: Path) -> None:

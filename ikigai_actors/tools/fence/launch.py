@@ -9,8 +9,10 @@ import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
+from types import CodeType
 
 from ikigai_actors.errors import BadInput
 from ikigai_actors.tools.fence.grounds import interpreter
@@ -20,6 +22,9 @@ from ikigai_actors.tools.fence.tiers import Candidate
 
 SOURCE = Path(__file__).with_name("launcher.py").read_text(encoding="utf-8")
 """The source code of the launcher."""
+
+_PARAMETERS = "the parameters of a launcher"
+"""The constant of the compiled launcher in whose place its parameters are put."""
 
 HANDED = b"\0"
 """The beginning of a mount's source that the launcher gets as an open descriptor."""
@@ -87,8 +92,15 @@ def compiled(reach: Reach, how: Candidate, mount_point: Path, source: str = SOUR
         raise BadInput(
             f"A fence of {len(text):,} bytes is more than {LARGEST_REACH:,}: list directories, not their files."
         )
-    code = compile(f"{source}\nlaunch(**{text})\n", "<fence>", "exec", dont_inherit=True)
-    return MAGIC_NUMBER + bytes(12) + marshal.dumps(code)
+    code = _without_parameters(source)
+    own = code.replace(co_consts=tuple(arguments if const == _PARAMETERS else const for const in code.co_consts))
+    return MAGIC_NUMBER + bytes(12) + marshal.dumps(own)
+
+
+@lru_cache(maxsize=1)
+def _without_parameters(source: str) -> CodeType:
+    """Compile the launcher once, since each toolset of a process starts it with other parameters."""
+    return compile(f"{source}\nlaunch(**{_PARAMETERS!r})\n", "<fence>", "exec", dont_inherit=True)
 
 
 def trial(launch: FencedStart, environment: Mapping[str, str]) -> str:
