@@ -332,7 +332,7 @@ def test_many_streams_have_one_subscription(new_sqlite: Callable[[], str]) -> No
     async def scene(host: ActorSystem, browser: Browser) -> None:
         kid, before = host.root.fork(name="kid"), subscriptions()
         async with AsyncExitStack() as streams:
-            heard = [await streams.enter_async_context(browser.following("kid")) for _ in range(20)]
+            heard = [await streams.enter_async_context(browser.following("kid")) for _ in range(5)]
             assert subscriptions() == before + 1
             said = await asyncio.to_thread(kid.prompt, "tea")
             text = said.get(timeout=DEADLINE).text

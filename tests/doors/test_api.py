@@ -27,7 +27,8 @@ from starlette.routing import Mount
 from ikigai_actors import ActorSystem, BadInput, OfflineProvider, Signal
 from ikigai_actors.api import ApiRequest, AttachedSystem, Principal, api
 from ikigai_actors.certificates import trusted_authorities
-from ikigai_actors.doors.api.application import API_THREADS, MOST_QUEUED, Api
+from ikigai_actors.doors.api import application
+from ikigai_actors.doors.api.application import API_THREADS, Api
 from ikigai_actors.doors.api.limits import OpenPlaces, RequestRates
 from ikigai_actors.doors.api.openapi import openapi_page
 from ikigai_actors.doors.api.operations import operations
@@ -644,8 +645,9 @@ def test_whichever_commit_is_lost_what_is_answered_is_there_and_a_repetition_doe
         assert check(host._store) == []
 
 
-def test_a_server_with_too_much_to_do_says_so_and_loses_nothing(stage: Stage) -> None:
-    gate = threading.Event()
+def test_a_server_with_too_much_to_do_says_so_and_loses_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, most = threading.Event(), API_THREADS + 20
+    monkeypatch.setattr(application, "MOST_QUEUED", 20)
 
     def principal_of(request: ApiRequest) -> Principal | None:
         assert gate.wait(60)
@@ -660,7 +662,6 @@ def test_a_server_with_too_much_to_do_says_so_and_loses_nothing(stage: Stage) ->
                 headers = {"Authorization": f"Bearer p{number}", "Idempotency-Key": "k"}
                 return await client.post("/v1/send", json=terms, headers=headers)
 
-            most = API_THREADS + MOST_QUEUED
             held = [asyncio.ensure_future(ask(number)) for number in range(most)]
             while stage.app._queued < most:
                 await asyncio.sleep(0)
@@ -676,7 +677,7 @@ def test_a_server_with_too_much_to_do_says_so_and_loses_nothing(stage: Stage) ->
 
     asyncio.run(main())
     sent = sorted(mail.body for mail in stage.host.agent("kid").mails())
-    assert sent == sorted(f"text {number}" for number in range(API_THREADS + MOST_QUEUED + 3))
+    assert sent == sorted(f"text {number}" for number in range(most + 3))
 
 
 @pytest.mark.sample(1, "refusals")

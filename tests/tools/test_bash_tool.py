@@ -11,6 +11,7 @@ from typing import NoReturn, TypeVar
 import pytest
 
 from ikigai_actors import ActorSystem, ScriptedProvider, Workspace
+from ikigai_actors.tools import process
 from ikigai_actors.tools.effect_keys import CurrentCall, acting_call
 from ikigai_actors.tools.function import LIMIT, Result
 from ikigai_actors.tools.process import ExitWaiter, living_processes
@@ -383,7 +384,8 @@ def test_a_kill_ends_all_that_the_agents_tool_runs_also_what_is_deaf_to_term(tmp
 
 
 @LINUX
-def test_a_system_that_closes_leaves_no_process(tmp_path: Path) -> None:
+def test_a_system_that_closes_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_GRACE", 0.2)
     script = ScriptedProvider([calling(("bash", {"command": f"trap '' TERM; {BUSY}"}))])
     with ActorSystem.open(
         ":memory:", provider=script, tools=[Workspace(tmp_path, fence="none")], approvals="allow"

@@ -85,6 +85,7 @@ def test_parent_and_child_do_not_see_what_the_other_changes_and_the_directory_st
         assert bash(kid, "cat a; ls -A . d") == "a\nkid\n.:\na\nd\nearly\n\nd:\nnew"
         grandchild = kid.fork(name="grandchild")
         assert bash(kid, "echo later >> a") == ""
+        assert do(grandchild, ("read", {"file_path": "a"})) == ["a\nkid\n"]  # its first call, which needs no shell
         assert bash(grandchild, "cat a; rm -r d; mkdir d; ls d") == "a\nkid"
         assert bash(kid, "cat a; ls d") == "a\nkid\nlater\nnew"
         assert files(work) == before
@@ -152,13 +153,6 @@ def test_a_rule_for_a_path_holds_where_a_link_of_the_agents_own_leads_there(work
         for path in ("d/old", "way/old"):
             assert "denies this call" in do(kid, ("read", {"file_path": path}))[0]
         assert do(kid, ("read", {"file_path": "a"})) == ["a\n"]
-
-
-def test_a_child_whose_first_call_reads_a_file_needs_no_shell(work: Path) -> None:
-    with opened(work) as system:
-        kid = system.root.fork()
-        assert do(kid, ("read", {"file_path": "a"})) == ["a\n"]
-        assert do(kid, ("read", {"file_path": "d/old"})) == ["old\n"]
 
 
 @pytest.mark.thorough("another look at a shell after a fork")

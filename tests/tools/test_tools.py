@@ -104,7 +104,7 @@ def test_arguments_with_names_that_cannot_be_stored_are_an_error_that_can() -> N
 
 @pytest.mark.slow("takes a tenth of a second")
 def test_many_wrong_arguments_are_an_error_of_limited_length() -> None:
-    assert len(add.call({f"x{number}": 1 for number in range(LIMIT)}).content) < LIMIT + 100
+    assert LIMIT <= len(add.call({f"x{number}": 1 for number in range(LIMIT // 20)}).content) < LIMIT + 100
 
 
 def test_methods_and_async_functions_check_their_arguments_too() -> None:

@@ -67,7 +67,7 @@ def collect_garbage(work: Callable[[], object]) -> None:
         work()
 
     gc.callbacks.append(callback)
-    gc.collect()
+    gc.collect(0)
 
 
 def drop_what_is_referred_to(work: Callable[[], object]) -> None:
