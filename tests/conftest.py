@@ -193,12 +193,12 @@ def store(database: str, request: pytest.FixtureRequest) -> Iterator[Store]:
 
 
 @pytest.fixture
-def open_session(new_sqlite: NewDatabase, capsys: pytest.CaptureFixture[str]) -> Iterator[OpenSession]:
-    """Opens sessions, each with its provider on a database of its own."""
+def open_session(capsys: pytest.CaptureFixture[str]) -> Iterator[OpenSession]:
+    """Opens sessions, each with its provider on a database of its own, in memory: they show what a person reads."""
     systems: list[ActorSystem] = []
 
     def open_one(provider: Provider) -> Session:
-        systems.append(ActorSystem.open(new_sqlite(), provider))
+        systems.append(ActorSystem.open(":memory:", provider))
         return Session(systems[-1], capsys)
 
     yield open_one

@@ -255,6 +255,7 @@ def test_a_cancellation_ends_its_own_turn_and_no_other(durable: str) -> None:
         assert check(a2a.host._store) == []
 
 
+@pytest.mark.thorough("cancels of a task that is over; every run has one that ends its own turn and no other")
 def test_who_cancels_a_task_that_is_over_or_runs_ends_no_later_one(durable: str) -> None:
     entered, released = threading.Event(), threading.Event()
 

@@ -343,7 +343,7 @@ def test_many_streams_have_one_subscription(new_sqlite: Callable[[], str]) -> No
     play(new_sqlite(), scene)
 
 
-@pytest.mark.sample(2, "places")
+@pytest.mark.sample(1, "places")
 @pytest.mark.parametrize("after", ["x", "-1", "1" * 20, "²"])
 def test_a_place_that_is_none_is_refused(new_sqlite: Callable[[], str], after: str) -> None:
     async def scene(host: ActorSystem, browser: Browser) -> None:
@@ -402,7 +402,7 @@ def test_a_turn_that_is_interrupted_or_fails_ends_its_run(new_sqlite: Callable[[
 RUN = {"threadId": "t", "runId": "r"}
 
 
-@pytest.mark.sample(2, "bodies")
+@pytest.mark.sample(1, "bodies")
 @pytest.mark.parametrize(
     ("asked", "wrong"),
     [

@@ -75,7 +75,7 @@ async def with_server(access: Access, scene: Callable[[McpDoor], Awaitable[None]
     await scene(mcp_server(access))
 
 
-@pytest.mark.sample(3, "versions")
+@pytest.mark.sample(2, "versions")
 @pytest.mark.parametrize("version", [*HANDSHAKE_PROTOCOL_VERSIONS, "1999-01-01"])
 def test_a_client_that_shakes_hands_gets_its_version_or_the_latest(new_sqlite: Callable[[], str], version: str) -> None:
     async def scene(host: ActorSystem, client: McpClient) -> None:

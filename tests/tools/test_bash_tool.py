@@ -353,6 +353,7 @@ def test_calls_of_one_reply_take_turns_and_read_what_was_passed_on(
 
 
 @LINUX
+@pytest.mark.thorough("an actor that stops; every run has an agent that is killed and a system that closes")
 def test_an_agent_that_is_gone_leaves_no_shell(tmp_path: Path) -> None:
     call = calling(("bash", {"command": f"({BUSY}) > /dev/null & echo started"}))
     with ActorSystem.open(

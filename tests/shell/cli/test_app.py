@@ -149,7 +149,7 @@ def test_experiments_run_with_the_tools_of_an_app(
         assert printed in capsys.readouterr().out
 
 
-@pytest.mark.sample(3, "words")
+@pytest.mark.sample(2, "words")
 @pytest.mark.parametrize(
     ("words", "message"),
     [

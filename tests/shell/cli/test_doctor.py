@@ -19,7 +19,7 @@ FIELDS = {
 """What it says as JSON, and in which form."""
 
 
-@pytest.mark.sample(2, "tiers")
+@pytest.mark.sample(1, "tiers")
 @pytest.mark.slow("starts programs in fences")
 @pytest.mark.parametrize("strongest", ["", "landlock", "none"])
 def test_it_reports_the_tier_that_starts_as_the_fields_of_its_schema(

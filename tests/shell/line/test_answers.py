@@ -42,7 +42,8 @@ def play(capsys: pytest.CaptureFixture[str]) -> Play:
     return play
 
 
-@pytest.mark.parametrize(("key", "result"), [("y", "a.txt is gone"), ("n", "denied"), (" a ", "a.txt is gone")])
+@pytest.mark.sample(2, "letters")
+@pytest.mark.parametrize(("key", "result"), [(" a ", "a.txt is gone"), ("n", "denied"), ("y", "a.txt is gone")])
 def test_a_letter_answers_the_call_of_the_current_agent_and_is_not_sent(play: Play, key: str, result: str) -> None:
     printed, texts = play([asking("a.txt"), "well", "again"], "erase it", key, "y")
     assert printed[0].endswith('asks to run erase {"path": "a.txt"}   /approve 1 or /deny 1')

@@ -1,10 +1,11 @@
 """Signals as a person sends them: in the shell, and from a second terminal beside it."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from ikigai_actors import ActorSystem, Signal
+from ikigai_actors import ActorSystem, OfflineProvider, Signal
 from ikigai_actors.records.agents.words import words_of
 from tests.kit import outside
 from tests.kit.databases import eventually
@@ -52,15 +53,18 @@ def test_kill_and_signal_alone_mean_the_current_agent(session: Session) -> None:
     ]
 
 
-def test_who_dies_while_a_person_is_with_it_is_left_for_the_nearest_living_one_above(session: Session) -> None:
-    def kill_both() -> None:
-        system = session.system
-        assert isinstance(system, ActorSystem)
-        outside.signal(system._store.location, "a", Signal.KILL, cascade=True, reason="from outside", grace=0)
-        eventually(lambda: len(list(system._processes)) == 1, "the end of both")
+def test_who_dies_while_a_person_is_with_it_is_left_for_the_nearest_living_one_above(
+    new_sqlite: Callable[[], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ActorSystem.open(new_sqlite(), OfflineProvider()) as system:
 
-    printed = session("/fork --name a", "/fork --name b", kill_both, "who is there?", "/agents")
-    root = words_of(session.system.root.uuid)
+        def kill_both() -> None:
+            outside.signal(system._store.location, "a", Signal.KILL, cascade=True, reason="from outside", grace=0)
+            eventually(lambda: len(list(system._processes)) == 1, "the end of both")
+
+        session = Session(system, capsys)
+        printed = session("/fork --name a", "/fork --name b", kill_both, "who is there?", "/agents")
+        root = words_of(system.root.uuid)
     assert printed[2:4] == [
         "error: Agent b is dead: from outside.",  # what was typed for one agent is not given to another
         f"b is dead (from outside): now with {root}",
