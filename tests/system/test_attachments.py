@@ -150,6 +150,7 @@ def test_wrong_attachments_of_a_tool_are_an_error_of_that_call(attached: Any) ->
         assert result.data["is_error"]
 
 
+@pytest.mark.thorough("what is attached, as above, from elsewhere")
 def test_another_process_attaches_and_a_prompt_that_waits_for_cont_keeps_what_it_has(durable: str) -> None:
     provider = ScriptedProvider(["one", "two", "three"])
     with ActorSystem.open(durable, provider) as host, AttachedSystem.open(durable) as system:

@@ -86,6 +86,7 @@ def test_a_child_goes_on_with_what_the_history_of_a_dead_agent_ends_with(system:
     assert again.reply(timeout=DEADLINE).text == "Assam costs 12, 3 messages"
 
 
+@pytest.mark.thorough("settings of now, as those of a child in test_fork_at")
 def test_a_child_has_the_settings_of_now_of_the_agent_whose_history_it_inherits(system: ActorSystem) -> None:
     worker = system.root.fork("hello", system="old", name="worker")
     worker.reply(timeout=DEADLINE)

@@ -285,6 +285,7 @@ DIES_MIDWAY = """
 """
 
 
+@pytest.mark.sample(1, "moments before the commit")
 @pytest.mark.parametrize("moment", ["early", "late"])
 def test_a_process_that_dies_midway_through_a_cascade_has_killed_nobody(durable: str, moment: str) -> None:
     """Early: the rows are written, the mails are not. Late: all is written, and not committed."""

@@ -88,7 +88,7 @@ def test_a_toolset_reads_the_database_until_it_is_closed_itself() -> None:
     assert len(toolset.seen) == 2
 
 
-@pytest.mark.sample(2, "a system for each")
+@pytest.mark.sample(1, "a system for each")
 @pytest.mark.parametrize("make", PLANTED)
 def test_a_part_that_fails_keeps_no_other_from_its_end_and_is_tried_again(
     durable: str, make: Callable[[], BaseException]

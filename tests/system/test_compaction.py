@@ -449,12 +449,12 @@ def limited(model: Model, window: int, refusals: list[int]) -> Callable[[Request
 @pytest.mark.slow("takes a tenth of a second")
 def test_a_request_that_is_refused_because_of_its_length_is_sent_again_behind_a_summary(database: str) -> None:
     model, refusals = Model(), list[int]()
-    with ActorSystem.open(database, ScriptedProvider(limited(model, 5_000, refusals))) as system:
+    with ActorSystem.open(database, ScriptedProvider(limited(model, 3_000, refusals))) as system:
         system.root.configure(tools=[])  # whose descriptions would fill the window that a refusal tells
-        for number in range(20):
+        for number in range(12):
             assert system.root.prompt(f"remember FACT-{number:02}").get(timeout=DEADLINE).text.startswith("heard")
         assert refusals
-        assert all(f"FACT-{number:02}" in model.sent for number in range(20))
+        assert all(f"FACT-{number:02}" in model.sent for number in range(12))
         kinds = [message.kind for message in system.root.history(all=True)]
         assert "error" not in kinds
         summaries = [message for message in system.root.history(all=True) if message.kind == "summary"]

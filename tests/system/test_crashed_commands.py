@@ -74,7 +74,7 @@ COMMANDS: dict[str, Callable[[AgentRef], Any]] = {
 WRONG, ENDS = TypeError("no number"), SystemExit(3)
 
 
-@pytest.mark.sample(2, "a command each")
+@pytest.mark.sample(1, "a command each")
 @pytest.mark.parametrize(("what", "error"), [*((what, WRONG) for what in COMMANDS), ("prompt", ENDS), ("mark", ENDS)])
 def test_a_command_that_crashes_its_agent_is_answered_and_the_agent_goes_on(what: str, error: BaseException) -> None:
     clock = Failing()
@@ -130,6 +130,7 @@ def test_who_waits_for_a_log_is_answered_when_reading_it_crashes_the_agent(new_s
         assert agent.prompt("Go on.").get(timeout=DEADLINE).text == "well"
 
 
+@pytest.mark.thorough("a command that crashes its agent, as above, from elsewhere")
 def test_another_process_is_answered_as_well(new_sqlite: NewDatabase) -> None:
     clock, database = Failing(), new_sqlite()
     parts = replace(SYSTEM_PLATFORM, clock=clock)

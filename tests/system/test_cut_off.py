@@ -202,7 +202,8 @@ def test_a_nightly_timer_fires_again_after_a_crash_within_a_turn() -> None:
         assert said(kid)[:2] == ["review", "nightly"]
 
 
-@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.sample(1, "a prompt that replaces the one before, and one that does not")
+@pytest.mark.parametrize("ends", [True, False])
 def test_a_prompt_that_repeats_the_one_that_was_cut_off_replaces_it(durable: str, ends: bool) -> None:
     cut_off(durable, "Plan the mast.")
     with ActorSystem.open(durable, ScriptedProvider(prompted), resume=False) as system:
@@ -212,6 +213,7 @@ def test_a_prompt_that_repeats_the_one_that_was_cut_off_replaces_it(durable: str
         assert check(system._store) == []
 
 
+@pytest.mark.thorough("a turn that goes on, as in the first test, behind a CONT")
 def test_a_stopped_agent_goes_on_with_what_was_cut_off_when_it_is_continued(durable: str) -> None:
     cut_off(durable)
     with ActorSystem.open(durable, ScriptedProvider(prompted), resume=False) as system:

@@ -40,7 +40,7 @@ def following(agents: str) -> Callable[[str], str]:
     return lambda name: agents[(agents.index(name) + 1) % len(agents)]
 
 
-@pytest.mark.sample(4, "ways to wait")
+@pytest.mark.sample(2, "ways to wait")
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_who_closes_a_circle_of_waits_is_told_the_circle_and_the_turns_end(
     way: Callable[[AgentRef, AgentRef], Any],

@@ -134,6 +134,7 @@ def test_children_stand_in_order_of_birth_wherever_they_begin(database: str) -> 
         assert [child.uuid for child in system.root.children()] == [child.uuid for child in made]
 
 
+@pytest.mark.thorough("a fork from elsewhere, as in test_remote_commands, with a position")
 def test_an_attached_process_has_an_agent_forked_at_an_earlier_position(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system, AttachedSystem.open(durable) as attached:
         system.root.prompt("one").get(timeout=DEADLINE)

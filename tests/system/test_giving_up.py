@@ -65,6 +65,7 @@ def test_a_process_that_ended_while_a_supervisor_gave_up_leaves_nobody_stopped(d
         assert [system.agent(name).record.status for name in ("one", "two", "three")] == [*["running"] * 2, "stopped"]
 
 
+@pytest.mark.thorough("children that stand still, of which test_reasons says why")
 def test_the_children_of_a_supervisor_that_was_buried_when_it_gave_up_wait_for_a_person(database: str) -> None:
     worker = Worker(kid=1)
     with worker.open(database) as system:

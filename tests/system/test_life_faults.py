@@ -325,6 +325,7 @@ class Slow:
         return actor
 
 
+@pytest.mark.sample(1, "what comes")
 @pytest.mark.parametrize("told_to", ["answer", "exit"])
 def test_what_comes_too_late_for_an_actor_that_has_crashed_goes_to_the_next_one(database: str, told_to: str) -> None:
     begun, leave = threading.Event(), threading.Event()

@@ -75,7 +75,7 @@ def test_each_reason_is_a_result_to_a_model(database: str) -> None:
         assert nothing_is_stored(system)
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("the reasons of the tests above, as lines")
 def test_each_reason_is_a_line_to_a_person(session: Session) -> None:
     prepare(session.system)
     lines = session(*(f"/send {case.to} '{case.body}'" for case in CASES.values()))

@@ -38,6 +38,7 @@ def test_a_count_of_children_get_the_same_prompt(database: str) -> None:
         assert [said(child) for child in system.root.fork(count=1)] == [[]]
 
 
+@pytest.mark.thorough("children of one commit, which outlive a start as the child in test_get_or_create does")
 def test_they_are_there_after_a_start_and_siblings_remember_the_same(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
         system.root.prompt("tea").get(timeout=DEADLINE)
@@ -90,6 +91,7 @@ def test_one_name_among_many_that_is_taken_leaves_nobody_born(database: str) -> 
         assert len(system.root.fork(count=30, names=[f"n{place}" for place in range(30)])) == 30
 
 
+@pytest.mark.thorough("a fork from elsewhere, as in test_remote_commands, of several")
 def test_another_process_asks_for_many_by_one_row(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as host, AttachedSystem.open(durable) as system:
         children = system.root.fork(prompts=["one", "two"], names=["a", "b"], timeout=DEADLINE)

@@ -151,6 +151,7 @@ def test_a_parent_takes_in_what_its_child_has_said_once_for_each_head(durable: s
         assert check(system._store) == []
 
 
+@pytest.mark.sample(1, "an order each")
 @pytest.mark.parametrize("order", [("ann", "bob"), ("bob", "ann")])
 def test_children_are_merged_in_either_order(database: str, order: tuple[str, str]) -> None:
     provider = ScriptedProvider(echo)
@@ -436,6 +437,7 @@ def test_an_interrupted_merge_changes_nothing(database: str) -> None:
         assert check(system._store) == []
 
 
+@pytest.mark.thorough("a command from elsewhere, as those in test_remote_commands")
 def test_a_merge_is_asked_for_from_another_process_and_answered_there(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system, AttachedSystem.open(durable) as attached:
         child = system.root.fork("dig", name="kid")

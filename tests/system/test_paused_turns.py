@@ -113,6 +113,7 @@ def test_what_takes_the_prompt_back_ends_the_turn_free_of_charge(take_back: Call
         assert check(system._store) == []
 
 
+@pytest.mark.sample(1, "what is merged")
 @pytest.mark.parametrize("how", ["result", "summary"])
 def test_a_merge_into_a_turn_that_waits_is_refused_at_once(how: str) -> None:
     with ActorSystem.open(":memory:", ScriptedProvider(thirty), budget={"tokens": 30}) as system:

@@ -115,6 +115,7 @@ def test_everybody_is_watched_live_and_ctrl_c_ends_it(durable: str) -> None:
         assert "Aborted" not in program.said
 
 
+@pytest.mark.thorough("lines on hosts, which a prompt without one and a log that is followed print")
 def test_a_tail_says_when_nobody_runs_the_agents_and_when_somebody_does(abandoned: str) -> None:
     with Program.by_pipe("--database", abandoned, "tail", notices=True) as program:
         program.expect("No process runs these agents: nothing comes until one does")
@@ -214,6 +215,7 @@ def test_an_answer_that_is_empty_or_was_cut_is_said_to_be(durable: str) -> None:
     ]
 
 
+@pytest.mark.thorough("a request that nobody takes up, as in test_remote_commands, by the command")
 def test_a_fork_without_a_host_or_in_time_is_not_made_later_either(durable: str) -> None:
     gate = Gate()
     with ActorSystem.open(durable, gate.provider) as system:
@@ -266,6 +268,7 @@ def test_a_prompt_without_a_host_says_so_and_is_answered_when_there_is_one(aband
             assert program.ends() == 0
 
 
+@pytest.mark.thorough("a prompt that waits for a host, as in the test above, and for CONT")
 def test_a_prompt_to_a_stopped_agent_says_so_and_is_waited_for_across_hosts(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(echo)) as system:
         system.root.fork(name="kid").signal(Signal.STOP)

@@ -189,7 +189,7 @@ def test_prompts_whose_unit_failed_are_taken_up_in_order_when_the_store_takes_th
         assert [message.content for message in kid.history() if message.kind == "user"] == ["one", "two"]
 
 
-@pytest.mark.slow("takes half a second")
+@pytest.mark.thorough("a log that cannot be read, as for a request in test_remote_commands")
 def test_a_prompt_whose_agent_could_not_be_read_is_taken_up_when_the_store_is_back(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider(prompted)) as system:
         kid = system.root.fork(name="kid").uuid

@@ -71,6 +71,7 @@ def test_the_statistics_of_an_agent_count_its_restarts_over_its_life(durable: st
         assert system.root.statistics().restarts == 0
 
 
+@pytest.mark.sample(2, "two of the types come back")
 @pytest.mark.parametrize(
     ("restart", "status"), [("temporary", "dead"), ("transient", "running"), ("permanent", "running")]
 )

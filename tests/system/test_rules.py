@@ -257,6 +257,7 @@ def test_a_question_of_another_agent_ends_when_an_approval_for_always_allows_its
     assert sorted(done) == ["a", "b"]
 
 
+@pytest.mark.thorough("a question on which a rule decides, as above, behind a restart")
 def test_a_question_of_a_turn_that_was_cut_off_is_decided_by_a_rule_from_meanwhile_when_it_goes_on(
     durable: str,
 ) -> None:

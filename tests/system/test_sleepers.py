@@ -72,6 +72,7 @@ def test_a_prompt_of_another_process_wakes_its_agent(asleep: str) -> None:
         eventually(lambda: record(system._store, sleeper.uuid).turn == 0 and system.statistics().turns == 1, "its turn")
 
 
+@pytest.mark.thorough("signals to sleepers, as above, from another process")
 def test_what_another_process_does_to_sleepers_is_heard(asleep: str) -> None:
     heard: list[object] = []
     with ActorSystem.open(asleep, TEA) as system, ActorSystem.attach(asleep) as others:
@@ -87,7 +88,7 @@ def test_what_another_process_does_to_sleepers_is_heard(asleep: str) -> None:
     assert [event.agent_uuid for event in heard if isinstance(event, Died)] == [b.uuid]
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("a word that wakes an agent, as a prompt does above")
 def test_a_word_to_a_sleeper_is_read(asleep: str) -> None:
     with ActorSystem.open(asleep, TEA) as system:
         assert system.agent("c").steer("Take care.").get(timeout=30)
@@ -216,7 +217,7 @@ def test_supervisors_that_sleep_give_up_when_a_child_fails_too_often(durable: st
         assert [agent.record.status for agent in again] == ["running"] * 3
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("a restart of siblings, as in test_restarts, of which all sleep")
 def test_siblings_that_sleep_are_restarted_together_with_one_that_fails(durable: str) -> None:
     with Worker().open(durable) as system:
         top = system.root.fork(name="top")

@@ -10,7 +10,7 @@ from tests.kit.databases import eventually
 from tests.kit.tool_scripts import calling, requests_of, results, scripted
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("mail and a prompt that wait for CONT, as in test_stopped_prompts over a restart")
 def test_mail_to_a_stopped_agent_waits_also_over_a_restart(durable: str) -> None:
     script = scripted(child=[calling("read_mail"), "read"])
     with ActorSystem.open(durable, provider=script) as system:

@@ -69,6 +69,7 @@ def test_what_nobody_ran_for_comes_once_and_says_how_much_that_was() -> None:
         ]
 
 
+@pytest.mark.sample(1, "below the limit and above it")
 @pytest.mark.parametrize(
     ("days", "words", "unread"), [(0.5, "719", "721"), (1.05, "more than 1,000", "more than 1,000")]
 )
@@ -121,6 +122,7 @@ def test_a_crash_at_any_commit_of_a_firing_neither_loses_nor_repeats_it(commit: 
         assert [text.partition("\n")[0] for text in prompts(world)] == ["work"]
 
 
+@pytest.mark.sample(1, "a direction each")
 @pytest.mark.parametrize("ahead", [True, False])
 def test_a_clock_that_is_set_fires_early_or_late_and_never_twice(ahead: bool) -> None:
     with simulated() as world:

@@ -281,7 +281,7 @@ def test_the_code_of_an_agent_exits_with_the_value_or_its_turn_fails() -> None:
         assert [mail.body for mail in system.root.read_mail()] == ["7"]
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("prompts from elsewhere, as in test_attached, with a type")
 def test_another_process_asks_for_a_value_and_the_host_knows_its_schema(durable: str) -> None:
     with ActorSystem.open(durable, ScriptedProvider([gives({}), gives(GOOD), gives(GOOD)])) as host:
         with AttachedSystem.open(durable) as system:

@@ -65,6 +65,7 @@ def family(store: Store) -> FaultyStore:
     return FaultyStore(store)
 
 
+@pytest.mark.sample(1, "a direction each")
 @pytest.mark.parametrize("seconds", [-3600, 3600])
 def test_a_wait_of_a_model_does_not_last_longer_though_the_wall_clock_is_set_as_it_begins(seconds: int) -> None:
     asks = Reply(tool_calls=(ToolCall("wait", {"timeout": 5}),))

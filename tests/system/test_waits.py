@@ -218,6 +218,7 @@ def test_no_wait_sleeps_through_what_ends_it(database: str) -> None:
         assert system.statistics().waits == 0
 
 
+@pytest.mark.thorough("mail that ends a wait, as above, from elsewhere")
 def test_mail_of_another_process_ends_a_wait(durable: str) -> None:
     with open_system(durable) as system:
         waiting = Waiting(lambda: system.root.wait(timeout=LONG))
