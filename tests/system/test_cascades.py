@@ -23,6 +23,7 @@ from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import Admin, backend, eventually, printed, python, sql
 from tests.kit.faults import FaultyStore
 from tests.kit.open_on import open_on
+from tests.kit.programs import cheaper
 from tests.kit.races import Writer, meet
 from tests.kit.tool_scripts import calling
 from tests.kit.trees import HOST, fork, plant, record
@@ -213,9 +214,9 @@ def test_no_descendant_escapes_a_cascade_while_those_of_two_hosts_fork(arena: Ar
         assert writer.store.runs == writer.journal.statistics().batches  # nothing had to run again: no deadlock
 
 
-@pytest.mark.slow("takes a tenth of a second")
-def test_no_child_escapes_a_cascade_from_another_writer(arena: Arena) -> None:  # noqa: F811
-    trees = [(f"top {number}", f"middle {number}", f"leaf {number}") for number in range(ROUNDS)]
+@cheaper("rounds", 10, ROUNDS, "thirty races; every run has ten")
+def test_no_child_escapes_a_cascade_from_another_writer(arena: Arena, rounds: int) -> None:  # noqa: F811
+    trees = [(f"top {number}", f"middle {number}", f"leaf {number}") for number in range(rounds)]
     for top, middle, _ in trees:
         arena.add((top, "root"), (middle, top))
     arena.start()

@@ -86,11 +86,12 @@ def test_a_kill_beside_a_kill_of_the_supervisor(arena: Arena, spread: bool) -> N
         arena.check()
 
 
-def test_no_mail_and_no_message_comes_after_a_death(arena: Arena) -> None:  # noqa: F811
-    arena.add(*[(f"agent {number}", "root") for number in range(ROUNDS)])
+@cheaper("rounds", 10, ROUNDS, "thirty races; every run has ten")
+def test_no_mail_and_no_message_comes_after_a_death(arena: Arena, rounds: int) -> None:  # noqa: F811
+    arena.add(*[(f"agent {number}", "root") for number in range(rounds)])
     arena.start()
     outcomes = set()
-    for number in range(ROUNDS):
+    for number in range(rounds):
         victim = f"agent {number}"
         kill = SendSignal(victim, Signal.KILL, 9)
         answers = [arena.one.submit(append(victim, 1)), arena.one.submit(Send(victim, "root", "before?", 9))]
