@@ -130,13 +130,16 @@ class SchemaPool:
 
     def __init__(self, server: str, admin: Admin) -> None:
         self._server, self._admin = server, admin
-        self._free: list[str] = []
-        self._first = self._make()
-        """Is never lent: the rows that a new database has are copied from it."""
-        self._as_made = self._look(self._first)
-        self._rules = self._rules_of(self._first)
+        first = self._make()
+        self._free = [first]
+        self._as_made = self._look(first)
+        self._rules = self._rules_of(first)
         self._tables = [str(name) for name, kind, *_ in self._as_made if kind == "r"]
-        self._filled = [name for name in self._tables if self._has_rows(name)]
+        self._filled = [name for name in self._tables if self._has_rows(first, name)]
+        self._rows = _new_schema(admin)
+        """The rows that a new database has."""
+        for table in self._filled:
+            admin.execute(f"CREATE TABLE {self._rows}.{table} AS TABLE {first}.{table}".encode())
 
     @contextmanager
     def lend(self) -> Iterator[str]:
@@ -152,7 +155,7 @@ class SchemaPool:
 
     def close(self) -> None:
         """Drop them."""
-        for name in (*self._free, self._first):
+        for name in (*self._free, self._rows):
             _drop_schema(self._admin, name)
 
     def _make(self) -> str:
@@ -178,8 +181,8 @@ class SchemaPool:
             self._admin.execute(rule.replace(_SCHEMA, schema).encode())
         return self._look(schema) == self._as_made
 
-    def _has_rows(self, table: str) -> bool:
-        rows = self._admin.execute(f"SELECT EXISTS (TABLE {self._first}.{table})".encode()).fetchall()
+    def _has_rows(self, schema: str, table: str) -> bool:
+        rows = self._admin.execute(f"SELECT EXISTS (TABLE {schema}.{table})".encode()).fetchall()
         return rows == [(True,)]
 
     def _rules_of(self, schema: str) -> set[str]:
@@ -195,16 +198,12 @@ class SchemaPool:
         statements = ["BEGIN", "SET LOCAL session_replication_role = replica"]  # in any order of the foreign keys
         statements += [f"TRUNCATE {schema}.{table} CASCADE" for table in large]  # dead rows stay, and nothing vacuums
         for table in self._tables:
-            made = f"TABLE {self._first}.{table}"
-            if (
-                table in self._filled
-            ):  # rows that are as they were made stay: to write a thousand takes most of the time
-                statements.append(
-                    f"DELETE FROM {schema}.{table} t WHERE t::text NOT IN (SELECT m::text FROM ({made}) m)"
-                )
-                statements.append(f"INSERT INTO {schema}.{table} ({made} EXCEPT TABLE {schema}.{table})")
+            here, rows = f"{schema}.{table}", f"TABLE {self._rows}.{table}"
+            if table in self._filled:  # to write a thousand rows takes most of the time, so those that are right stay
+                statements.append(f"DELETE FROM {here} h WHERE h::text NOT IN (SELECT r::text FROM ({rows}) r)")
+                statements.append(f"INSERT INTO {here} ({rows} EXCEPT TABLE {here})")
             else:
-                statements.append(f"DELETE FROM {schema}.{table}")
+                statements.append(f"DELETE FROM {here}")
         self._admin.execute("; ".join([*statements, "COMMIT"]).encode())
 
 
