@@ -171,7 +171,7 @@ def _cases(items: Iterable[pytest.Item]) -> Iterable[Case]:
         folder = item.nodeid.removeprefix("tests/").split("/", 1)[0]
         first = False
         if fixture and kind == "postgres" and marked(item) < Tier.THOROUGH:
-            shown = {folder, file} if file in SERVED or folder == SQL and file not in UNSERVED else {folder}
+            shown = {folder, file} if file in SERVED or (folder == SQL and file not in UNSERVED) else {folder}
             first = not shown <= firsts
             firsts |= shown
         yield Case(folder, marked(item), kind, nearest=fixture is None or kind == NEAREST[fixture], first=first)

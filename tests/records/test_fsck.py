@@ -14,7 +14,7 @@ from ikigai_actors.agent.boot import survey
 from ikigai_actors.errors import HistoryError
 from ikigai_actors.records.fsck import check as fsck
 from ikigai_actors.records.fsck.check import check, climb, inspect
-from ikigai_actors.records.fsck.invariants import Invariant
+from ikigai_actors.records.fsck.invariants import Invariant, Violation
 from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.records.messages.acts import digest_of_act
 from ikigai_actors.store import Store, Transaction, open_store
@@ -431,22 +431,36 @@ def lawless() -> Iterator[Store]:
         yield store
 
 
-@each_violation
-def test_each_violation_is_found_and_is_the_only_one_reported(
-    lawless: Store, invariant: Invariant, uuid: str | None, statements: str | list[str]
-) -> None:
+def violations_after(
+    lawless: Store, invariant: Invariant, statements: str | list[str], look: Callable[[Store], list[Violation]]
+) -> list[tuple[Invariant, str | None]]:
+    """What a look finds after these statements, which are undone."""
     changes = [statements] if isinstance(statements, str) else statements
 
     def harm(tx: Transaction) -> None:
         damage_within(tx, *changes, hashes=invariant is not Invariant.HASH)
-        within = Within(lawless, tx)
-        raise Found(check(within), inspect(within, batch=1).violations)
+        raise Found(*look(Within(lawless, tx)))
 
     with pytest.raises(Found) as caught:
         lawless.write(harm)
-    violations, in_small_batches = caught.value.args
-    assert [(violation.invariant, violation.agent) for violation in violations] == [(invariant, uuid)], violations
-    assert in_small_batches == violations
+    return [(violation.invariant, violation.agent) for violation in caught.value.args]
+
+
+@each_violation
+def test_each_violation_is_found_and_is_the_only_one_reported(
+    lawless: Store, invariant: Invariant, uuid: str | None, statements: str | list[str]
+) -> None:
+    assert violations_after(lawless, invariant, statements, check) == [(invariant, uuid)]
+
+
+@pytest.mark.sample(40, "the violations of the test above, looked for in small batches")
+@each_violation
+def test_a_violation_is_found_in_small_batches_too(
+    lawless: Store, invariant: Invariant, uuid: str | None, statements: str | list[str]
+) -> None:
+    assert violations_after(lawless, invariant, statements, lambda store: inspect(store, batch=1).violations) == [
+        (invariant, uuid)
+    ]
 
 
 @pytest.mark.thorough("the server's statements; every run has them all on a sound database")
@@ -568,17 +582,12 @@ def session(database: str) -> ActorSystem:
 
 
 @pytest.mark.slow("takes a tenth of a second")
-def test_a_database_after_a_session_has_no_violation_while_it_is_open(database: str) -> None:
-    with session(database) as system:
+def test_a_database_after_a_session_has_no_violation_while_it_is_open_and_when_it_is_closed(durable: str) -> None:
+    with session(durable) as system:
         report = inspect(system._store)
         assert report.violations == []
         assert report.agents == len(system.agents()) == 5
         assert report.messages > 30
-
-
-@pytest.mark.slow("takes a tenth of a second")
-def test_a_database_after_a_session_has_no_violation_when_it_is_closed(durable: str) -> None:
-    session(durable).close()
     with closing(open_store(durable)) as store:
         assert check(store) == []
 

@@ -232,16 +232,16 @@ INDEXES = {
 """By which index each of these statements finds its mail."""
 
 
-@pytest.mark.slow("takes a tenth of a second")
 def test_mail_is_found_by_index(desk: Desk) -> None:
     senders = ["a", "b", "c", "d", "root", None]
+    on_server = desk.store.location.startswith("postgres")
     mails = [
         ("b", place + 1, senders[place % 6], MAIL, "text", 1, None if place > 19_990 else 5, None, 0)
-        for place in range(20_000)
+        for place in range(20_000 if on_server else 20)  # SQLite plans without a look at them
     ]
     desk.store.write(lambda tx: tx.append(mails, "mail"))
     explain = "EXPLAIN QUERY PLAN"
-    if desk.store.location.startswith("postgres"):
+    if on_server:
         desk.store.write(lambda tx: sql(tx, "ANALYZE mail"))
         explain = "EXPLAIN"
     for name, index in INDEXES.items():
