@@ -56,10 +56,10 @@ NO_NOUNS = {"found", "given", "one", "told"}
 """Participles and pronouns: a value has the noun of what it is for its name."""
 
 
+WORD = rf"\b(?:{'|'.join(sorted(NO_NOUNS))})\b"
+
 BOUND = re.compile(
-    r"\bas (?:{0})\b|\b(?:{0})\b(?<!@given)(?<!hypothesis import given)\s*(?:[(:,)\]}}|]|\S{{0,3}}=|in\b|if\b|for\b)".format(
-        "|".join(sorted(NO_NOUNS))
-    )
+    rf"\bas {WORD}|{WORD}(?<!@given)(?<!hypothesis import given)\s*(?:[(:,)\]}}|]|\S{{0,3}}=|in\b|if\b|for\b)"
 )
 """Where one of these may be bound, in code alone, and is not Hypothesis's: only a file that has this is parsed."""
 
