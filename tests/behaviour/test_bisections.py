@@ -274,7 +274,7 @@ def test_a_bisection_is_the_same_at_whichever_commit_its_host_ends(step: int, pr
             return
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("the end of a search by its budget, of a bisection")
 def test_the_budget_of_a_bisection_ends_it_in_the_middle_and_a_grant_lets_it_go_on() -> None:
     with opened(answer=lambda request: Reply(currency(request), usage=Usage(0, 30))) as system:
         agent = clerk(system, 9, 4)
@@ -287,7 +287,7 @@ def test_the_budget_of_a_bisection_ends_it_in_the_middle_and_a_grant_lets_it_go_
         assert (last.ended, last.position, last.resumed) == ("", end_of(agent, 4), True)
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("a trial that the provider failed, as in test_runs, in a bisection")
 def test_a_trial_that_fails_is_tried_again_and_then_does_not_count() -> None:
     failures = iter([True, True, True])
 
@@ -310,8 +310,7 @@ def test_a_trial_that_fails_is_tried_again_and_then_does_not_count() -> None:
         assert not any(errors[1:])
 
 
-@pytest.mark.sample(1, "mistakes of a judge")
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("a judge that raises in a search, in a bisection")
 @pytest.mark.parametrize("how", ["raises", "text"])
 def test_a_judge_that_raises_or_says_something_else_ends_the_call_and_what_was_judged_stays(how: str) -> None:
     with opened() as system:
@@ -377,8 +376,8 @@ def test_what_cannot_be_bisected_is_refused_and_nothing_is_made(tmp_path: Path) 
 @pytest.mark.slow("takes a tenth of a second")
 def test_a_prior_leads_to_the_place_where_the_fault_is_thought_to_be() -> None:
     with opened() as system:
-        agent = clerk(system, 40, 21)
-        place = end_of(agent, 21)
+        agent = clerk(system, 20, 11)
+        place = end_of(agent, 11)
         plain: Bisected = bisect(agent, is_good, probe="?")
         led = bisect(agent, is_good, probe="?", prior={place: 1_000.0})
         assert plain.position == led.position == place

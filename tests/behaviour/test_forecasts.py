@@ -233,7 +233,7 @@ def test_a_further_prompt_reads_all_that_the_latest_reply_has_read_and_said(shop
     assert begun.text() == "At most 10 trials, 10 requests to shop:tea; no tokens on record."
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("the forecast of a third verb; each run has a search and a replay")
 def test_a_bisection_without_a_question_costs_the_rest_of_the_log(shop: Shop) -> None:
     forecast = bisect(shop.agent, judged, most=5, dry_run=True).forecast
     requests = [

@@ -312,6 +312,7 @@ def test_a_program_says_whose_turn_was_cut_off_for_which_it_waits_and_goes_on_on
         assert boss.reply(timeout=DEADLINE).text == "BEGIN mast sail"
 
 
+@pytest.mark.thorough("both turns cut off, of which one is in the test above")
 def test_a_program_with_an_actor_says_whose_turns_were_cut_off_for_which_it_waits() -> None:
     with simulated() as world:
         hanging = {name: Hanging("") for name in ("mast", "sail")}
@@ -409,7 +410,7 @@ def waits_for_one_of_two(task: str) -> str:
     return " ".join(reply.text for reply in gather(other.prompt("coffee"), mast.prompt(task)))
 
 
-@pytest.mark.sample(2, "ways to wait")
+@pytest.mark.sample(1, "ways to wait")
 @pytest.mark.parametrize("seconds", [SOON, None])
 @pytest.mark.parametrize(("task", "answer"), [("first", "mast"), ("both", "coffee mast")])
 def test_an_agent_without_which_a_wait_ends_may_wait_for_whoever_waits(
@@ -438,7 +439,7 @@ def chooses_one(task: str) -> str:
     return str(first(mast, sail)[1].text)
 
 
-@pytest.mark.sample(2, "ways to wait")
+@pytest.mark.sample(1, "ways to wait")
 @pytest.mark.parametrize("both", [True, False])
 @pytest.mark.parametrize("park_after", [SOON, None])
 def test_a_program_that_waits_for_one_of_two_is_in_a_circle_if_both_wait_for_it(

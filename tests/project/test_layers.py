@@ -269,7 +269,7 @@ def test_the_core_imports_without_the_libraries_of_shell_and_kit() -> None:
     """Nor does another library bring them along."""
     late = (f"{PACKAGE}.tools.mcp", f"{PACKAGE}.providers.connections")  # imported with the first connection alone
     names = [module for module in RUNTIME if room(module) in CORE and not module.startswith(late)]
-    unwanted = {"click", "textual", "rich", "hypothesis", "pytest", "uvicorn", "mcp", "cryptography"}
+    unwanted = {"click", "textual", "rich", "hypothesis", "pytest", "uvicorn", "mcp", "cryptography", "anthropic"}
     code = f"import importlib, sys\nfor name in {names}: importlib.import_module(name)\n"
     code += f"print(*{unwanted} & {{*sys.modules}})"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -568,7 +568,7 @@ def test_a_provider_serves_one_loop_after_another(server: MessagesServer) -> Non
     assert [asyncio.run(run()), asyncio.run(run())] == ["ok", "ok"]
 
 
-@pytest.mark.slow("takes a tenth of a second")
+@pytest.mark.thorough("a second fresh interpreter; the one of the whole core imports no client either")
 def test_importing_the_module_does_not_import_the_client() -> None:
     code = "import sys, ikigai_actors.providers.anthropic; sys.exit('anthropic' in sys.modules)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
