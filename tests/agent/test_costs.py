@@ -3,13 +3,18 @@
 from collections.abc import Iterator
 from typing import Any, cast
 
+import pytest
+
 from ikigai_actors import ActorSystem, FunctionProvider
 from ikigai_actors.agent.agent_log import AgentLog
-from ikigai_actors.agent.costs import REPLIES, Costs
+from ikigai_actors.agent.costs import Costs
 from ikigai_actors.agent.turn.state import Step
 from ikigai_actors.records.log.log import Log, Spoken
 from ikigai_actors.records.log.log_unit import LogUnit
 from tests.kit.blocking_provider import DEADLINE
+
+FEW = 8
+"""Replies that are looked at, in place of dozens."""
 
 
 class Counted:
@@ -33,9 +38,12 @@ class Counted:
         return getattr(self._log, name)
 
 
-def test_of_a_function_that_tells_no_tokens_only_the_latest_replies_are_looked_at() -> None:
+def test_of_a_function_that_tells_no_tokens_only_the_latest_replies_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ikigai_actors.agent.costs.REPLIES", FEW)
     with ActorSystem.open(":memory:", FunctionProvider(lambda _: "fine")) as system:
-        for number in range(2 * REPLIES):
+        for number in range(2 * FEW):
             system.root.prompt(f"{number}").get(timeout=DEADLINE)
         actor = system._actor(system.root.uuid)
         assert actor._log.current is not None
@@ -45,5 +53,5 @@ def test_of_a_function_that_tells_no_tokens_only_the_latest_replies_are_looked_a
         costs.filled(actor.state, asks, None, False)
         first = log.looked
         costs.filled(actor.state, asks, None, False)
-    assert first <= 2 * REPLIES + 2
+    assert first <= 2 * FEW + 2
     assert log.looked - first <= 2

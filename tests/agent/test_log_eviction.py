@@ -36,7 +36,7 @@ def held(system: ActorSystem, agent: AgentRef) -> bool:
 @pytest.mark.sample(1, "hundreds of turns")
 def test_logs_in_memory_are_bounded_and_agents_go_on_as_if_they_had_theirs(durable: str) -> None:
     with opened(durable) as system:
-        agents = [system.root.fork() for _ in range(10)]
+        agents = [system.root.fork() for _ in range(5)]
         talk(agents, 5)
         assert system._log_cache.passages() > 0
         logs = system._log_cache
@@ -67,7 +67,7 @@ def test_who_is_told_of_new_mail_keeps_the_log_and_is_told(durable: str) -> None
         clerk = system.root.fork()
         clerk.configure(notify=True)
         talk([clerk], 1)
-        agents = [system.root.fork() for _ in range(10)]
+        agents = [system.root.fork() for _ in range(5)]
         talk(agents, 5)
         eventually(lambda: not held(system, agents[0]), "the rest of idle agents")
         assert held(system, clerk)
@@ -79,7 +79,7 @@ def test_who_is_told_of_new_mail_keeps_the_log_and_is_told(durable: str) -> None
 @pytest.mark.slow("takes a tenth of a second")
 def test_a_fork_of_one_that_rests_inherits_all(durable: str) -> None:
     with opened(durable) as system:
-        agents = [system.root.fork() for _ in range(10)]
+        agents = [system.root.fork() for _ in range(5)]
         talk(agents, 5)
         eventually(lambda: not held(system, agents[0]), "the rest of idle agents")
         assert agents[0].fork("y").reply(timeout=DEADLINE).text == "11 messages"

@@ -46,7 +46,7 @@ def answer_with(helpers: list[AgentRef], request: Request) -> str:
 
 
 @pytest.mark.slow("takes a tenth of a second")
-@cheaper("seeds", 2, 10, "more schedules")
+@cheaper("seeds", 1, 10, "more schedules")
 def test_a_function_that_waits_for_other_agents_is_answered_by_one_worker(seeds: int) -> None:
     for seed in range(seeds):
         with simulated(seed) as world:
@@ -82,7 +82,7 @@ def bustle(world: Simulation) -> None:
 
 
 @pytest.mark.slow("a run for each seed")
-@cheaper("seeds", 2, 12, "more schedules")
+@cheaper("seeds", 1, 12, "more schedules")
 def test_prompts_forks_and_interrupts_keep_their_promises_whichever_threads_run_them(seeds: int) -> None:
     for seed in range(seeds):
         with simulated(seed) as world:
@@ -113,7 +113,7 @@ def test_a_crash_at_any_commit_loses_nothing_that_was_committed_and_the_turn_goe
 @pytest.mark.sample(2, "a fault each")
 @pytest.mark.slow("a run for each fault")
 @pytest.mark.parametrize("fault", ["busy", "full", "lost", "unheard", "unanswered"])
-@cheaper("seeds", 2, 12, "more schedules")
+@cheaper("seeds", 1, 12, "more schedules")
 def test_a_fault_of_the_store_while_a_worker_commits_leaves_the_same_history(fault: str, seeds: int) -> None:
     seen = 0
     for seed in range(12):

@@ -209,9 +209,9 @@ def test_no_judge_is_asked_about_a_trial_without_a_reply() -> None:
     for judge in (is_no_apology, blocks(lambda run: is_no_apology(run))):
         with ActorSystem.open(":memory:", ScriptedProvider(fails)) as system:
             agent = talker(system)
-            report = evaluate(agent, [f"{number}?" for number in range(20)], judge, at_least=0.8)
-            assert (report.verdict, report.rate, report.undecided) == ("unsure", None, 20)
-            assert report.reasons == {"The service refuses.": 20}
+            report = evaluate(agent, [f"{number}?" for number in range(4)], judge, at_least=0.8)
+            assert (report.verdict, report.rate, report.undecided) == ("unsure", None, 4)
+            assert report.reasons == {"The service refuses.": 4}
             assert bisect(agent, judge, probe="?", most=4).answer == "unsure"
             assert search(agent, judge, plan=BestOf(2), options=["?"]).agent is None
     assert judged == []

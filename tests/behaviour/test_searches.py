@@ -474,8 +474,8 @@ def test_what_is_kept_gets_back_no_tool_that_was_withdrawn() -> None:
 @pytest.mark.slow("takes a tenth of a second")
 def test_an_experiment_goes_to_another_database_and_comes_twice_as_a_copy(tmp_path: Path) -> None:
     with opened(":memory:") as system, opened(":memory:") as other:
-        result = search(player(system), closeness, plan=MCTS(8), options=["a", "b"], seed=2)
-        trials = [result.experiment.agent_of(number) for number in range(1, 9)]
+        result = search(player(system), closeness, plan=MCTS(4), options=["a", "b"], seed=2)
+        trials = [result.experiment.agent_of(number) for number in range(1, 5)]
         system.export(result.experiment.agent, tmp_path / "whole")
         records = [json.loads(line) for line in (tmp_path / "whole").read_bytes().splitlines()]
         origins = [record for record in records if record["record"] == "origin"]

@@ -26,6 +26,7 @@ from ikigai_actors.records.agents.identity import new_agent_uuid
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.testing import CrashPoint, ProcessCrashed, simulated
 from tests.kit.blocking_provider import DEADLINE
+from tests.kit.programs import each_commit
 
 EFFECTS = {"effects": {"run": [], "missing": "stop"}}
 Copies = tuple[tuple[str, str, Mapping[str, Any]], ...]
@@ -181,7 +182,10 @@ def test_go_is_refused_where_nothing_waits_for_an_answer() -> None:
 @pytest.mark.slow("takes a tenth of a second")
 @pytest.mark.sample(1, "a host ends at each commit")
 @pytest.mark.parametrize("committed", [False, True])
-def test_a_trial_without_a_prompt_is_answered_once_at_whichever_commit_its_host_ends(committed: bool) -> None:
+@each_commit(2)
+def test_a_trial_without_a_prompt_is_answered_once_at_whichever_commit_its_host_ends(
+    step: int, committed: bool
+) -> None:
     def answered(crash: CrashPoint | None) -> bool:
         with simulated() as world:
             agent = world.open(ScriptedProvider(lambda request: "fine")).root.fork("hello", name="agent")
@@ -209,7 +213,7 @@ def test_a_trial_without_a_prompt_is_answered_once_at_whichever_commit_its_host_
             assert check(world.system._store) == []
             return crashed
 
-    for commit in count(1):
+    for commit in count(1, step):
         if not answered(CrashPoint(commit, committed)):
             assert commit > 2
             return

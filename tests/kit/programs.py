@@ -16,7 +16,7 @@ SAME = settings(deadline=None, database=None, derandomize=True, suppress_health_
 """The same programs each time: the suite is no place to meet a new one, ``python -m tests.mutants.hunt`` is."""
 
 
-def cheaper(name: str, usual: int, thorough: int, why: str) -> pytest.MarkDecorator:
+def cheaper(name: str, usual: object, thorough: object, why: str) -> pytest.MarkDecorator:
     """A parameter with one value in each run, and another one, which takes longer, in the thorough tier."""
     return pytest.mark.parametrize(name, [usual, pytest.param(thorough, marks=pytest.mark.thorough(why))])
 

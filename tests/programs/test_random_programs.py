@@ -40,7 +40,7 @@ def test_a_program_is_parked_while_it_waits_and_never_where_its_system_says_so(w
 
 
 @pytest.mark.slow("a simulation for each kill")
-@cheaper("apart", 90, 1, "a kill at each choice of the agenda")
+@cheaper("apart", 150, 1, "a kill at each choice of the agenda")
 def test_a_program_that_is_killed_at_any_moment_answers_the_same(apart: int) -> None:
     whole = Run(PLAN)
     plain = whole.answer()

@@ -83,7 +83,7 @@ def test_a_message_that_is_not_remembered_when_all_is_at_rest_is_found(machine: 
 def test_who_has_not_heard_of_its_commit_yet_need_not_remember_it() -> None:
     """While the store does not answer the journal asks again, a little later: until then nothing happens."""
     behind = 0
-    for number in range(3, 20, 4):
+    for number in range(3, 12, 4):
         with begun(schedule=Schedule({number: 1}), misfortunes=Faults(unanswered=1)) as machine:
             machine.prompt(who=1, text="go", answers=[])
             machine.world.settle()

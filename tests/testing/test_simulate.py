@@ -25,7 +25,7 @@ from tests.kit.echo import echo
 from tests.kit.program import unmeasured
 from tests.kit.programs import cheaper
 
-FAST = settings(max_examples=30, deadline=None, database=None)
+FAST = settings(max_examples=10, deadline=None, database=None)
 
 
 def counts(world: Simulation) -> None:

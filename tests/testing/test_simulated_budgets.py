@@ -309,7 +309,7 @@ def granted(system: ActorSystem) -> None:
 @pytest.mark.sample(1, "two hosts for two minutes")
 @pytest.mark.parametrize("strict", [False, True])
 def test_what_a_killed_host_held_is_spent_once_by_the_host_that_takes_its_agents(strict: bool) -> None:
-    slow = Stream(("it takes ", "time"), delay=60.0)
+    slow = Stream(("it takes ", "time"), delay=30.0)
     with simulated(hosts=2) as world:
         system = world.open(ScriptedProvider(lambda _: slow), budget={"tokens": 50_000, "strict": strict})
         kids = [system.root.fork(name=name, budget={"tokens": 20_000}) for name in ("ann", "ben", "cai", "dan")]
@@ -331,7 +331,7 @@ def test_what_a_killed_host_held_is_spent_once_by_the_host_that_takes_its_agents
             assert budget is not None
             assert budget.spent["tokens"] == (amount if kid in moved else 0)
             assert budget.held["tokens"] == amount  # who was moved asks again, and holds as much for that
-        world.sleep(200)
+        world.sleep(100)
         root = living.system.root.budget
         assert root is not None
         assert (root.spent["tokens"], root.held["tokens"]) == (held[0] + held[1], 0)

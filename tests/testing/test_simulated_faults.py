@@ -36,8 +36,8 @@ def fault_of(world: Simulation) -> str:
 
 @pytest.mark.sample(1, "a run for each choice")
 @pytest.mark.parametrize("name", ["busy", "full", "lost", "unheard", "unanswered", "ahead", "back"])
-@cheaper("step", 6, 3, "a fault at more of the choices")
-def test_a_fault_of_the_store_or_the_clock_leaves_the_same_history(step: int, name: str) -> None:
+@cheaper("choices", range(0, 13, 6), range(0, 40, 3), "a fault at more of the choices")
+def test_a_fault_of_the_store_or_the_clock_leaves_the_same_history(choices: range, name: str) -> None:
     def run(faults: Faults, schedule: Schedule) -> tuple[str, list[str], int]:
         with simulated(schedule, faults=faults) as world:
             _, anna = prompted(world)
@@ -47,7 +47,7 @@ def test_a_fault_of_the_store_or_the_clock_leaves_the_same_history(step: int, na
 
     plain = run(Faults(), Schedule({}))
     seen = set()
-    for number in range(0, 40, step):
+    for number in choices:
         history, *rest = run(Faults(**{name: 1}), Schedule({number: 1}))
         assert tuple(rest) == plain[1:]
         seen.add(history)
@@ -108,10 +108,10 @@ def test_a_host_that_is_not_fenced_though_another_has_come_is_found() -> None:
         world.checks = False
 
 
-@cheaper("choices", 10, 40, "a takeover at more of the choices")
-def test_a_takeover_happens_in_the_midst_of_a_turn_and_the_other_host_goes_on_with_it(choices: int) -> None:
+@cheaper("choices", range(5, 9), range(40), "a takeover at more of the choices")
+def test_a_takeover_happens_in_the_midst_of_a_turn_and_the_other_host_goes_on_with_it(choices: range) -> None:
     outcomes = set()
-    for number in range(choices):
+    for number in choices:
         with simulated(Schedule({number: 1}), faults=Faults(takeovers=1)) as world:
             try:
                 _, anna = prompted(world)
@@ -154,7 +154,7 @@ def test_a_request_that_the_api_would_not_take_is_found_unless_nobody_looks(chec
 
 def test_a_request_that_is_interrupted_on_its_way_never_arrives(caplog: pytest.LogCaptureFixture) -> None:
     seen = set()
-    for number in range(0, 20, 3):
+    for number in range(0, 9, 3):
         provider = ScriptedProvider(echo)
         with simulated(Schedule({number: 1, number + 2: 1})) as world:
             root = world.open(provider).root

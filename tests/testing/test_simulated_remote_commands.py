@@ -14,6 +14,7 @@ from ikigai_actors.providers.base import REPORT, SUMMARISE
 from ikigai_actors.records.hosts.remote_commands import RemoteCommandKey, answer_of, new_remote_commands
 from ikigai_actors.testing import CrashPoint, Faults, ProcessCrashed, Schedule, Simulation, simulated
 from tests.kit.echo import echo
+from tests.kit.programs import each_commit
 
 pytestmark = pytest.mark.slow("hundreds of simulated hosts")
 
@@ -122,9 +123,10 @@ BEFORE_AND_AFTER = [
 
 @pytest.mark.sample(1, "a run for each commit")
 @pytest.mark.parametrize(("kind", "committed"), BEFORE_AND_AFTER)
-def test_a_request_is_carried_out_once_at_whichever_commit_the_host_ends(kind: str, committed: bool) -> None:
+@each_commit(2)
+def test_a_request_is_carried_out_once_at_whichever_commit_the_host_ends(step: int, kind: str, committed: bool) -> None:
     _, plain, answer = carried_out(kind, None)
-    for commit in range(1, 20):
+    for commit in range(1, 20, step):
         crashed, state, reply = carried_out(kind, CrashPoint(commit, committed))
         assert (state, reply) == (plain, answer)
         if not crashed:
