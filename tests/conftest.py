@@ -193,12 +193,18 @@ def store(database: str, request: pytest.FixtureRequest) -> Iterator[Store]:
 
 
 @pytest.fixture
-def open_session(capsys: pytest.CaptureFixture[str]) -> Iterator[OpenSession]:
-    """Opens sessions, each with its provider on a database of its own, in memory: they show what a person reads."""
+def session_url() -> NewDatabase:
+    """Databases of sessions: in memory, since a session shows what a person reads."""
+    return lambda: "sqlite:///:memory:"
+
+
+@pytest.fixture
+def open_session(session_url: NewDatabase, capsys: pytest.CaptureFixture[str]) -> Iterator[OpenSession]:
+    """Opens sessions, each with its provider on a database of its own."""
     systems: list[ActorSystem] = []
 
     def open_one(provider: Provider) -> Session:
-        systems.append(ActorSystem.open(":memory:", provider))
+        systems.append(ActorSystem.open(session_url(), provider))
         return Session(systems[-1], capsys)
 
     yield open_one

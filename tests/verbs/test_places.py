@@ -1,7 +1,7 @@
 """A verb does the same and says the same in a shell, as a subcommand, and as a tool."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,6 +40,12 @@ class Script:
         printed = self._capsys.readouterr()
         self.notices = printed.err
         return printed.out.splitlines()
+
+
+@pytest.fixture
+def session_url(new_sqlite: Callable[[], str]) -> Callable[[], str]:
+    """Files, which scripts open beside the session."""
+    return new_sqlite
 
 
 @pytest.fixture
