@@ -138,7 +138,8 @@ def test_what_stands_still_is_ended_unless_it_is_another_hosts(
     url = new_postgres()
     with closing(open_store(url)) as store, psycopg.connect(url, application_name=name) as other:
         other.execute("UPDATE tree SET version = version + 1")
-        eventually(lambda: _stands_still(store, name), "the server's word that the transaction waits for its client")
+        process = other.info.backend_pid
+        eventually(lambda: _stands_still(store, process), "the server's word that the transaction waits for its client")
         store.write(lambda tx: tx.end_stalled("gone", 2**50))
         if ended:
             with pytest.raises(psycopg.OperationalError):
@@ -147,9 +148,9 @@ def test_what_stands_still_is_ended_unless_it_is_another_hosts(
             assert other.execute("SELECT 1").fetchall() == [(1,)]
 
 
-def _stands_still(store: Store, name: str) -> bool:
+def _stands_still(store: Store, process: int) -> bool:
     """Whether PostgreSQL shows it already: an answer may arrive before the state of who gave it."""
-    query = f"SELECT 1 FROM pg_stat_activity WHERE application_name = '{name}' AND wait_event = 'ClientRead'"
+    query = f"SELECT 1 FROM pg_stat_activity WHERE pid = {process} AND wait_event = 'ClientRead'"
     return bool(store.read(lambda tx: sql(tx, query)))
 
 

@@ -9,7 +9,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import permutations
 
 import pytest
-from psycopg.conninfo import conninfo_to_dict
 
 from ikigai_actors.records.agents.registry import descendants
 from ikigai_actors.store import Store, Transaction, open_store
@@ -33,8 +32,9 @@ class Race:
     """Two hosts on one database: the first stops within its transaction until the second waits for it."""
 
     def __init__(self, url: str, admin: Admin) -> None:
-        self._admin, self._database = admin, conninfo_to_dict(url)["dbname"]
+        self._admin = admin
         self.hosts = [open_store(url), open_store(url)]
+        [(self._schema,)] = self.hosts[0].read(lambda tx: sql(tx, "SELECT current_schema()"))
         self.third = open_store(url)
         self._threads = ThreadPoolExecutor(3)
 
@@ -67,10 +67,10 @@ class Race:
             host.close()
 
     def waiting(self) -> int:
-        """How many transactions of this database wait for a lock."""
-        database = "(SELECT oid FROM pg_database WHERE datname = %s)"
-        query = f"SELECT count(*) FROM pg_locks WHERE NOT granted AND database = {database}"
-        return int(self._admin.execute(query, (self._database,)).fetchall()[0][0])
+        """How many transactions wait for a lock, of those that have locked a table here: tests share the server."""
+        tables = "pg_locks other JOIN pg_class ON pg_class.oid = relation WHERE relnamespace = %s::text::regnamespace"
+        query = f"SELECT count(*) FROM pg_locks WHERE NOT granted AND pid IN (SELECT other.pid FROM {tables})"
+        return int(self._admin.execute(query.encode(), (self._schema,)).fetchall()[0][0])
 
     def waits_for(self, blocker: int) -> bool:
         """Whether some transaction waits for a lock that this server process holds."""
