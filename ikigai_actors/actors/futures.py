@@ -107,8 +107,8 @@ class Future(pykka.Future[T]):
     turns the outcome of the earlier call into the argument of `settle`; None for other commands.
     """
     doubted: Callable[[BaseException], object] | None = None
-    """Takes the first exception and settles the future in its place, since another call with the same key may have been
-    faster; None for most futures.
+    """Takes the first exception and settles the future in its place, since the database may have an answer: that of
+    another call with the same key, or of a turn that ended before its agent died. None for most futures.
     """
     refusal: WouldDeadlock | None = None
     """The error for the circle of waits that the caller would have closed; the command is then not begun. None in all

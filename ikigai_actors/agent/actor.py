@@ -188,6 +188,7 @@ class AgentActor(PooledActor):
         self._restarted: Restarted | None = None
         self._successor: Successor | None = None
         self._exit_message = ""
+        self._ended_with: IkigaiError | None = None  # without a worker
         self._slices = 0
         self._sleeps = False
         self._replayed: Replayed | None = None  # of the turn that was cut off, with this error; None: not begun
@@ -354,6 +355,7 @@ class AgentActor(PooledActor):
                 pass
             case Dead():
                 self._exit_message = message.exit_message
+                self.runtime.processes.leaves_words(self.state.uuid, self._gone())
                 if self.state.kept is not None:
                     self._effects.give_up(self.state.kept)
                 self._stop()
@@ -1053,9 +1055,11 @@ class AgentActor(PooledActor):
         """Answer all callers that still wait, because the agent is dead."""
         self._end(self._gone())
 
-    def _gone(self) -> ActorGone:
+    def _gone(self) -> IkigaiError:
         uuid = self.state.uuid
-        return ActorGone(self._exit_message or f"Agent {self.called} acts no more on this host.", uuid)
+        return self._ended_with or ActorGone(
+            self._exit_message or f"Agent {self.called} acts no more on this host.", uuid
+        )
 
     def _hand_over(self, error: BaseException | None = None, end: Cause | None = None) -> None:
         """Ask the process table for a new actor of the agent, which gets all callers.
@@ -1104,9 +1108,14 @@ class AgentActor(PooledActor):
 
     def close(self) -> None:
         """End the actor because the system closes. No worker may run any more."""
-        self._end(
+        self.close_with(
             SystemClosed("The system was closed before this was answered; an open turn comes back as interrupted.")
         )
+
+    def close_with(self, error: IkigaiError) -> None:
+        """End the actor, which no worker may run any more. All who wait for it, or ask it later, get the error."""
+        self._ended_with = error
+        self._end(error)
         self.actor_inbox.set()
 
     def _end(self, error: IkigaiError) -> None:
@@ -1126,6 +1135,8 @@ class AgentActor(PooledActor):
             message.done.settle(None)
         elif isinstance(message, Finish):
             message.finished()
+        elif isinstance(message, Dead):
+            self.runtime.processes.leaves_words(self.state.uuid, AgentDead(message.exit_message, self.state.uuid))
         elif isinstance(caller, Future) and self._successor is not None and not caller.done():
             self._successor.take_over(message)
         elif isinstance(caller, Future):

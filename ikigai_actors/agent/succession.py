@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from ikigai_actors.agent.boot import Origin
     from ikigai_actors.agent.messages import Handover, Restarted
+    from ikigai_actors.errors import IkigaiError
     from ikigai_actors.records.log.log import Log
     from ikigai_actors.records.log.log_unit import Birth
     from ikigai_actors.records.messages.messages import Message
@@ -138,6 +139,9 @@ class Processes(Protocol):
 
     def entered(self, message: "Message") -> None:
         """Settle the receipt of a steering message with the position at which it has entered. Never waits."""
+
+    def leaves_words(self, uuid: str, error: "IkigaiError") -> None:
+        """Settle the receipts of the steering messages that an agent has not read, with the error of its death."""
 
     def asks(self, uuid: str) -> None:
         """Note that an agent is about to ask for approval of calls.

@@ -73,6 +73,7 @@ from ikigai_actors.records.mail.prompts import WithdrawPrompt
 from ikigai_actors.records.mail.schedules import times
 from ikigai_actors.records.mail.timers import Timer
 from ikigai_actors.records.mail.words import KeepWord
+from ikigai_actors.records.messages.replies import last_outcome
 from ikigai_actors.records.messages.settings import check_settings
 from ikigai_actors.records.once import KeyedCall, Once, answer_under, left_as
 from ikigai_actors.store.base import Store
@@ -761,6 +762,38 @@ class Directory(OfOneProcess, ABC):
             before = latest
         raise AgentDead(f"Agent {uuid} is dead, or no longer runs on this host.", uuid)
 
+    def _ask_outcome(self, uuid: str, caller: Future[Any]) -> None:
+        """Settle ``caller`` with the outcome of an agent's turn in progress, or else of its latest turn.
+
+        If the agent is dead, or dies before it has answered, its log has the outcome, if there is one.
+
+        Raises the errors of `_tell`.
+        """
+
+        def read() -> Any:
+            return self._log_cache.find_in(uuid, lambda log: last_outcome(log.newest_first()))
+
+        def look(error: BaseException) -> None:
+            if isinstance(error, AgentDead):
+                self._beside.read(read).add_done_callback(partial(take, error))
+            else:
+                caller.settle(error)
+
+        def take(error: AgentDead, outcome: Future[Any]) -> None:
+            if (unread := outcome.exception()) is not None:  # the system is closed, or its database is out of reach
+                caller.settle(unread)
+            else:
+                caller.settle(error if outcome.get() is None else outcome.get())
+
+        caller.doubted = look
+        try:
+            self._tell(uuid, on.GetOutcome(caller))
+        except AgentDead:
+            caller.doubted = None
+            if (outcome := read()) is None:
+                raise
+            caller.settle(outcome)
+
     def _take_back(self, uuid: str, command: Future[Any]) -> bool:
         """Drop a command of this process, given by its future, unless its agent has begun to carry it out.
 
@@ -837,7 +870,7 @@ class Directory(OfOneProcess, ABC):
 
         def ended(end: object) -> None:
             if isinstance(end, CutOff):
-                self._beside.post(lambda: self._tell(uuid, on.GetOutcome(caller)), caller)
+                self._beside.post(lambda: self._ask_outcome(uuid, caller), caller)
             else:
                 caller.settle(end)
 

@@ -332,5 +332,26 @@ DURABLE_MUTANTS = (
         "name: arguments[name] + 1 for name in UNITS if arguments.get(name)",
         test=_PROGRAMS,
     ),
+    Mutant(
+        "a reply is lost with its agent",
+        "system/directory.py",
+        "            if isinstance(error, AgentDead):\n                self._beside",
+        "            if False:\n                self._beside",
+        test="tests/system/test_stopping.py",
+    ),
+    Mutant(
+        "the receipt of a word is lost with its agent",
+        "system/host/processes.py",
+        "        if actor is None:  # else a message that has",
+        "        if True:  # else a message that has",
+        test="tests/system/test_steering.py",
+    ),
+    Mutant(
+        "an agent that crashes as it is killed says that the system is closed",
+        "system/host/processes.py",
+        '            new.close_with(AgentDead(f"Agent {uuid} is dead, or no longer runs on this host.", uuid))\n',
+        "            new.close()\n",
+        test="tests/system/test_restarts.py",
+    ),
 )
 """All of them."""

@@ -19,11 +19,14 @@ from ikigai_actors.agent.executor import Executor
 from ikigai_actors.agent.subscriptions import Event, Publisher, ToolTrouble
 from ikigai_actors.errors import BadInput, SystemClosed, WouldDeadlock
 from ikigai_actors.providers.base import OnDelta
+from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem
 from ikigai_actors.system.platform import SYSTEM_PLATFORM
 from ikigai_actors.tools.base import Tell, Toolset
 from ikigai_actors.tools.function import Tool
 from tests.kit.blocking_provider import DEADLINE
+from tests.kit.databases import eventually
+from tests.kit.open_on import Withholding, open_on
 from tests.kit.tool_scripts import calling
 
 PLANTED: list[Callable[[], BaseException]] = [
@@ -330,3 +333,15 @@ def test_functions_that_never_end_do_not_keep_a_system_from_closing() -> None:
         system.root.prompt("go")
         assert started.wait(DEADLINE)
     leave.set()
+
+
+def test_what_an_agent_has_not_looked_at_as_the_system_closes_ends_as_closed(database: str) -> None:
+    dispatcher = Withholding()
+    with open_on(open_store(database), ScriptedProvider([]), lambda _: dispatcher) as system:
+        child = system.root.fork()
+        eventually(lambda: system._actor(child.uuid).is_idle, "the end of its slice")
+        dispatcher.withhold(system._actor(child.uuid))
+        unheard = (child.prompt("go"), child.aio.reply())
+    for asked in unheard:
+        with pytest.raises(SystemClosed):
+            asked.get(timeout=DEADLINE)

@@ -5,7 +5,17 @@ from collections import Counter
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentDead, AgentRef, FunctionProvider, ProviderError, Reply, Request, tool
+from ikigai_actors import (
+    ActorSystem,
+    AgentDead,
+    AgentRef,
+    FunctionProvider,
+    ProviderError,
+    Reply,
+    Request,
+    Signal,
+    tool,
+)
 from ikigai_actors.records.messages.messages import Kind
 from ikigai_actors.store import open_store
 from ikigai_actors.system.attached import AttachedSystem
@@ -284,3 +294,29 @@ def test_a_crash_whose_report_is_overtaken_by_a_siblings_restart_counts_for_its_
         with pytest.raises(ProviderError, match="crashed its agent 2 times"):
             answers[0].get(timeout=DEADLINE)
         assert (runs["a"], answers[1].get(timeout=DEADLINE).text) == (2, "done")
+
+
+def test_who_waits_for_an_agent_that_crashes_just_as_it_is_killed_is_told_of_its_death(durable: str) -> None:
+    started, fail = threading.Event(), threading.Event()
+
+    def work(request: Request) -> str:
+        started.set()
+        assert fail.wait(DEADLINE)
+        raise LookupError("it stumbles")
+
+    dispatcher = Withholding()
+    with open_on(open_store(durable), work, lambda _: dispatcher) as system:
+        child = system.root.fork()
+        answer = child.prompt("go")
+        assert started.wait(DEADLINE)
+        actor = system._actor(child.uuid)
+        eventually(lambda: not actor.actor_inbox.scheduled, "the end of its slice")
+        dispatcher.withhold(actor)
+        fail.set()
+        eventually(lambda: len(actor.actor_inbox) == 1, "the report")
+        later = child.prompt("and then")
+        child.signal(Signal.KILL)
+        dispatcher.let_go()
+        for asked in (answer, later):
+            with pytest.raises(AgentDead, match="is dead"):
+                asked.get(timeout=DEADLINE)

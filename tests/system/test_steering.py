@@ -8,10 +8,13 @@ from ikigai_actors import ActorSystem, AgentDead, Message, ProviderError, Signal
 from ikigai_actors.errors import BadInput, InboxFull, Withdrawn
 from ikigai_actors.records.fsck.check import check
 from ikigai_actors.records.messages.steered import Steered
+from ikigai_actors.store import open_store
 from ikigai_actors.tools.function import tool
 from tests.kit.blocking_provider import DEADLINE
 from tests.kit.databases import eventually
 from tests.kit.dialogue import Dialogue
+from tests.kit.faults import HeldStore
+from tests.kit.open_on import Withholding, open_on
 from tests.kit.tool_scripts import calling, faults
 
 
@@ -326,3 +329,21 @@ def test_a_word_with_a_key_is_said_once(durable: str) -> None:
         for wrong in ("", "a\nb", "k" * 201):
             with pytest.raises(BadInput):
                 system.root.steer("by train", key=wrong)
+
+
+def test_a_word_that_enters_the_history_just_before_a_kill_has_its_position(durable: str) -> None:
+    model, store, dispatcher = Dialogue(), HeldStore(open_store(durable)), Withholding()
+    with open_on(store, model, lambda _: dispatcher) as system:
+        child = system.root.fork("go")
+        asked, actor = model.asked(), system._actor(child.uuid)
+        receipt = child.steer("by train")
+        eventually(lambda: actor.backlog.words and not actor.actor_inbox.scheduled, "the word")
+        store.hold()
+        asked.answer("by plane")
+        eventually(lambda: actor.actor_inbox.held and not actor.actor_inbox.scheduled, "the unit of the word")
+        dispatcher.withhold(actor)
+        store.let_go()
+        eventually(lambda: len(actor.actor_inbox) == 1, "its commit, of which the agent does not know yet")
+        child.signal(Signal.KILL)
+        dispatcher.let_go()
+        assert receipt.get(timeout=DEADLINE) == Steered(4, turn=2, opened=False)

@@ -4,10 +4,26 @@ import threading
 
 import pytest
 
-from ikigai_actors import ActorSystem, AgentDead, AgentStopped, ScriptedProvider, Signal, tool
+from ikigai_actors import ActorSystem, AgentDead, AgentRef, AgentStopped, ScriptedProvider, Signal, tool
+from ikigai_actors.actors.futures import Future
+from ikigai_actors.providers.base import Reply
+from ikigai_actors.store import open_store
 from tests.kit.blocking_provider import DEADLINE, Gate
 from tests.kit.databases import eventually
+from tests.kit.open_on import Withholding, open_on
 from tests.kit.tool_scripts import calling, requests_of, results, scripted
+
+
+def asked_unheard(child: AgentRef, signal: Signal, dispatcher: Withholding) -> Future[Reply]:
+    """The reply of an agent that was asked for it, and then got a signal, but has looked at neither."""
+    actor = child.system._here(child.uuid)
+    assert actor is not None
+    eventually(lambda: not (actor.actor_inbox.scheduled or actor.actor_inbox.held), "the end of its slice")
+    dispatcher.withhold(actor)
+    reply = child.aio.reply()
+    assert child.signal(signal)
+    assert len(actor.actor_inbox) == 2
+    return reply
 
 
 @pytest.mark.thorough("mail and a prompt that wait for CONT, as in test_stopped_prompts over a restart")
@@ -96,6 +112,39 @@ def test_a_terminating_agent_finishes_its_turn_and_dies(database: str) -> None:
             late.get(timeout=DEADLINE)
         eventually(lambda: child.state == "dead", "the death")
         assert (child.record.exit_cause, child.record.exit_reason) == ("terminated", "that will do")
+
+
+def test_a_reply_asked_for_before_a_death_by_term_is_that_of_the_turn_that_ends_before(durable: str) -> None:
+    """The end of the turn and the death overtake the question."""
+    gate, dispatcher = Gate(), Withholding()
+    with open_on(open_store(durable), gate.provider, lambda _: dispatcher) as system:
+        child = system.root.fork("work")
+        gate.wait_until_asked()
+        reply = asked_unheard(child, Signal.TERM, dispatcher)
+        gate.open()
+        eventually(lambda: len(system._actor(child.uuid).actor_inbox) == 3, "the model's answer")
+        dispatcher.let_go()
+        assert reply.get(timeout=DEADLINE).text == "done"
+
+
+def test_a_reply_asked_for_before_a_death_by_kill_is_that_of_the_latest_turn_that_has_one(durable: str) -> None:
+    gate, dispatcher = Gate(), Withholding()
+    with open_on(open_store(durable), gate.provider, lambda _: dispatcher) as system:
+        at_work, done, unprompted = system.root.fork("work"), system.root.fork(), system.root.fork()
+        gate.wait_until_asked()
+        cut_off = asked_unheard(at_work, Signal.KILL, dispatcher)
+        dispatcher.let_go()
+        with pytest.raises(AgentDead, match="killed"):
+            cut_off.get(timeout=DEADLINE)
+        gate.open()
+        assert done.prompt("work").get(timeout=DEADLINE).text == "done"
+        reply = asked_unheard(done, Signal.KILL, dispatcher)
+        dispatcher.let_go()
+        assert reply.get(timeout=DEADLINE).text == "done"
+        never = asked_unheard(unprompted, Signal.KILL, dispatcher)
+        dispatcher.let_go()
+        with pytest.raises(AgentDead, match="killed"):
+            never.get(timeout=DEADLINE)
 
 
 def test_an_idle_agent_dies_of_term_at_once(database: str) -> None:

@@ -8,12 +8,12 @@ import pytest
 
 from ikigai_actors import Signal
 from ikigai_actors.agent.waits import WaitResult
-from ikigai_actors.errors import StoreUnavailable
+from ikigai_actors.errors import AgentDead, StoreUnavailable
 from ikigai_actors.store.queries import queries, query
 from ikigai_actors.testing import AgentTreeMachine, Broken
 from ikigai_actors.testing.machine.fixtures import SLOW
 from ikigai_actors.testing.machine.key_oracle import keyed_text
-from ikigai_actors.testing.machine.model import check_wait
+from ikigai_actors.testing.machine.model import check_no_reply, check_wait
 from ikigai_actors.testing.simulation.changes import Written, changes_rows
 from ikigai_actors.testing.simulation.faults import NONE, Faults
 from ikigai_actors.testing.simulation.process import LEAP
@@ -114,6 +114,17 @@ def test_what_is_asked_for_under_a_key_is_done_once_whatever_crashes_between(mac
 def test_an_act_whose_key_is_not_written_with_it_is_found(machine: AgentTreeMachine) -> None:
     with pytest.raises(Broken, match=r"key: a prompt under key k1"):
         machine.agent(0).prompt(keyed_text("prompt", machine.agent(0).uuid, "k1"), key="k2")
+
+
+def test_a_reply_that_is_lost_with_its_agent_is_found(machine: AgentTreeMachine) -> None:
+    for who, prompt in ((1, "go"), (2, None)):
+        machine.fork(who=0, prompt=prompt, reply="ok")
+        machine.comes_to_rest()
+        machine.agent(who).signal(Signal.KILL)
+    gone = AgentDead("it is dead")
+    with pytest.raises(Broken, match=r"reply: agent .* is dead, and its caller did not get"):
+        check_no_reply(machine.agent(1), gone)
+    check_no_reply(machine.agent(2), gone)
 
 
 def test_the_crash_of_an_agent_leads_to_a_restart_and_the_prompt_is_answered(machine: AgentTreeMachine) -> None:

@@ -537,6 +537,9 @@ class ProcessTable(Processes):
             mail, steered = steered_mail
             self._settle(message.agent_uuid, steered, mail)
 
+    def leaves_words(self, uuid: str, error: IkigaiError) -> None:
+        self._settle(uuid, error)
+
     def close_waiting(self) -> None:
         """Settle with `SystemClosed` the callers of parked turns and of stored steering messages."""
         for uuid in tuple(self._parked):
@@ -836,7 +839,7 @@ class ProcessTable(Processes):
                 self._actors[uuid] = new
                 self._held.add(uuid)
         if not known:  # it was buried meanwhile
-            new.close()
+            new.close_with(AgentDead(f"Agent {uuid} is dead, or no longer runs on this host.", uuid))
         return new
 
     def _end_actors(self, dead: "Mapping[str, End]") -> None:
@@ -863,7 +866,8 @@ class ProcessTable(Processes):
             actor.revoke()
         name = actor.called if actor is not None else called(uuid, None)
         dead = Dead(f"Agent {name} is dead: {end.cause}: {end.reason}")
-        self._settle(uuid, AgentDead(dead.exit_message, uuid))
+        if actor is None:  # else a message that has entered a history may have to be noted first
+            self.leaves_words(uuid, AgentDead(dead.exit_message, uuid))
         self._answer_parked(uuid, AgentDead(dead.exit_message, uuid))
         if actor is not None:
             (actor.actor_inbox.release if held else actor.actor_inbox.put_urgent)(dead)

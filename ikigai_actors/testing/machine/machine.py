@@ -48,6 +48,7 @@ After every rule, and at rest:
     once                  a tool that is not idempotent runs once for each call
     mail                  programs and models read each sent mail at most once, in order
     wait                  a wait ends exactly if its condition has come true
+    reply                 whoever asks for a reply gets it, if the turn has ended before its agent died
     cascade               no agent lives below an agent that was killed with ``cascade``
     actors                dead agents have no actors
     supervised            every living agent has a living supervisor

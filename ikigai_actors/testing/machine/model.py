@@ -17,6 +17,7 @@ from ikigai_actors.records.log.log_cache import LogCache
 from ikigai_actors.records.mail.mail import EXIT, Mail, latest, stored_mail
 from ikigai_actors.records.mail.prompts import new_prompts
 from ikigai_actors.records.messages.messages import Message
+from ikigai_actors.records.messages.replies import last_outcome
 from ikigai_actors.store.base import Store
 from ikigai_actors.system.handles.ref import AgentRef
 from ikigai_actors.system.system import ActorSystem
@@ -224,6 +225,17 @@ def _compare(uuid: str, where: str, expected: Sequence[int], messages: Iterable[
     got = [message.id for message in messages]
     if got != expected:
         raise Broken(f"history: expected {expected} for agent {uuid} {where}, got {got}")
+
+
+def check_no_reply(agent: AgentRef, error: AgentDead) -> None:
+    """Check ``reply``: the log of a dead agent has no outcome of its turn, where a caller got this error instead."""
+    if "no more on this host" in str(error):  # another host ran it, and may have ended the turn since
+        return
+    outcome = agent.system._log_cache.find_in(agent.uuid, lambda log: last_outcome(log.newest_first()))
+    if outcome is not None and not agent.record.living:
+        raise Broken(
+            f"reply: agent {agent.uuid} is dead, and its caller did not get the outcome of its turn: {outcome}"
+        )
 
 
 def check_wait(

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
 from ikigai_actors.agent.turn.ways import PICK, RESULT, SUMMARY, WAYS
+from ikigai_actors.errors import AgentDead
 from ikigai_actors.providers.base import Reply, ToolCall
 from ikigai_actors.providers.scripted import ScriptedReply, Stream
 from ikigai_actors.records.agents.registry import PutToSleep
@@ -11,6 +12,7 @@ from ikigai_actors.system.births import Child
 from ikigai_actors.system.system import ActorSystem
 from ikigai_actors.testing.machine.base import AGENTS, PATIENCE, Stage
 from ikigai_actors.testing.machine.fixtures import GIVEN, NOTES, SLOW, SUMMARIES, TOOL_CALLS, WORK
+from ikigai_actors.testing.machine.model import check_no_reply
 from ikigai_actors.testing.simulation.faults import CrashPoint
 from ikigai_actors.testing.simulation.schedule import Schedule
 from ikigai_actors.testing.strategies import prompts, replies, schedules, signals
@@ -383,7 +385,16 @@ class AgentRules(Stage):
     @rule(who=AGENTS)
     def reply(self, who: int) -> None:
         """Ask for the outcome of an agent's latest turn."""
-        self.attempt(lambda: self.agent(who).reply(timeout=PATIENCE))
+        agent = self.agent(who)
+
+        def ask() -> None:
+            try:
+                agent.reply(timeout=PATIENCE)
+            except AgentDead as error:
+                check_no_reply(agent, error)
+                raise
+
+        self.attempt(ask)
 
     @rule(who=AGENTS)
     def exit(self, who: int) -> None:

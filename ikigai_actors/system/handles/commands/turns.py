@@ -10,13 +10,13 @@ from ikigai_actors.agent.turn import events as on
 from ikigai_actors.agent.turn.questions import check_question
 from ikigai_actors.arguments import check_flag, check_seconds
 from ikigai_actors.attachments import Attachable
-from ikigai_actors.errors import AgentDead, BadInput, KeyTaken, NoCurrentAgent
+from ikigai_actors.errors import BadInput, KeyTaken, NoCurrentAgent
 from ikigai_actors.programs.acts import AskAct, PromptAct, VerbAct, program_frame, sleep_act
 from ikigai_actors.programs.changes import ON_CHANGE_NOTE, check_on_change
 from ikigai_actors.programs.frames import ProgramFrame, acting_frame, current_frame
 from ikigai_actors.providers.base import Reply
 from ikigai_actors.records.agents import registry
-from ikigai_actors.records.messages.replies import OUTPUT, last_outcome
+from ikigai_actors.records.messages.replies import OUTPUT
 from ikigai_actors.records.once import KeyedCall
 from ikigai_actors.system.births import note_of
 from ikigai_actors.system.handles.base import H
@@ -192,7 +192,9 @@ class TurnCommands(CommandBase[H]):
     def reply(self, timeout: float | None = None, *, output: Any = None) -> Future[Reply]: ...
 
     def reply(self, timeout: float | None = None, *, output: Any = None) -> Future[Reply[Any]]:
-        """Return the outcome of the turn in progress, or else of the agent's latest turn. The agent may be dead.
+        """Return the outcome of the turn in progress, or else of the agent's latest turn.
+
+        The agent may be dead, or die meanwhile: the outcome of a turn that has ended is not lost.
 
         Args:
             timeout: seconds to wait; None waits forever.
@@ -210,17 +212,7 @@ class TurnCommands(CommandBase[H]):
 
             expected(output)
         future = self._reply_of(output, timeout)
-
-        def ask() -> None:
-            try:
-                self.system._tell(self.uuid, on.GetOutcome(future))
-            except AgentDead:
-                outcome = self.system._log_cache.find_in(self.uuid, lambda log: last_outcome(log.newest_first()))
-                if outcome is None:
-                    raise
-                future.settle(outcome)
-
-        return self._go(ask, future)
+        return self._go(partial(self.system._ask_outcome, self.uuid, future), future)
 
     def ask(
         self,
