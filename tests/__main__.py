@@ -27,7 +27,7 @@ TIERS = ("quick", "standard", "thorough")
 
 PROCESSORS = os.cpu_count() or 1
 
-WORKERS = {"quick": PROCESSORS + 1, "standard": 3 * PROCESSORS, "thorough": 2 * PROCESSORS}
+WORKERS = {"quick": PROCESSORS + 1, "standard": 4 * PROCESSORS, "thorough": 2 * PROCESSORS}
 """Processes that run tests, at most 12: many a test beyond the quick ones waits."""
 
 STYLE = (("ruff", "check", "."), ("ruff", "format", "--check", "."))
