@@ -41,13 +41,6 @@ def meeting(tmp_path: Path) -> Iterator[Meeting]:
     made.close()
 
 
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    made = Bench()
-    yield made
-    made.close()
-
-
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Bench]:
     """A server that no test harms."""

@@ -20,13 +20,6 @@ ADDS = calling(("t__add", {"a": 2, "b": 3}))
 
 
 @pytest.fixture
-def bench() -> Iterator[Bench]:
-    made = Bench()
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def server() -> Iterator[RemoteMcp]:
     made = RemoteMcp().start()
     yield made

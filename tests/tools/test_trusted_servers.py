@@ -17,13 +17,6 @@ pytestmark = pytest.mark.slow("starts servers on loopback")
 
 
 @pytest.fixture
-def bench() -> Iterator[Bench]:
-    made = Bench()
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RemoteMcp]:
     certificate = self_signed(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate.file))
