@@ -123,9 +123,9 @@ def _url(server: str, schema: str) -> str:
 class SchemaPool:
     """PostgreSQL databases with the tables of the runtime, each lent to one test after another.
 
-    To empty the tables takes a tenth of the time that it takes to make them. A test may do what it likes to its
-    database: the tables that it has added are dropped, what it has dropped of checks, foreign keys and indexes is made
-    anew, and a database whose tables are not as they were made otherwise is dropped.
+    To empty the tables takes a tenth of the time that it takes to make them. A test may do anything to its database.
+    When the test gives the database back, the pool drops the tables that the test has added, and makes the checks,
+    foreign keys and indexes again that it has dropped. If a table differs in another way, the pool drops the database.
     """
 
     def __init__(self, server: str, admin: Admin) -> None:

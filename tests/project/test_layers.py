@@ -80,7 +80,7 @@ RUNTIME = [module for module in FILES if module not in (PACKAGE, f"{PACKAGE}.__m
 STRING = r'"""(?:[^"\\]|\\.|"(?!""))*"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\''
 
 STRINGS = re.compile(rf"{STRING}|#[^\n]*", re.DOTALL)
-"""What is no code: strings and comments."""
+"""Strings and comments: no code."""
 
 IMPORT = re.compile(r"^[ \t]*(?:from ([\w.]+) import (\([^)]*\)|[^\n]+)|import ([^\n]+))", re.MULTILINE)
 
@@ -88,11 +88,11 @@ STATEMENT = re.compile(r"\btx\s*\.\s*(?:run|defer)\(")
 
 
 class Imported(NamedTuple):
-    """What a line imports."""
+    """A name that a line imports."""
 
     module: str
     name: str | None
-    """What of the module; None for all of it."""
+    """A name in the module; None for the whole module."""
     alias: str
 
 
@@ -114,7 +114,7 @@ def parsed(path: Path) -> ast.Module:
 
 @cache
 def nodes(path: Path) -> tuple[ast.AST, ...]:
-    """Every node of a file: dear, so of files alone in whose text is what a test looks for."""
+    """Every node of a file. To parse is slow, so a test asks only for files whose text may break its rule."""
     return tuple(walked(parsed(path)))
 
 

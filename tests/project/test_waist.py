@@ -27,7 +27,7 @@ OTHERS = re.compile(r"(os|ray|signal|process|stream)$")
 """Owners of other methods that are called ``fork``, ``kill``, ``signal`` or ``send``."""
 
 TIED = re.compile(r"(?<!\bself)(?<!\bcls)\._[a-z]|\.(?:read|write)\(")
-"""What a file has that may be such a tie: another is not parsed."""
+"""Text that may be such a tie. A file without it is not parsed."""
 
 
 class Ties(NamedTuple):

@@ -434,7 +434,7 @@ def lawless() -> Iterator[Store]:
 def violations_after(
     lawless: Store, invariant: Invariant, statements: str | list[str], look: Callable[[Store], list[Violation]]
 ) -> list[tuple[Invariant, str | None]]:
-    """What a look finds after these statements, which are undone."""
+    """Run statements, let ``look`` check the database, and undo them; return the violations that it finds."""
     changes = [statements] if isinstance(statements, str) else statements
 
     def harm(tx: Transaction) -> None:

@@ -16,7 +16,7 @@ from ikigai_actors.system.host.http_link import HttpLink
 
 
 class HeldThreads(SystemThreads):
-    """Their event loop does nothing before so many calls have come from other threads."""
+    """Threads whose event loop waits until other threads have called it so many times."""
 
     def __init__(self, calls: int) -> None:
         self._calls, self._enough = calls, threading.Event()

@@ -1,4 +1,4 @@
-"""What several tests of tools need."""
+"""Fixtures for the tests of tools."""
 
 from collections.abc import Iterator
 
